@@ -2,6 +2,7 @@ import { InvalidSettingFault } from '../pkg/config/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
+import { createJobRunner } from './job-runner/index.js';
 import { createJanitor, type RetentionLimits } from './janitor/index.js';
 import { createNetworkRoller } from './network-roller/index.js';
 import { createNodeMonitor } from './node-monitor/index.js';
@@ -25,7 +26,8 @@ export function createLoops(
 ): readonly Loop[] {
   const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
   const ofDeployments = [keeper, createScheduler(policy), createStatusRoller(policy)];
-  return [...ofDeployments.map(reportUnusable), createNodeMonitor(nodeGraceSeconds), createNetworkRoller()];
+  const others = [createJobRunner(policy), createNodeMonitor(nodeGraceSeconds), createNetworkRoller()];
+  return [...ofDeployments.map(reportUnusable), ...others];
 }
 
 /** The loops that need the secrets store. Without them, deployments with secrets wait. */
@@ -42,6 +44,7 @@ export const loopNames: readonly string[] = [
   'replica-keeper',
   'scheduler',
   'status-roller',
+  'job-runner',
   'node-monitor',
   'network-roller',
   'secret-resolver',

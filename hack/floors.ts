@@ -33,6 +33,7 @@ export const floors: readonly (readonly string[])[] = [
   ['controllers/reading'],
   [
     'controllers/janitor',
+    'controllers/job-runner',
     'controllers/network-roller',
     'controllers/node-monitor',
     'controllers/replica-keeper',

@@ -12,9 +12,11 @@ import type { AdmissionEnv } from './env.js';
 import { hasResidency, listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 import {
   listDependents,
+  listSecretJobs,
   listSecretUsers,
   listVolumeConsumers,
   toKnownDeployment,
+  toKnownJob,
   walkDependencies,
 } from './relations.js';
 import { listRotatingLabels } from './rotations.js';
@@ -161,7 +163,8 @@ function listRelatedDeployments(cache: Cache, tenant: string, submitted: Submitt
     ...listSecretPaths(submitted).flatMap(({ label }) => listSecretUsers(cache, tenant, label)),
     ...(name === undefined ? [] : listDependents(cache, tenant, name)),
   ];
-  return [...new Set(entries)].map(toKnownDeployment);
+  const jobs = listSecretPaths(submitted).flatMap(({ label }) => listSecretJobs(cache, tenant, label));
+  return [...[...new Set(entries)].map(toKnownDeployment), ...[...new Set(jobs)].map(toKnownJob)];
 }
 
 /** What the volume keeper says of a volume. */

@@ -1,7 +1,7 @@
 import type { Deployment } from '../../crds/deployment/index.js';
 import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds/index.js';
@@ -19,7 +19,9 @@ export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string)
 export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
   const limits = readQuotas(env, tenant);
   const used = env.usage.of(tenant);
-  const isNew = env.cache.get(keys.deployment(tenant, spec.name)) === undefined;
+  const job = parseJobOwner(spec.name);
+  const own = job === undefined ? keys.deployment(tenant, spec.name) : keys.job(tenant, job);
+  const isNew = env.cache.get(own) === undefined;
   const more = spec.replicas === 0 ? 0 : Math.max(0, spec.replicas - countPlaced(env.cache, tenant, spec.name));
   const warnings: Warning[] = [];
   const add = (kind: QuotaKind, field: string, amount: number) => {
@@ -28,7 +30,7 @@ export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment):
     const message = `the quota of ${kind} is ${limit} and ${used[kind]} are used; what exceeds it waits`;
     warnings.push({ code: 'quota_reached', field, message });
   };
-  add('deployments', 'name', isNew ? 1 : 0);
+  add(job === undefined ? 'deployments' : 'jobs', 'name', isNew ? 1 : 0);
   if (more === 0) return warnings;
   add('containers', 'replicas', more);
   add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));

@@ -1,15 +1,18 @@
 import type { KnownDeployment, StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel, parseSecretPath } from '../../crds/grammar/index.js';
+import { isFinished, type JobStatus, type StoredJob } from '../../crds/job/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { formatJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { VolumeConsumer } from '../../crds/volume/index.js';
-import { type Cache, type Entry, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, readValue, value } from '../../pkg/store/index.js';
 
 const BY_SECRET = 'api.deployments-by-secret';
+const JOBS_BY_SECRET = 'api.jobs-by-secret';
 const REFERRING = 'api.deployments-that-refer-to-secrets';
 const BY_DEPENDENCY = 'api.deployments-by-dependency';
 const BY_VOLUME = 'api.deployments-by-volume';
 const BY_NETWORK = 'api.deployments-by-network';
+const JOBS_BY_NETWORK = 'api.jobs-by-network';
 const REPLICAS_BY_NETWORK = 'api.replicas-by-network';
 
 /** Most deployments that a walk along dependencies looks at. */
@@ -17,20 +20,29 @@ const WALK_MAX = 1_000;
 
 /** Indexes deployments by the objects they refer to. To be called once, before the cache is filled. */
 export function defineRelationIndexes(cache: Cache): void {
-  const file = (name: string, field: string, derive: (stored: StoredDeployment) => readonly string[]) => {
+  const file = (
+    name: string,
+    field: string,
+    derive: (stored: StoredDeployment) => readonly string[],
+    range: string = ranges.deployments,
+  ) => {
     const mark = Buffer.from(`"${field}":`);
     // Most deployments refer to nothing: those are not parsed for it.
-    cache.defineIndex(name, ranges.deployments, entry => {
+    cache.defineIndex(name, range, entry => {
       if (!entry.bytes.includes(mark)) return [];
       const stored = value<StoredDeployment>(entry);
       return [...new Set(derive(stored))].map(other => `${stored.metadata.tenant}/${other}`);
     });
   };
-  file(BY_SECRET, 'secrets', ({ secrets = [] }) => secrets.map(({ vault_path }) => parseLabel(vault_path)));
+  const listLabels = ({ secrets = [] }: Pick<StoredDeployment, 'secrets'>) =>
+    secrets.map(({ vault_path }) => parseLabel(vault_path));
+  file(BY_SECRET, 'secrets', listLabels);
+  file(JOBS_BY_SECRET, 'secrets', listLabels, ranges.jobs);
   file(REFERRING, 'secrets', ({ secrets = [] }) => (secrets.length > 0 ? [''] : []));
   file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
   file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
   file(BY_NETWORK, 'networks', ({ networks = [] }) => networks);
+  file(JOBS_BY_NETWORK, 'networks', ({ networks = [] }) => networks, ranges.jobs);
   const mark = Buffer.from('"networks":');
   cache.defineIndex(REPLICAS_BY_NETWORK, ranges.replicas, entry => {
     if (!entry.bytes.includes(mark)) return [];
@@ -43,7 +55,15 @@ export function defineRelationIndexes(cache: Cache): void {
 export function listNetworkUsers(cache: Cache, tenant: string, name: string): readonly string[] {
   const asking = cache.by(BY_NETWORK, `${tenant}/${name}`).map(entry => value<StoredDeployment>(entry).name);
   const held = cache.by(REPLICAS_BY_NETWORK, `${tenant}/${name}`).map(entry => value<Replica>(entry).deployment);
-  return [...new Set([...asking, ...held])].sort();
+  const jobs = cache.by(JOBS_BY_NETWORK, `${tenant}/${name}`).map(entry => value<StoredJob>(entry));
+  const pending = jobs.filter(job => !hasEnded(job, cache)).map(job => formatJobOwner(job.name));
+  return [...new Set([...asking, ...pending, ...held])].sort();
+}
+
+/** A job that has ended joins nothing any more. */
+function hasEnded({ metadata, name }: StoredJob, cache: Cache): boolean {
+  const status = readValue<JobStatus>(cache, keys.jobStatus(metadata.tenant, name));
+  return status?.uid === metadata.uid && isFinished(status);
 }
 
 function parseLabel(path: string): string {
@@ -55,23 +75,39 @@ export function listSecretUsers(cache: Cache, tenant: string, label: string): re
   return cache.by(BY_SECRET, `${tenant}/${label}`);
 }
 
+/** The jobs of a tenant that refer to a credential, by its label. */
+export function listSecretJobs(cache: Cache, tenant: string, label: string): readonly Entry[] {
+  return cache.by(JOBS_BY_SECRET, `${tenant}/${label}`);
+}
+
 /** The deployments of a tenant that refer to any credential. */
 export function listAllSecretUsers(cache: Cache, tenant: string): readonly Entry[] {
   return cache.by(REFERRING, `${tenant}/`);
 }
 
-/** The names of the deployments that refer to a credential. */
-export function listSecretUserNames(cache: Cache, tenant: string, path: string): readonly string[] {
-  return listSecretUsers(cache, tenant, parseLabel(path)).flatMap(entry => {
-    const { name, secrets = [] } = value<StoredDeployment>(entry);
-    return secrets.some(({ vault_path }) => vault_path === path) ? [name] : [];
-  });
+/** The names of the deployments, and of the jobs, that refer to a credential. */
+export function listSecretUserNames(
+  cache: Cache,
+  tenant: string,
+  path: string,
+): { readonly deployments: readonly string[]; readonly jobs: readonly string[] } {
+  const label = parseLabel(path);
+  const nameUsers = (entries: readonly Entry[]) =>
+    entries.flatMap(entry => {
+      const { name, secrets = [] } = value<StoredDeployment | StoredJob>(entry);
+      return secrets.some(({ vault_path }) => vault_path === path) ? [name] : [];
+    });
+  return {
+    deployments: nameUsers(listSecretUsers(cache, tenant, label)),
+    jobs: nameUsers(listSecretJobs(cache, tenant, label)),
+  };
 }
 
-/** The anchors with which deployments refer to a credential. */
+/** The anchors with which deployments and jobs refer to a credential. */
 export function listAnchors(cache: Cache, tenant: string, path: string): readonly string[] {
-  return listSecretUsers(cache, tenant, parseLabel(path)).flatMap(entry => {
-    const { secrets = [] } = value<StoredDeployment>(entry);
+  const label = parseLabel(path);
+  return [...listSecretUsers(cache, tenant, label), ...listSecretJobs(cache, tenant, label)].flatMap(entry => {
+    const { secrets = [] } = value<StoredDeployment | StoredJob>(entry);
     return secrets.filter(({ vault_path }) => vault_path === path).map(({ anchor }) => anchor);
   });
 }
@@ -103,9 +139,17 @@ export function walkDependencies(cache: Cache, tenant: string, names: readonly s
   return [...found.values()];
 }
 
+/** A job as rules look at it: under a name that no deployment has. */
+export function toKnownJob(entry: Entry): KnownDeployment {
+  return toKnown(toStoredWorkload(value<StoredJob>(entry)));
+}
+
 /** A deployment as rules look at it. */
 export function toKnownDeployment(entry: Entry): KnownDeployment {
-  const { name, dependsOn = [], healthCheck, secrets = [] } = value<StoredDeployment>(entry);
+  return toKnown(value<StoredDeployment>(entry));
+}
+
+function toKnown({ name, dependsOn = [], healthCheck, secrets = [] }: StoredDeployment): KnownDeployment {
   return {
     name,
     dependsOn,

@@ -21,6 +21,7 @@ import { eventReader } from './event/reader.js';
 import { type ConfigEnv, createConfigRoutes } from './health/config.js';
 import { type HealthEnv, createHealthRoutes } from './health/routes.js';
 import { createJobRoutes } from './job/routes.js';
+import { jobReader } from './job/view.js';
 import { createReaders, type KindReader, readRoutes } from './kind-routes.js';
 import { createNetworkRoutes } from './network/routes.js';
 import { createNodeRoutes } from './node/routes.js';
@@ -46,6 +47,7 @@ export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly
   const own = {
     deployments: createDeploymentReader(env.cache),
     events: eventReader,
+    jobs: jobReader,
     nodes: createNodeReader(env),
     secrets: createSecretReader(env),
     tenants: createTenantReader(env),

@@ -8,37 +8,28 @@
  *
  * @module
  */
-import { isDeepStrictEqual } from 'node:util';
-
 import type { Delivery } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
+import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import type { StoredJob } from '../../crds/job/index.js';
+import { parseJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
-import {
-  defaultPolicy,
-  defineFleetIndexes,
-  findNode,
-  REPLICAS_BY_NODE,
-  toResidencyRule,
-} from '../../pkg/fleet/index.js';
+import { defaultPolicy, defineFleetIndexes, findNode, toResidencyRule } from '../../pkg/fleet/index.js';
 import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
-import type { Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, type CacheChange, type Entry, type Guard, readValue, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, type Guard, readValue, value } from '../../pkg/store/index.js';
 import { carryReason, type UnmetDependency } from './dependencies.js';
 import { isServing, type ObservedReplica } from './observed.js';
 import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
+import { DEPENDENTS } from './wakes.js';
 
 export { deriveQueueKey, formatQueueKey, parseQueueKey };
 export * from './observed.js';
 export * from './trouble.js';
+export * from './wakes.js';
 export type { UnmetDependency };
-
-/** Deployments by each deployment that they depend on, as `<tenant>/<name>`. */
-const DEPENDENTS = 'controllers.dependents';
 
 /** Deployments by each credential that they refer to, as `<tenant>/<namespace>/<label>`. */
 const CONSUMERS = 'controllers.consumers';
@@ -119,7 +110,40 @@ export function readDeployment(
 ): ObservedDeployment {
   const key = keys.deployment(tenant, name);
   const entry = cache.get(key);
-  const deployment = entry && value<StoredDeployment>(entry);
+  return readOwned(
+    { tenant, name },
+    { key, entry, deployment: entry && value<StoredDeployment>(entry) },
+    cache,
+    regions,
+  );
+}
+
+/** The same of what owns replicas: a deployment, or a job with its attempts. */
+export function readWorkload(
+  { tenant, name }: ObjectName,
+  cache: Cache,
+  regions: Regions = defaultPolicy.regions,
+): ObservedDeployment {
+  const job = parseJobOwner(name);
+  if (job === undefined) return readDeployment({ tenant, name }, cache, regions);
+  const key = keys.job(tenant, job);
+  const entry = cache.get(key);
+  const deployment = entry && toStoredWorkload(value<StoredJob>(entry));
+  return readOwned({ tenant, name }, { key, entry, deployment }, cache, regions);
+}
+
+interface ReplicaOwner {
+  readonly key: string;
+  readonly entry: Entry | undefined;
+  readonly deployment: StoredDeployment | undefined;
+}
+
+function readOwned(
+  { tenant, name }: ObjectName,
+  { key, entry, deployment }: ReplicaOwner,
+  cache: Cache,
+  regions: Regions,
+): ObservedDeployment {
   const residency = deployment && toResidencyRule(deployment, regions);
   const unchanged: Guard = { key, at: entry?.revision ?? 0 };
   return {
@@ -200,69 +224,4 @@ export function listHolders(tenant: string, path: string, cache: Cache): readonl
     const delivered = record && value<Delivery>(record).uses.findLast(({ versions }) => path in versions);
     return delivered ? { ...seen, delivered: delivered.versions[path]! } : seen;
   });
-}
-
-/** The documents after and before a change. */
-export function readChange<T>({ entry, previous }: Pick<CacheChange, 'entry' | 'previous'>) {
-  return { after: entry && value<T>(entry), before: previous && value<T>(previous) };
-}
-
-/** Wakes the object that the two segments after the kind name. */
-export function wakeItself(prefix: string): Wake {
-  return { prefix, keys: change => [deriveQueueKey(change.key)] };
-}
-
-/** Wakes the deployment of a report when `matters` is true for the change. */
-export function wakeReported(
-  matters: (before: Report | undefined, after: Report | undefined) => boolean = () => true,
-): Wake {
-  return {
-    prefix: ranges.reports,
-    keys: change => {
-      const { after, before } = readChange<Report>(change);
-      const report = after ?? before;
-      if (!report || !matters(before, after)) return [];
-      return [formatQueueKey({ tenant: splitKey(change.key)[0] ?? '', name: report.deployment })];
-    },
-  };
-}
-
-/** Wakes every deployment with a replica on a node that is enrolled, removed or labelled differently. */
-export const wakeOnNodeChange: Wake = {
-  prefix: ranges.nodes,
-  keys: (change, cache) => {
-    const { after, before } = readChange<StoredNode>(change);
-    const matters = after?.id !== before?.id || !isDeepStrictEqual(after?.labels, before?.labels);
-    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
-  },
-};
-
-/** Wakes every deployment with a replica on a node whose status or loss changes. */
-export const wakeOnNodeStatusChange: Wake = {
-  prefix: ranges.nodeStatuses,
-  keys: (change, cache) => {
-    const { after, before } = readChange<NodeStatus>(change);
-    const matters = (['id', 'status', 'lost', 'unobservedSince', 'isSilent'] as const).some(
-      at => after?.[at] !== before?.[at],
-    );
-    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
-  },
-};
-
-/** Also wakes the deployments that depend on those that the given wake wakes. */
-export function withDependents({ prefix, keys: wakeKeys }: Wake): Wake {
-  return {
-    prefix,
-    keys: (change, cache) => {
-      const woken = wakeKeys(change, cache);
-      return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => deriveQueueKey(entry.key)))];
-    },
-  };
-}
-
-/** The queue keys of deployments on one node, or on two that had one name after the other. */
-function listDeploymentsOn(nodeIds: readonly (string | undefined)[], cache: Cache): readonly string[] {
-  const ids = new Set(nodeIds.filter(id => id !== undefined));
-  const replicas = [...ids].flatMap(id => cache.by(REPLICAS_BY_NODE, id).map(entry => value<Replica>(entry)));
-  return [...new Set(replicas.map(({ tenant, deployment }) => formatQueueKey({ tenant, name: deployment })))];
 }

@@ -1,7 +1,8 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { NodeStatus } from '../../crds/node/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
 import type { Guard, Revision } from '../../pkg/store/index.js';
 
 /** The state of a replica's node: `nowhere`: it has none, `gone`: it was removed, `unobserved`: its agent sees no containers. */
@@ -67,4 +68,34 @@ export function isWaiting(replica: Replica): boolean {
 /** Whether replicas may move to another node: not when they write to a volume. */
 export function isMovable({ volumes = [] }: StoredDeployment): boolean {
   return volumes.every(({ readOnly }) => readOnly);
+}
+
+/**
+ * Whether a replica counts as lost without a report of its agent: its node is lost, and either it writes to no volume that
+ * a second container would write to as well, or an administrator has declared the machine off.
+ */
+export function isLost({ lost }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
+  if (!lost) return false;
+  return lost.by === 'fence' || (deployment !== undefined && isMovable(deployment));
+}
+
+/**
+ * Whether the replica has and will have no container, or none that counts: it was never placed, its agent has removed the
+ * container, its node was removed, or it is lost.
+ */
+export function isWithoutContainer(seen: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
+  const { replica, report, node } = seen;
+  if (node === 'nowhere' || node === 'gone' || isLost(seen, deployment)) return true;
+  return replica.retiringSince !== undefined && report?.state === 'removed';
+}
+
+/** What an event about an owner of replicas is about. */
+export function toOwnerSubject(owner: string, id: string): EventDraft['subject'] {
+  const job = parseJobOwner(owner);
+  return job === undefined ? { kind: 'Deployment', name: owner, id } : { kind: 'Job', name: job, id };
+}
+
+/** The type of an event that deployments and jobs have alike. */
+export function toOwnerEvent<What extends 'placed' | 'unschedulable'>(owner: string, what: What) {
+  return parseJobOwner(owner) === undefined ? (`deployment.${what}` as const) : (`job.${what}` as const);
 }

@@ -103,7 +103,7 @@ function explainExit(report: Report, template: ContainerTemplate, nodeName: stri
 }
 
 /** The end of a container in one sentence: cause and remedy. */
-function describeEnd(end: ContainerEnd, template: ContainerTemplate, nodeName: string): string {
+export function describeEnd(end: ContainerEnd, template: ContainerTemplate, nodeName: string): string {
   const { exitCode, oomKilled, output = '' } = end;
   const limit = template.resources?.limits?.memory;
   if (oomKilled) {

@@ -1,7 +1,14 @@
 import { getCanarySize, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
 import type { ReplicaForm } from '../../crds/rollout/index.js';
-import { countUnsettledMs, isMovable, isServing, type ObservedReplica } from '../reading/index.js';
+import {
+  countUnsettledMs,
+  isLost,
+  isMovable,
+  isServing,
+  isWithoutContainer,
+  type ObservedReplica,
+} from '../reading/index.js';
 import { listEmptySlots, planRollout } from './plan-rollout.js';
 
 /** Why a replica is retired whose node breaks the residency of its deployment. */
@@ -145,25 +152,6 @@ function explainUnwanted(
   // A node without heartbeats may still run the container: it is given up only when another node can take the replica.
   if (isLost(seen, wanted) && (lost?.by === 'fence' || replaceable)) return 'node_lost';
   return undefined;
-}
-
-/**
- * Whether a replica counts as lost without a report of its agent: its node is lost, and either it writes to no volume that
- * a second container would write to as well, or an administrator has declared the machine off.
- */
-function isLost({ lost }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
-  if (!lost) return false;
-  return lost.by === 'fence' || (deployment !== undefined && isMovable(deployment));
-}
-
-/**
- * Whether the replica has and will have no container, or none that counts: it was never placed, its agent has removed the
- * container, its node was removed, or it is lost.
- */
-function isWithoutContainer(seen: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
-  const { replica, report, node } = seen;
-  if (node === 'nowhere' || node === 'gone' || isLost(seen, deployment)) return true;
-  return replica.retiringSince !== undefined && report?.state === 'removed';
 }
 
 function stepOut(seen: ObservedReplica, because: string, deployment: StoredDeployment): SlotStep {

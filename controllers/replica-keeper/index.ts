@@ -10,6 +10,7 @@ import { isReady, type Report } from '../../crds/report/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import {
+  onlyOwners,
   withDependents,
   wakeOnNodeStatusChange,
   wakeOnNodeChange,
@@ -32,7 +33,7 @@ export function createReplicaKeeper(
 ): Loop {
   return {
     name: 'replica-keeper',
-    wakes: [
+    wakes: onlyOwners('Deployment', [
       withDependents(wakeItself(ranges.deployments)),
       withDependents(wakeItself(ranges.replicas)),
       wakeItself(ranges.schedulings),
@@ -41,7 +42,7 @@ export function createReplicaKeeper(
       withDependents(wakeReported((before, after) => toRelevantState(before) !== toRelevantState(after))),
       withDependents(wakeOnNodeChange),
       withDependents(wakeOnNodeStatusChange),
-    ],
+    ]),
     reconcile: keepReplicas(policy, settleSeconds * 1000, decide),
     concurrency: 16,
   };

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type ObjectName, splitKey } from '../../crds/keys/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { abridgeGroups, type SchedulingReport } from '../../crds/scheduling/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import {
@@ -12,7 +12,7 @@ import {
   type Put,
   value,
 } from '../../pkg/store/index.js';
-import type { ObservedReplica } from '../reading/index.js';
+import { type ObservedReplica, toOwnerEvent, toOwnerSubject } from '../reading/index.js';
 import { type Assignment, mergeReport, type ReportDecision, type SchedulingVerdict } from './decide.js';
 
 /**
@@ -79,12 +79,13 @@ export async function buildPlacements(
   env: LoopEnv,
 ): Promise<Change> {
   const where = assignments.map(({ seen, node }) => ({ replica: seen.replica.slot, node: node.name, nodeId: node.id }));
+  const what = parseJobOwner(named.name) === undefined ? 'replica' : 'attempt';
   const event = await env.events.put({
-    type: 'deployment.placed',
+    type: toOwnerEvent(named.name, 'placed'),
     tenant: named.tenant,
-    subject: { kind: 'Deployment', name: named.name, id: uid },
+    subject: toOwnerSubject(named.name, uid),
     reason: 'placed',
-    message: where.map(({ replica, node }) => `replica ${replica} on ${node}`).join(', '),
+    message: where.map(({ replica, node }) => `${what} ${replica} on ${node}`).join(', '),
     data: { placements: where },
   });
   const claims = assignments.flatMap(({ portGuard, seen }) =>
@@ -177,7 +178,7 @@ async function buildQuotaEvents(
   const event = await events.put({
     type: 'quota.reached',
     tenant: named.tenant,
-    subject: { kind: 'Deployment', name: named.name, id: uid },
+    subject: toOwnerSubject(named.name, uid),
     severity: 'warning',
     reason: 'quota_reached',
     message: `${waiting}: the tenant may have ${quota?.required}. Raise the quota or remove other deployments.`,
@@ -197,9 +198,9 @@ async function buildEvent(
   if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
 
   return env.events.put({
-    type: 'deployment.unschedulable',
+    type: toOwnerEvent(named.name, 'unschedulable'),
     tenant: named.tenant,
-    subject: { kind: 'Deployment', name: named.name, id: uid },
+    subject: toOwnerSubject(named.name, uid),
     severity: 'warning',
     reason: 'unschedulable',
     message: summary,

@@ -9,7 +9,7 @@
 import { ranges } from '../../crds/keys/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
-import { wakeItself } from '../reading/index.js';
+import { wakeItself, wakeJob } from '../reading/index.js';
 import { schedule } from './reconcile.js';
 import {
   wakeOnCandidateChange,
@@ -17,7 +17,7 @@ import {
   wakeOnTenantChange,
   wakeOnAntiAffinityChange,
   wakeOnFreedCapacity,
-  wakeOnDeploymentRemoval,
+  wakeOnRemoval,
   wakeOnNetworkChange,
   wakeOnWaitingReplica,
 } from './wakes.js';
@@ -28,6 +28,7 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
     name: 'scheduler',
     wakes: [
       wakeItself(ranges.deployments),
+      wakeJob(ranges.jobs),
       wakeItself(ranges.schedulings),
       wakeOnWaitingReplica,
       wakeOnFreedCapacity(policy),
@@ -35,7 +36,8 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       wakeOnReadinessChange,
       wakeOnTenantChange,
       wakeOnAntiAffinityChange,
-      wakeOnDeploymentRemoval,
+      wakeOnRemoval(ranges.deployments),
+      wakeOnRemoval(ranges.jobs),
       wakeOnNetworkChange,
     ],
     reconcile: schedule(policy),

@@ -3,7 +3,7 @@ import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
-import { parseQueueKey, readDeployment } from '../reading/index.js';
+import { parseQueueKey, readWorkload } from '../reading/index.js';
 import {
   buildPlacements,
   buildReport,
@@ -39,7 +39,7 @@ export function schedule(policy: PlacementPolicy): Reconcile {
     // Nothing is awaited from here until the decision is assumed: no other deployment decides on the same capacity.
     const now = env.clock.monotonic();
     const { first, keepOpen } = state.assumed.lift(key, now);
-    const reading = readDeployment(named, env.cache, policy.regions);
+    const reading = readWorkload(named, env.cache, policy.regions);
     const stored = env.cache.get(keys.scheduling(tenant, named.name));
     const waiting = first(listUnplaced(reading));
     if (!reading.deployment || waiting.length === 0) {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
@@ -17,7 +17,7 @@ import {
   wakeOnTenantChange,
   wakeOnAntiAffinityChange,
   wakeOnFreedCapacity,
-  wakeOnDeploymentRemoval,
+  wakeOnRemoval,
 } from './wakes.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
@@ -173,7 +173,7 @@ describe('scheduler is woken', () => {
     await put(keys.deployment('t1', 'old'), { metadata: metadata('t1', 'dep_old'), name: 'old' });
     await waiting('limited', ['quota']);
     await waiting('other', ['resources']);
-    listen(wakeOnDeploymentRemoval);
+    listen(wakeOnRemoval(ranges.deployments));
     await put(keys.deployment('t1', 'old'), { metadata: metadata('t1', 'dep_old'), name: 'old', replicas: 2 });
     expect(woken).to.deep.equal([]);
     await put(keys.deployment('t1', 'old'), undefined);

@@ -1,13 +1,13 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { findNode, type PlacementPolicy, toCandidate, toWorkload } from '../../pkg/fleet/index.js';
 import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, type CacheChange, readValue, value } from '../../pkg/store/index.js';
-import { deriveQueueKey, formatQueueKey, isWaiting, readChange } from '../reading/index.js';
+import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
+import { deriveQueueKey, formatQueueKey, isWaiting, readChange, readWorkload } from '../reading/index.js';
 
 /** A deployment with replicas that wait for a node, and the report about them. */
 interface WaitingDeployment {
@@ -88,11 +88,13 @@ export const wakeOnTenantChange: Wake = {
   keys: (change, cache) => wakeWaiting(change, cache),
 };
 
-/** Wakes the deployments that wait for a quota when another deployment is removed. */
-export const wakeOnDeploymentRemoval: Wake = {
-  prefix: ranges.deployments,
-  keys: (change, cache) => (change.entry === undefined ? wakeWaiting(change, cache, waitsForQuota) : []),
-};
+/** Wakes those that wait for a quota when another deployment or job is removed. */
+export function wakeOnRemoval(prefix: string): Wake {
+  return {
+    prefix,
+    keys: (change, cache) => (change.entry === undefined ? wakeWaiting(change, cache, waitsForQuota) : []),
+  };
+}
 
 /** Wakes the waiting deployments that the anti-affinity of a changed deployment names, or named before. */
 export const wakeOnAntiAffinityChange: Wake = {
@@ -129,7 +131,7 @@ function wakeWaiting(
 function listWaiting({ key }: CacheChange, cache: Cache): readonly WaitingDeployment[] {
   const [tenant = ''] = splitKey(key);
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
-    const deployment = readValue<StoredDeployment>(cache, keys.deployment(tenant, splitKey(entry.key)[1]!));
+    const { deployment } = readWorkload({ tenant, name: splitKey(entry.key)[1]! }, cache);
     return deployment ? [{ deployment, report: value<SchedulingReport>(entry) }] : [];
   });
 }

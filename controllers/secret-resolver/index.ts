@@ -9,7 +9,8 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { deriveQueueKey, formatQueueKey, wakeItself, wakeReported } from '../reading/index.js';
+import type { Cache } from '../../pkg/store/index.js';
+import { deriveQueueKey, parseQueueKey, wakeItself, wakeJob, wakeReported } from '../reading/index.js';
 import { resolveDeployment } from './reconcile.js';
 
 export function createSecretResolver(secrets: SecretStore): Loop {
@@ -20,7 +21,8 @@ export function createSecretResolver(secrets: SecretStore): Loop {
       wakeItself(ranges.unresolved),
       wakeItself(ranges.deliveries),
       wakeReported((before, after) => after?.reason !== before?.reason && after?.state === 'failed'),
-      wakeUnresolved,
+      wakeUnresolved(wakeItself(ranges.deployments)),
+      wakeUnresolved(wakeJob(ranges.jobs)),
       wakeOnSecretWrite,
     ],
     reconcile: resolveDeployment(secrets),
@@ -28,14 +30,14 @@ export function createSecretResolver(secrets: SecretStore): Loop {
   };
 }
 
-/** Wakes a deployment with a report when it changes: the report of a deleted deployment is deleted. */
-const wakeUnresolved: Wake = {
-  prefix: ranges.deployments,
-  keys: ({ key }, cache) => {
-    const [tenant = '', name = ''] = splitKey(key);
-    return cache.get(keys.unresolved(tenant, name)) ? [formatQueueKey({ tenant, name })] : [];
-  },
-};
+/** Wakes only what has a report, when it changes: the report of what is deleted is deleted. */
+function wakeUnresolved({ prefix, keys: wakeKeys }: Wake): Wake {
+  const hasReport = (cache: Cache) => (key: string) => {
+    const { tenant, name } = parseQueueKey(key);
+    return cache.get(keys.unresolved(tenant, name)) !== undefined;
+  };
+  return { prefix, keys: (change, cache) => wakeKeys(change, cache).filter(hasReport(cache)) };
+}
 
 /** Wakes the deployments of a tenant that wait for secrets, when one is written to the embedded store. */
 const wakeOnSecretWrite: Wake = {

@@ -15,7 +15,7 @@ import {
   type UnresolvedExplanation,
 } from '../../pkg/secrets/index.js';
 import { type Change, encode, type Entry, type Guard, value } from '../../pkg/store/index.js';
-import { type ObservedReplica, parseQueueKey, readDeployment } from '../reading/index.js';
+import { type ObservedReplica, parseQueueKey, readWorkload, toOwnerSubject } from '../reading/index.js';
 import { computeRetryMs, decideUnresolvedUpdate, needsResolving, needsStamp, RENEW_MS } from './decide.js';
 
 /**
@@ -27,7 +27,7 @@ import { computeRetryMs, decideUnresolvedUpdate, needsResolving, needsStamp, REN
 export function resolveDeployment(secrets: SecretStore): Reconcile {
   return async (key, env) => {
     const named = parseQueueKey(key);
-    const { deployment, replicas, same } = readDeployment(named, env.cache);
+    const { deployment, replicas, same } = readWorkload(named, env.cache);
     const orphaned = listOrphanedDeliveries(named, replicas, env);
     await Promise.all(orphaned.map(entry => env.commit(clearEntry(entry))));
 
@@ -165,7 +165,7 @@ async function buildReport(
     : await env.events.put({
         type: 'secret.unresolved',
         tenant,
-        subject: { kind: 'Deployment', name: deployment.name, id: uid },
+        subject: toOwnerSubject(deployment.name, uid),
         severity: 'warning',
         reason: explanation.reason,
         message: `${explanation.message}; no container is created without all of its secrets`,

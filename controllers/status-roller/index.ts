@@ -16,6 +16,7 @@ import { encode, readValue, value } from '../../pkg/store/index.js';
 import {
   findStopDue,
   listUnmetDependencies,
+  onlyOwners,
   type ObservedReplica,
   parseQueueKey,
   readDeployment,
@@ -34,7 +35,7 @@ import { orUnusable } from './unusable.js';
 export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
     name: 'status-roller',
-    wakes: [
+    wakes: onlyOwners('Deployment', [
       withDependents(wakeItself(ranges.deployments)),
       withDependents(wakeItself(ranges.statuses)),
       wakeOnRotation,
@@ -46,7 +47,7 @@ export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loo
       withDependents(wakeReported()),
       withDependents(wakeOnNodeChange),
       withDependents(wakeOnNodeStatusChange),
-    ],
+    ]),
     reconcile: rollDeployment(policy),
     concurrency: 16,
   };

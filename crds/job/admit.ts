@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { isDnsLabel } from '../grammar/index.js';
+import { reject } from '../rejections/index.js';
 import {
   type Admission,
   annotate,
@@ -98,11 +99,25 @@ const complete = createCompletion<Job, WorkloadCompletion>(table);
 /** What becomes of a job's document; `material` goes to the secrets store before the spec is stored. */
 export type JobAdmission = Admission<Job, { readonly material: readonly SecretWrite[] }>;
 
-/** Judges a document that asks for a new job. */
-export function admitJob(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
+/**
+ * Judges a document that asks for a new job. Fields that no loop carries out yet are accepted by a dry run only: what is stored
+ * and then not done would be worse.
+ */
+export function admitJob(
+  document: unknown,
+  facts: WorkloadFacts,
+  limits: WorkloadLimits,
+  { isDryRun = false }: { readonly isDryRun?: boolean } = {},
+): JobAdmission {
   const name = nameIn(document);
   const refused = toRefusal(validate(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
-  return refused ?? accept(document, facts, limits);
+  if (refused) return refused;
+  const sent = document as Readonly<Record<string, unknown>>;
+  const unsupported = isDryRun ? [] : Object.keys(sent).filter(field => table[field]?.isSupported === false);
+  const [first, ...others] = unsupported.map(field =>
+    reject('feature_not_available', field, sent[field], { what: field }),
+  );
+  return first ? { ok: false, rejections: [first, ...others] } : accept(document, facts, limits);
 }
 
 function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {

@@ -12,5 +12,6 @@
  * @module
  */
 export { admitJob } from './admit.js';
-export type { Job } from './job.js';
+export type { AttemptStatus, Job, JobStatus, StoredJob } from './job.js';
+export { createInitialJobStatus, isFinished, toJobSpec } from './job.js';
 export { jobKind } from './kind.js';

@@ -25,7 +25,7 @@ const full = {
 };
 
 const faults = (given: object, facts: Partial<WorkloadFacts> = {}) => {
-  const admission = admitJob(given, { ...exampleFacts, ...facts }, limits);
+  const admission = admitJob(given, { ...exampleFacts, ...facts }, limits, { isDryRun: true });
   return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
 };
 
@@ -95,10 +95,20 @@ describe('admission of a job', () => {
   }
 
   it('changes nothing in what is complete, and announces the rest', () => {
-    const whole = admitJob(full, exampleFacts, limits);
+    const whole = admitJob(full, exampleFacts, limits, { isDryRun: true });
     expect(whole).to.deep.equal({ ok: true, spec: full, alterations: [], warnings: [], material: [] });
     const bare = admitJob({ ...least, nodeId: 'machine-1' }, exampleFacts, limits);
     expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
+  });
+
+  it('stores no field that nothing carries out: a dry run judges it', () => {
+    const admission = admitJob(full, exampleFacts, limits);
+    expect(admission.ok).to.equal(false);
+    expect(!admission.ok && admission.rejections.map(({ code, field }) => [code, field])).to.deep.equal([
+      ['feature_not_available', 'volumes'],
+    ]);
+    const { volumes: _, ...supported } = full;
+    expect(admitJob(supported, exampleFacts, limits).ok).to.equal(true);
   });
 
   const document = fc
@@ -124,11 +134,12 @@ describe('admission of a job', () => {
   it('stores what was sent, except for what it announces', () => {
     fc.assert(
       fc.property(document, sent => {
-        const admission = admitJob(sent, exampleFacts, limits);
+        const admission = admitJob(sent, exampleFacts, limits, { isDryRun: true });
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
         expect(undoAlterations(admission.spec, admission.alterations)).to.deep.equal(sent);
         const { labels: rendered, ...placement } = admission.spec.placement ?? {};
-        const again = admitJob(rendered ? { ...admission.spec, placement } : admission.spec, exampleFacts, limits);
+        const complete = rendered ? { ...admission.spec, placement } : admission.spec;
+        const again = admitJob(complete, exampleFacts, limits, { isDryRun: true });
         if (!again.ok) throw new Error(JSON.stringify(again.rejections));
         const more = again.alterations.filter(({ field }) => field !== 'placement.labels');
         expect({ ...again, alterations: more }).to.deep.equal({ ...admission, alterations: [], material: [] });

@@ -1,6 +1,50 @@
-import { defineKind } from '../kind/index.js';
+import { Type } from 'typebox';
+
+import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import { jobFields, jobSchema } from './admit.js';
+import type { JobStatus, StoredJob } from './job.js';
+
+interface JobView extends StoredJob {
+  readonly status: Omit<JobStatus, 'uid'>;
+}
+
+const text = Type.String();
+const count = Type.Integer({ minimum: 0 });
+const time = Type.String({ format: 'date-time' });
+const ended = {
+  exitCode: Type.Optional(Type.Integer()),
+  reason: Type.Optional(text),
+  startedAt: Type.Optional(time),
+  finishedAt: Type.Optional(time),
+};
+const phase = Type.Enum(['Pending', 'Running', 'Succeeded', 'Failed'], { type: 'string' });
+
+const statusSchema = Type.Object(
+  {
+    phase,
+    message: text,
+    attempts: count,
+    ...ended,
+    retryAt: Type.Optional(time),
+    history: Type.Array(
+      Type.Object(
+        {
+          attempt: count,
+          uid: text,
+          state: phase,
+          nodeId: Type.Optional(text),
+          nodeName: Type.Optional(text),
+          message: Type.Optional(text),
+          storedAt: Type.Optional(time),
+          ...ended,
+        },
+        { description: 'one attempt: one container, started at most once' },
+      ),
+    ),
+  },
+  { description: 'how far a job is' },
+);
 
 /** Containers that run to their end. */
 export const jobKind = defineKind({
@@ -10,17 +54,60 @@ export const jobKind = defineKind({
   shortNames: [],
   description: 'A container that runs to its end, and is tried again when it fails.',
   scope: 'tenant',
-  isSupported: false,
-  quotas: { jobs: { default: 200, unit: 'count' } },
+  isSupported: true,
+  range: 'jobs/',
+  keyParts: ['tenant', 'name'],
+  statusRange: 'job-status/',
+  quotas: { jobs: { default: 200, unit: 'count', countsRecords: true } },
   fields: jobFields,
   body: jobSchema,
+  status: { JobStatus: statusSchema },
   kubernetes: { shortNames: ['mjob'] },
-  events: [],
+  events: ['job.created', 'job.placed', 'job.unschedulable', 'job.started', 'job.succeeded', 'job.failed'],
   path: '/api/v1/jobs',
-  operations: ['create'],
+  item: '{name}',
+  operations: ['list', 'watch', 'get', 'create', 'delete'],
   routes: {
     create: { codes: documentCodes.job },
+    delete: {
+      summary: 'Deletes a job; one that runs is stopped first',
+      codes: ['resource_not_found', 'revision_mismatch', 'outcome_unknown'],
+    },
+    'GET /{name}/explain': {
+      summary: 'Says of every node why it takes or refuses the job',
+      answer: { status: 200, component: 'Object' },
+      codes: ['resource_not_found'],
+    },
+    'GET /{name}/logs': {
+      summary: 'What an attempt of a job prints, also after its end',
+      answer: { status: 200 },
+      codes: [
+        'query_parameter_invalid',
+        'resource_not_found',
+        'logs_replica_not_placed',
+        'logs_no_container',
+        'logs_not_kept',
+        'logs_node_silent',
+        'logs_engine_unreachable',
+        'logs_unavailable',
+        'logs_too_many',
+      ],
+    },
   },
   nameField: 'name',
-  columns: [],
+  columns: defineColumns<JobView>([
+    { title: 'NAME', value: ({ name }) => name },
+    { title: 'PHASE', value: ({ status }) => status.phase, format: 'state' },
+    { title: 'ATTEMPTS', value: ({ status, backoffLimit }) => `${status.attempts}/${backoffLimit + 1}` },
+    { title: 'EXIT', value: ({ status }) => String(status.exitCode ?? '') },
+    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
+    { title: 'IMAGE', value: ({ image }) => image },
+    { title: 'UID', isWide: true, value: ({ metadata }) => metadata.uid },
+    {
+      title: 'MESSAGE',
+      isWide: true,
+      value: ({ status }) => status.message,
+      isWarning: ({ status }) => status.phase === 'Failed' || status.phase === 'Pending',
+    },
+  ]),
 });

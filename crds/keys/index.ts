@@ -11,6 +11,7 @@
  * @module
  */
 import { deploymentKind } from '../deployment/index.js';
+import { jobKind } from '../job/index.js';
 import type { Kind } from '../kind/index.js';
 import { type KnownKind, kinds } from '../kinds/index.js';
 import { networkKind } from '../network/index.js';
@@ -82,6 +83,7 @@ const byTenantAndName = (range: string) => (tenant: string, name: string) => joi
 export const keys = {
   ...kindKeys,
   status: byTenantAndName(deploymentKind.statusRange),
+  jobStatus: byTenantAndName(jobKind.statusRange),
   nodeStatus: byTenantAndName(nodeKind.statusRange),
   networkStatus: byTenantAndName(networkKind.statusRange),
   networkReport: byTenantAndName('network-reports/'),
@@ -136,6 +138,7 @@ export const keys = {
 export const ranges = {
   ...kindRanges,
   statuses: deploymentKind.statusRange,
+  jobStatuses: jobKind.statusRange,
   nodeStatuses: nodeKind.statusRange,
   networkStatuses: networkKind.statusRange,
   networkReports: 'network-reports/',

@@ -13,12 +13,20 @@
 import { conditionReasons } from './conditions.js';
 import { containerReasons } from './containers.js';
 import { eventReasons, type ReasonEntry } from './events.js';
+import { jobReasons } from './jobs.js';
 import { networkReasons } from './networks.js';
 import { describeSilentEngine, ENGINE_REMEDY, nodeReasons } from './nodes.js';
 
 export { describeSilentEngine, ENGINE_REMEDY };
 
-const table = { ...eventReasons, ...conditionReasons, ...containerReasons, ...nodeReasons, ...networkReasons } as const;
+const table = {
+  ...eventReasons,
+  ...conditionReasons,
+  ...containerReasons,
+  ...jobReasons,
+  ...nodeReasons,
+  ...networkReasons,
+} as const;
 
 /** A word that says why something is as it is. What other releases have stored may hold others: `toKnownReason`. */
 export type Reason = keyof typeof table;

@@ -130,6 +130,8 @@ export const documentCodes = {
     'job_node_candidates_unresolvable',
     'job_node_not_found',
     'feature_not_available',
+    'resource_already_exists',
+    'outcome_unknown',
   ),
   network: codes(
     ...fields,

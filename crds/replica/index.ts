@@ -5,6 +5,8 @@
  * containers of one slot: a changed deployment retires the replica of a slot, waits until its container is
  * gone, and only then puts a new replica (with a new uid) into the slot.
  *
+ * An attempt of a job is a replica too: its owner is `job.<name>`, its slot is the number of the attempt.
+ *
  * @module
  */
 import {
@@ -15,6 +17,8 @@ import {
   templateFields,
 } from '../deployment/index.js';
 import { hashSpec } from '../meta/index.js';
+
+export { formatJobOwner, parseJobOwner, toJobWorkload, toStoredWorkload } from './owner.js';
 
 /** Everything a container is made from. Two replicas with equal templates are interchangeable. */
 export interface ContainerTemplate {
@@ -74,6 +78,14 @@ export interface Replica {
   readonly createdAt: string;
   /** Set by the replica keeper: the container is to be stopped and removed. Never unset. */
   readonly retiringSince?: string;
+  /** Set for an attempt of a job: its container is started at most once, and its end is what is asked for. */
+  readonly once?: RunOnce;
+}
+
+/** How an attempt of a job runs. */
+export interface RunOnce {
+  /** How long its container may run before it is stopped. */
+  readonly timeoutSeconds?: number;
 }
 
 /** Whether the replica may have a container: all that it refers to has been found, or it refers to nothing. */

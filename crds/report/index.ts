@@ -68,6 +68,8 @@ export interface Report {
   readonly message?: string;
   /** Since when the container has been in this state. */
   readonly since?: string;
+  /** When the container of an attempt of a job was started. */
+  readonly startedAt?: string;
   /** The user that the container runs as, from its image or the deployment; empty: root. */
   readonly user?: string;
   readonly lastEnd?: ContainerEnd;
@@ -93,7 +95,15 @@ export function withoutOutput<Ended extends { readonly output?: string }>(ended:
 
 /** What is new since the first release: an older server refuses a report that has it. */
 export function withoutDetails(report: Report): Report {
-  const { since: _since, user: _user, lastEnd: _end, failedCheck: _check, retry: _retry, ...known } = report;
+  const {
+    since: _since,
+    startedAt: _start,
+    user: _user,
+    lastEnd: _end,
+    failedCheck: _check,
+    retry: _retry,
+    ...known
+  } = report;
   return known;
 }
 
@@ -156,6 +166,7 @@ const reportSchema = Type.Object(
     reason: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' })),
     message: Type.Optional(Type.String({ maxLength: 2048 })),
     since: Type.Optional(time),
+    startedAt: Type.Optional(time),
     user: Type.Optional(Type.String({ maxLength: 256 })),
     lastEnd: Type.Optional(endSchema),
     failedCheck: Type.Optional(failedCheckSchema),

@@ -2,16 +2,17 @@ import type { SeenNetwork } from '../../crds/network/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { type AssignmentLine, LinkRefusedFault, NODE_HELD, type NodeIdentity } from '../link/index.js';
-import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
+import { done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import { Assignments } from './assignments.js';
+import { Attempts } from './attempts.js';
 import { ContainerView } from './container-view.js';
 import type { OnEngineEvent } from './engine/index.js';
 import { readStateFile } from './disk.js';
 import { DiskLimit } from './disk-limit.js';
 import { EngineMonitor } from './engine-monitor.js';
 import { sendHeartbeats } from './heartbeats.js';
-import { KeptLogs } from './kept-logs.js';
+import { KeptLogs, pruneKeptLogs } from './kept-logs.js';
 import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
@@ -28,7 +29,6 @@ const EVERYTHING = 'everything';
 const PRUNED_FILE = 'pruned.json';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
-const PRUNE_AGAIN_MS = 30_000;
 const PRUNE = { firstMs: 5_000, capMs: 300_000 };
 const RECONNECT = { firstMs: 200, capMs: 5_000 };
 const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
@@ -129,6 +129,7 @@ export class Agent {
       history,
       outbox,
       kept,
+      attempts: await Attempts.load(this.#env),
       diskLimit,
       networks,
       images: await PulledImages.load(disk, node.id),
@@ -140,7 +141,12 @@ export class Agent {
     const { concurrency = 8 } = this.#options;
     const queue = new WorkQueue(uid => worker.work(uid), { clock, random, concurrency, backoff: WORK_BACKOFF });
     const streamer = new LogStreamer(this.#env, { view, kept }, signal);
-    const pruning = new WorkQueue(() => this.#pruneKeptLogs({ kept, assignments }), { clock, random, backoff: PRUNE });
+    const findGone = (uids: readonly string[]) => this.#call(() => link.findGoneDeployments(uids));
+    const pruning = new WorkQueue(() => pruneKeptLogs({ kept, assignments }, findGone), {
+      clock,
+      random,
+      backoff: PRUNE,
+    });
     pruning.add(EVERYTHING);
     const relist = () => this.#relistContainers({ assignments, view, queue, monitor, networks });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
@@ -253,16 +259,6 @@ export class Agent {
     await engine.pruneImages();
     await disk.write(PRUNED_FILE, JSON.stringify(former));
     log.info('removed the images of former node identities');
-  }
-
-  /** Removes the kept logs of deployments that are gone. Looks again for as long as one may be deleted with nothing left here. */
-  async #pruneKeptLogs({ kept, assignments }: Pick<Run, 'kept' | 'assignments'>): Promise<ReconcileResult> {
-    const here = new Set(assignments.uids.map(uid => assignments.get(uid)?.deploymentUid));
-    const idle = kept.deploymentUids.filter(uid => !here.has(uid));
-    if (idle.length === 0) return done;
-    const gone = await this.#call(() => this.#env.link.findGoneDeployments(idle));
-    await kept.forget(gone);
-    return gone.length === idle.length ? done : again(PRUNE_AGAIN_MS, 'the log of a deployment is kept');
   }
 
   /** Has the containers looked at that have written too much. */

@@ -7,10 +7,10 @@ import type { ContainerLimits, ContainerSpec, ContainerStatus } from './engine/i
 
 /**
  * `<name>` for the first replica and `<name>.<slot>` for the others: the engine resolves names of containers like aliases,
- * and no deployment name contains a dot. A container of an older release may have the name: `.<uid>` is then appended.
+ * and no deployment name contains a dot. An attempt is `job.<name>.<attempt>`. A container of an older release may have the name: `.<uid>` is then appended.
  */
-function containerName({ deployment, slot, uid }: Replica, { prefix, others }: ContainerSpecInput): string {
-  const name = `${prefix}${deployment}${slot === 0 ? '' : `.${slot}`}`;
+function containerName({ deployment, slot, uid, once }: Replica, { prefix, others }: ContainerSpecInput): string {
+  const name = `${prefix}${deployment}${slot === 0 && !once ? '' : `.${slot}`}`;
   const isTaken = others.some(other => other.name === name && other.owner.deployment !== deployment);
   return isTaken ? `${name}.${uid}` : name;
 }

@@ -1,5 +1,7 @@
 import { asError } from '../fault/index.js';
+import { again, done, type ReconcileResult } from '../reconcile/index.js';
 import type { AgentEnv } from './agent-env.js';
+import type { Assignments } from './assignments.js';
 import type { ContainerStatus, LogEntry } from './engine/index.js';
 import { type MarkedEntry, type LogMark, markEntries } from './log-reader.js';
 
@@ -130,6 +132,21 @@ export class KeptLogs {
     for (const name of names) await this.#env.disk.remove(name);
     this.#files = this.#files.filter(name => !names.includes(name));
   }
+}
+
+const PRUNE_AGAIN_MS = 30_000;
+
+/** Removes the kept logs of deployments and jobs that are gone. Looks again for as long as one may be deleted with nothing left here. */
+export async function pruneKeptLogs(
+  { kept, assignments }: { readonly kept: KeptLogs; readonly assignments: Assignments },
+  findGone: (uids: readonly string[]) => Promise<readonly string[]>,
+): Promise<ReconcileResult> {
+  const here = new Set(assignments.uids.map(uid => assignments.get(uid)?.deploymentUid));
+  const idle = kept.deploymentUids.filter(uid => !here.has(uid));
+  if (idle.length === 0) return done;
+  const gone = await findGone(idle);
+  await kept.forget(gone);
+  return gone.length === idle.length ? done : again(PRUNE_AGAIN_MS, 'the log of a deployment is kept');
 }
 
 /** What a kept log has after a mark; with `hasGap` when the mark, and so perhaps more, is not in it. */

@@ -28,6 +28,20 @@ export interface NextStepInput {
   readonly isSlotTaken?: boolean;
   /** The container has written more to its disk than the machine allows. */
   readonly isOverDisk?: boolean;
+  /** Set for an attempt of a job. */
+  readonly attempt?: AttemptFacts | undefined;
+}
+
+/** What the next step of an attempt depends on, beside what that of any replica does. */
+export interface AttemptFacts {
+  /** The engine was asked, or was about to be asked, to start its container. */
+  readonly wasStarted: boolean;
+  /** It is known that its container is not started any more. */
+  readonly hasFailed: boolean;
+  /** How long the engine still has to show whether it has started the container. */
+  readonly confirmMs: number;
+  /** How long its container may still run. */
+  readonly leftMs: number;
 }
 
 /** The next action. `settled`, `leave` and `refuse` end the work until something changes. */
@@ -45,7 +59,9 @@ type PlainStep =
   | 'settled'
   | 'refuse'
   | 'leave'
-  | 'wait';
+  | 'wait'
+  | 'confirm'
+  | 'abandon';
 
 /**
  * Decides the next step that brings one replica's container to its desired state.
@@ -64,6 +80,7 @@ export function decideNextStep(input: NextStepInput): ReplicaStep {
       if (!container) return { kind: 'gone' };
       return { kind: container.state === 'running' ? 'stop' : 'remove' };
     case 'run':
+      if (input.attempt && (container || input.attempt.wasStarted)) return decideAttemptStep(input, input.attempt);
       if (container && isOverDisk) return { kind: 'discard' };
       if (container?.state === 'running') return { kind: 'settled' };
       if (backoffMs > 0) return { kind: 'backoff', ms: backoffMs };
@@ -71,6 +88,20 @@ export function decideNextStep(input: NextStepInput): ReplicaStep {
       if (!container) return { kind: imageMissing ? 'pull' : 'create' };
       return { kind: container.state === 'created' ? 'start' : 'restart' };
   }
+}
+
+/**
+ * The next step of an attempt that has a container or had one. One that has ended stays as it is: its container is what its exit
+ * code is read from, until the control plane has stored it. None is started twice, not even when the engine shows one as created
+ * that it was asked to start: the request may still be under way.
+ */
+function decideAttemptStep({ container, backoffMs, isOverDisk }: NextStepInput, facts: AttemptFacts): ReplicaStep {
+  const { wasStarted, hasFailed, confirmMs, leftMs } = facts;
+  if (container?.state === 'running') return { kind: isOverDisk || leftMs <= 0 ? 'stop' : 'settled' };
+  if (container?.state !== 'created') return { kind: 'settled' };
+  if (hasFailed) return { kind: 'remove' };
+  if (wasStarted) return { kind: confirmMs > 0 ? 'confirm' : 'abandon' };
+  return backoffMs > 0 ? { kind: 'backoff', ms: backoffMs } : { kind: 'start' };
 }
 
 /** There is no ticket for the secrets of a replica. A fresh one has been requested. */

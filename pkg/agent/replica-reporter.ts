@@ -30,7 +30,7 @@ export interface ReporterParts {
 
 /** What a step adds to the report of its replica. */
 export type ReportDetails = Partial<
-  Pick<Report, 'health' | 'containerId' | 'exitCode' | 'message' | 'failedCheck' | 'retry'> & {
+  Pick<Report, 'health' | 'containerId' | 'exitCode' | 'message' | 'failedCheck' | 'retry' | 'startedAt'> & {
     readonly reason: Reason;
   }
 >;
@@ -89,7 +89,7 @@ export class ReplicaReporter {
     const { id: containerId, owner, state, health, exitCode, failedCheck } = container;
     if (state === 'running') {
       const check = failedCheck && health !== 'healthy' ? { failedCheck: this.#sameCheck(uid, failedCheck) } : {};
-      return this.report(uid, 'running', { containerId, health, ...check });
+      return this.report(uid, 'running', { containerId, health, ...check, ...this.#sinceWhen(uid, container) });
     }
     const restarts = history.restarts(uid);
     const retry = this.scheduleRetry(uid, owner);
@@ -100,6 +100,40 @@ export class ReplicaReporter {
       message: `exited with code ${exitCode} after ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}; waiting before the next restart`,
       ...(retry && { retry }),
     });
+  }
+
+  /**
+   * The control plane issues a new ticket only while no container is reported. One that this agent knows nothing of may have been:
+   * by an agent before it, or before the store was restored from a backup.
+   */
+  reportNoContainer(uid: string): void {
+    const latest = this.#parts.outbox.latest(uid);
+    if (!latest || latest.containerId !== undefined) this.report(uid, 'creating');
+  }
+
+  /** Reports that the container of an attempt has ended, and why when that is not by itself. */
+  reportEnd(uid: string, failure: StepFailure | undefined): void {
+    const container = this.#parts.view.get(uid);
+    if (!container) return;
+    const { id: containerId, exitCode } = container;
+    this.report(uid, 'exited', {
+      containerId,
+      ...(exitCode === undefined ? {} : { exitCode }),
+      ...(failure ?? { reason: 'container_exited' }),
+      ...this.#sinceWhen(uid, container),
+    });
+  }
+
+  /** Reports an attempt whose container is gone: with the exit code that was seen of it, if there is one. */
+  reportLost(uid: string, failure: StepFailure): void {
+    const end = this.#parts.history.lastEnd(uid);
+    if (end) this.report(uid, 'exited', { exitCode: end.exitCode, reason: 'container_exited' });
+    else this.report(uid, 'exited', failure);
+  }
+
+  /** When the container of an attempt has started: by then its time is counted. */
+  #sinceWhen(uid: string, { startedAt }: ContainerStatus): Pick<ReportDetails, 'startedAt'> {
+    return this.#parts.assignments.get(uid)?.once && startedAt !== undefined ? { startedAt } : {};
   }
 
   /** A replica of which nothing was reported yet may wait because of the one that had its slot before. */

@@ -3,6 +3,7 @@ import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
 import { again, done, type ReconcileResult } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
+import { type Attempts, UNCONFIRMED } from './attempts.js';
 import { buildContainerSpec } from './container-spec.js';
 import { describeExcess, type DiskLimit } from './disk-limit.js';
 import { checkHostPorts } from './host-ports.js';
@@ -11,6 +12,7 @@ import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
 import { decideNextStep, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { NodeNetworks } from './networks.js';
+import { runPreStop } from './pre-stop.js';
 import { pullImage } from './pull-image.js';
 import type { PulledImages } from './pulled-images.js';
 import { ReplicaReporter, type ReporterParts } from './replica-reporter.js';
@@ -20,13 +22,12 @@ import type { SlotTemplate } from './start-history.js';
 /** How soon a replica is looked at again that something else has to make room for. */
 const SOON_MS = 300;
 const STEPS_MAX = 12;
-/** What a container has between the signal and the kill, however long its preStop took. */
-const MIN_GRACE_SECONDS = 1;
 /** How long nothing may be heard of a pull, beyond what any step may take: large layers are unpacked in silence. */
 const PULL_SILENCE_MS = 30_000;
 
 export interface WorkerParts extends SecretFetcherParts, ReporterParts {
   readonly kept: KeptLogs;
+  readonly attempts: Attempts;
   readonly images: PulledImages;
   readonly diskLimit: DiskLimit;
   readonly networks: NodeNetworks;
@@ -57,7 +58,7 @@ export class ReplicaWorker {
 
   /** Works until nothing is left to do for now. Throws to be retried later. */
   async work(uid: string): Promise<ReconcileResult> {
-    const { assignments, view, history } = this.#parts;
+    const { assignments, view, history, attempts } = this.#parts;
     if (!view.isListed) return done; // the first list queues every replica
     await view.refresh(uid);
 
@@ -76,6 +77,7 @@ export class ReplicaWorker {
         backoffMs,
         isSlotTaken: view.hasOtherOf(assignments.get(uid)),
         isOverDisk: container !== undefined && this.#parts.diskLimit.findExcess(container) !== undefined,
+        attempt: attempts.observe(assignments.get(uid), container),
       });
       try {
         const next = await this.#take(uid, step);
@@ -95,8 +97,7 @@ export class ReplicaWorker {
       case 'leave':
         return done;
       case 'settled':
-        this.#reporter.reportStatus(uid);
-        return done;
+        return this.#settle(uid);
       case 'backoff':
         this.#reporter.reportBackoff(uid, this.#findSlot(uid));
         return again(step.ms, 'the slot waits for its start back-off');
@@ -109,6 +110,12 @@ export class ReplicaWorker {
         return done;
       case 'wait':
         return again(SOON_MS, 'another container of the slot has to be removed first');
+      case 'confirm':
+        this.#parts.view.markChanged(uid);
+        return again(SOON_MS, 'the engine has to show whether it has started an attempt');
+      case 'abandon':
+        await this.#parts.attempts.noteFailure(uid, UNCONFIRMED);
+        return undefined;
       case 'gone':
         return this.#onGone(uid);
       case 'pull':
@@ -124,6 +131,18 @@ export class ReplicaWorker {
       case 'discard':
         return this.#discard(uid);
     }
+  }
+
+  /** Reports a replica that is as it should be: it runs, or it is an attempt that has ended. */
+  #settle(uid: string): ReconcileResult {
+    const { assignments, view, attempts } = this.#parts;
+    const replica = assignments.get(uid);
+    const container = view.get(uid);
+    const { leftMs } = attempts.observe(replica, container) ?? { leftMs: Infinity };
+    if (!replica?.once) this.#reporter.reportStatus(uid);
+    else attempts.report(replica, container, this.#reporter);
+    const isTimed = container?.state === 'running' && Number.isFinite(leftMs);
+    return isTimed ? again(Math.max(1, leftMs), 'an attempt is stopped when its time is over') : done;
   }
 
   /** Removes a container that has written too much. A restarted one would have all of it still: a fresh one follows. */
@@ -165,7 +184,7 @@ export class ReplicaWorker {
     const joined = await this.#parts.networks.prepare(replica, view.get(uid));
     if (step === 'create') {
       await this.#demandImage(image);
-      const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reportNoContainer(uid));
+      const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));
       failpoint('agent.secrets_fetched');
       const { namePrefix: prefix = '' } = this.#options;
       const { restoreEpoch } = assignments;
@@ -186,9 +205,15 @@ export class ReplicaWorker {
     }
     const { id = '' } = view.get(uid) ?? {};
     if (step === 'restart') await history.countRestart(uid, replica);
+    if (replica.once) {
+      await this.#parts.attempts.noteStart(uid);
+      failpoint('agent.attempt_noted');
+    }
     try {
       await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.start(id));
     } catch (thrown) {
+      const refused = thrown instanceof EngineRefusedFault ? toStepFailure(step, thrown) : undefined;
+      if (replica.once && refused) return this.#parts.attempts.noteFailure(uid, refused);
       // A container that never started may refer to a deleted network: the next attempt creates a fresh one.
       if (step === 'start' && thrown instanceof EngineRefusedFault) await engine.remove(id);
       throw thrown;
@@ -204,15 +229,6 @@ export class ReplicaWorker {
     if (id === undefined || !this.#parts.images.has(image, id)) throw new ImageMissingFault(image);
   }
 
-  /**
-   * The control plane issues a new ticket only while no container is reported. One that this agent knows nothing of may have been:
-   * by an agent before it, or before the store was restored from a backup.
-   */
-  #reportNoContainer(uid: string): void {
-    const latest = this.#parts.outbox.latest(uid);
-    if (!latest || latest.containerId !== undefined) this.#reporter.report(uid, 'creating');
-  }
-
   async #takeDown(uid: string, step: 'stop' | 'remove'): Promise<void> {
     const { engine, log } = this.#env;
     const { view } = this.#parts;
@@ -223,7 +239,9 @@ export class ReplicaWorker {
       const grace = (template && getStopGrace(template)) ?? this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS;
       const slow = { state: 'stopping', allowedMs: grace * 1000 } as const;
       const stop = async () => {
-        const left = template?.preStop ? await this.#runPreStop(uid, id, template.preStop, grace) : grace;
+        const left = template?.preStop
+          ? await runPreStop(this.#env, { replica: uid, container: id, command: template.preStop, grace })
+          : grace;
         await engine.stop(id, left);
       };
       await this.#parts.runAside(() => this.#reporter.reportIfSlow(uid, slow, stop));
@@ -237,23 +255,6 @@ export class ReplicaWorker {
       view.set(uid, undefined);
       log.info('container removed', { replica: uid, container: id });
     }
-  }
-
-  /**
-   * Runs the command that a deployment has before its containers end. Answers what is left of their time, in seconds. Whatever
-   * becomes of the command, the container is stopped after it.
-   */
-  async #runPreStop(uid: string, id: string, command: readonly string[], grace: number): Promise<number> {
-    const { clock, engine, log } = this.#env;
-    const begun = clock.monotonic();
-    try {
-      const exitCode = await engine.exec(id, command, grace * 1000);
-      if (exitCode !== 0)
-        log.warn('preStop did not succeed', { replica: uid, because: `exit code ${exitCode ?? 'unknown'}` });
-    } catch (thrown) {
-      log.warn('preStop could not be run, stopping without it', { replica: uid, error: asError(thrown) });
-    }
-    return Math.max(MIN_GRACE_SECONDS, Math.ceil(grace - (clock.monotonic() - begun) / 1000));
   }
 
   async #onGone(uid: string): Promise<ReconcileResult> {

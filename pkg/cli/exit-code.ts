@@ -20,6 +20,11 @@ export const exitCode = Object.fromEntries(
   Object.entries(exitCodes).map(([name, [code]]) => [name, code]),
 ) as unknown as ExitCodes;
 
+/** The exit code of a container that a command has waited for: it is passed on as it is, whatever it means there. */
+export function passExitCode(code: number): ExitCode {
+  return code as ExitCode;
+}
+
 /** One line for each code and its meaning. */
 export const exitCodeHelp = Object.values(exitCodes)
   .map(([code, meaning]) => `  ${String(code).padEnd(4)} ${meaning}\n`)

@@ -53,8 +53,15 @@ function addReading(program: Commander, run: Run): void {
       run(async () => (await import('./commands/get.js')).get, { kind, name, output }),
     );
   program
+    .command('jobs')
+    .description('list the jobs: the same as "get jobs"')
+    .addOption(outputOption())
+    .action(({ output }: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/get.js')).get, { kind: 'jobs', output }),
+    );
+  program
     .command('describe <kind> <name>')
-    .description('show a deployment or a node with spec, steps, conditions, placements, events and reasons')
+    .description('show a deployment, a job or a node with spec, steps, conditions, placements, events and reasons')
     .option('--predecessors', 'also show events of earlier objects of the same name')
     .action((kind: string, name: string, options: Options) =>
       run(async () => (await import('./commands/describe.js')).describe, { kind, name, ...options }),
@@ -87,13 +94,14 @@ function addReading(program: Commander, run: Run): void {
     );
   program
     .command('logs [name]')
-    .description('print the output of a deployment’s containers')
+    .description('print the output of a deployment’s containers, or of a job with job/NAME')
     .option('-f, --follow', 'keep printing new output')
     .option('--no-follow', 'with --controllers: do not follow')
     .option('--tail <lines>', 'begin with the last lines', parseCount)
     .option('--since <time>', 'begin at a time: how long ago, such as 10m, or 2026-01-31T10:00:00Z')
     .option('-p, --previous', 'of the last container that was removed, instead of the current one')
     .option('--replica <number>', 'only this replica', parseCount)
+    .option('--attempt <number>', 'of a job: this attempt instead of the last one', parseCount)
     .option('--controllers <loop>', 'instead: follow the log of one loop of "moor up", such as scheduler')
     .action((name: string | undefined, options: Options) =>
       run(async () => (await import('./commands/logs.js')).logs, { name, ...options }),
@@ -160,8 +168,20 @@ function addWriting(program: Commander, run: Run): void {
       run(async () => (await import('./commands/rotate.js')).rotateSecret, { name, ...options }),
     );
   program
+    .command('run <image> [command...]')
+    .description('run a job: print its output and exit with its exit code; arguments of its own follow after --')
+    .option('--name <name>', 'name of the job; without one it is removed an hour after its end')
+    .option('-e, --env <pair...>', 'a variable, as NAME=value')
+    .option('--node <node>', 'the node to run on')
+    .option('--retries <number>', 'how often it is tried again when it fails (default: 0)', parseCount)
+    .option('--timeout <duration>', 'stop an attempt after this long', parseDurationOption)
+    .option('-d, --detach', 'do not wait')
+    .action((image: string, command: readonly string[], options: Options) =>
+      run(async () => (await import('./commands/run.js')).runImage, { image, command, ...options }),
+    );
+  program
     .command('delete <kind> <name>')
-    .description('delete a deployment and wait until its containers are gone')
+    .description('delete a deployment or a job, which stops it, and wait until its containers are gone')
     .option('--no-wait', 'do not wait')
     .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)
     .action((kind: string, name: string, options: { wait: boolean }) =>

@@ -2,10 +2,10 @@ import { type Client, type RejectionAnswer, type StreamAnswer, UnreachableFault 
 import { backoffMs, sleep } from '../clock/index.js';
 import { readDocuments } from '../ndjson/index.js';
 import { type ExitCode, exitCode } from './exit-code.js';
-import { deployments } from './kinds.js';
+import { deployments, jobs } from './kinds.js';
 import { stripControls } from './print/text.js';
 import type { Session } from './session.js';
-import type { DeploymentView } from './views.js';
+import type { DeploymentView, JobView } from './views.js';
 
 const RECONNECT = { firstMs: 250, capMs: 5_000 };
 /** For so long is a log that cannot be read retried: a replica may be moving, a server or a node restarting. */
@@ -15,9 +15,22 @@ const SILENCE_MS = 20_000;
 /** The server waits for the agent of the node, and that for its engine. */
 const ANSWER_MS = 30_000;
 
+/** What prints: a replica of a deployment, or an attempt of a job. */
+export interface LogOrigin {
+  /** As notes name it: `web-0`. */
+  readonly label: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, number>>;
+  /** The command that says more about it. */
+  readonly hint: string;
+  /** Whether output may follow. */
+  readonly isOpen: (client: Client) => Promise<boolean>;
+  /** It is in order that its container has ended and is gone. */
+  readonly ends?: true;
+}
+
 export interface ReplicaLogs {
-  readonly deployment: string;
-  readonly replica: number;
+  readonly source: LogOrigin;
   readonly follow: boolean;
   readonly tail?: number | undefined;
   readonly since?: string | undefined;
@@ -80,37 +93,64 @@ async function settleEnd(
   options: ReplicaLogs,
   end: StreamEnd,
 ): Promise<ExitCode | undefined> {
-  const { deployment, replica, follow } = options;
+  const { source, follow } = options;
   if (end === 'broken') return undefined;
   const { reason, message = '' } = end;
   if (reason === 'complete' && !follow) return exitCode.ok;
   if (reason !== 'complete' && reason !== 'container_gone') {
-    terminal.err(`${ink.yellow('log broke off')}: ${deployment}-${replica}: ${stripControls(message)}\n`);
+    terminal.err(`${ink.yellow('log broke off')}: ${source.label}: ${stripControls(message)}\n`);
     if (!follow) return exitCode.unreachable;
   }
-  return (await exists(client, options)) ? undefined : exitCode.ok;
+  return (await source.isOpen(client)) ? undefined : exitCode.ok;
 }
 
 function openLogs(
   session: Session,
   client: Client,
-  { deployment, replica, follow, tail, since, previous }: ReplicaLogs,
+  { source, follow, tail, since, previous }: ReplicaLogs,
   cursor: string | undefined,
 ): Promise<StreamAnswer> {
   const start = cursor === undefined ? { tail, since } : { after: cursor };
-  return client.stream(getDeploymentPath(deployment, '/logs'), {
-    query: { follow: follow || undefined, ...start, previous: previous || undefined, replica },
+  return client.stream(`${source.path}/logs`, {
+    query: { follow: follow || undefined, ...start, previous: previous || undefined, ...source.query },
     headers: { accept: 'application/x-ndjson' },
     signal: session.terminal.interrupted,
     timeoutMs: ANSWER_MS,
   });
 }
 
-/** Output may follow for as long as the replica is placed. */
-async function exists(client: Client, { deployment, replica }: ReplicaLogs): Promise<boolean> {
-  const answer = await client.request<DeploymentView>('GET', getDeploymentPath(deployment));
-  if (!answer.ok) return answer.status !== 404;
-  return answer.value.status?.placements.some(placement => placement.replica === replica) ?? false;
+/** The output of a replica. More may follow for as long as it is placed. */
+export function toReplicaSource(deployment: string, replica: number): LogOrigin {
+  const path = getDeploymentPath(deployment);
+  return {
+    label: `${deployment}-${replica}`,
+    path,
+    query: { replica },
+    hint: `moor describe deployment ${deployment}`,
+    isOpen: async client => {
+      const answer = await client.request<DeploymentView>('GET', path);
+      if (!answer.ok) return answer.status !== 404;
+      return answer.value.status?.placements.some(placement => placement.replica === replica) ?? false;
+    },
+  };
+}
+
+/** The output of an attempt of a job. More may follow until the job runner has stored how it ended. */
+export function toAttemptSource(job: string, attempt: number): LogOrigin {
+  const path = jobs.pathOf(job);
+  return {
+    label: `job/${job}-${attempt}`,
+    path,
+    query: { attempt },
+    hint: `moor describe job ${job}`,
+    ends: true,
+    isOpen: async client => {
+      const answer = await client.request<JobView>('GET', path);
+      if (!answer.ok) return answer.status !== 404;
+      const shown = answer.value.status.history.find(each => each.attempt === attempt);
+      return shown?.state === 'Pending' || shown?.state === 'Running';
+    },
+  };
 }
 
 /** The server may be busy or starting, and the replica may be moving to another node or have no container yet. */
@@ -119,9 +159,8 @@ function mayChange({ status, rejections }: RejectionAnswer): boolean {
   return status === 404 || status === 409 || status === 429 || status >= 500;
 }
 
-/** The path of a deployment, or of what is below it. */
-export function getDeploymentPath(deployment: string, below = ''): string {
-  return `${deployments.path}/${encodeURIComponent(deployment)}${below}`;
+export function getDeploymentPath(deployment: string): string {
+  return `${deployments.path}/${encodeURIComponent(deployment)}`;
 }
 
 /** Prints the lines of one replica and remembers where the last one ended. */
@@ -198,16 +237,14 @@ class LogTail {
 
   /** Says that nothing can be followed. */
   giveUp(): ExitCode {
-    const { deployment } = this.#options;
-    this.#note(
-      `has printed nothing for a minute and has no container to follow; "moor describe deployment ${deployment}" says why`,
-    );
+    const { hint } = this.#options.source;
+    this.#note(`has printed nothing for a minute and has no container to follow; "${hint}" says why`);
     return exitCode.unreachable;
   }
 
   #show({ type, stream = '', text = '', removedAt = '' }: LogFrame): void {
     if (type === 'gap') this.#note('lines are missing here: the node no longer has them');
-    if (type === 'removed' && removedAt !== this.#removedAt) {
+    if (type === 'removed' && removedAt !== this.#removedAt && !this.#options.source.ends) {
       this.#removedAt = removedAt;
       this.#note(`has no container now; its last one was removed at ${stripControls(removedAt)}`);
     }
@@ -224,7 +261,6 @@ class LogTail {
   }
 
   #note(text: string): void {
-    const { deployment, replica } = this.#options;
-    this.#session.terminal.err(`${deployment}-${replica} ${text}\n`);
+    this.#session.terminal.err(`${this.#options.source.label} ${text}\n`);
   }
 }

@@ -1,5 +1,6 @@
 import type { Deployment, DeploymentStatus } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
+import type { Job, JobStatus } from '../../crds/job/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
 import type { AdvertisedCondition, AdvertisedEngine, Capacity, NodeCondition } from '../../crds/node/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
@@ -9,6 +10,13 @@ import type { StoredTenant } from '../../crds/tenant/index.js';
 export interface DeploymentView extends Deployment {
   readonly metadata: Metadata & { readonly revision: string };
   readonly status?: DeploymentStatus | null;
+  readonly alterations?: readonly Alteration[];
+  readonly warnings?: readonly Warning[];
+}
+
+export interface JobView extends Job {
+  readonly metadata: Metadata & { readonly revision: string };
+  readonly status: Omit<JobStatus, 'uid'>;
   readonly alterations?: readonly Alteration[];
   readonly warnings?: readonly Warning[];
 }

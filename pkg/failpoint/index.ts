@@ -64,9 +64,14 @@ export const points = {
   'delivery.redeeming': 'the values are read, the ticket is not used',
   'delivery.redeemed': 'the ticket is used, no value has been sent',
 
+  // The next step of a job, in the job runner: an attempt is made or ended, or the job is.
+  'job.deciding': 'the step is decided, nothing is stored',
+  'job.decided': 'the step is stored',
+
   // The creation and the removal of a container, in the agent.
   'agent.secrets_fetched': 'the ticket is used, the container does not exist',
   'agent.created': 'the container is created, not started',
+  'agent.attempt_noted': 'it is noted that the container of an attempt is started, which it is not',
   'agent.started': 'the container is started, which is not reported',
   'agent.stopping': 'the old container runs, and is about to be stopped',
   'agent.stopped': 'the old container has stopped, which is not observed',

@@ -4,7 +4,7 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
 import type { StoredNetwork } from '../../crds/network/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { parseQuotaSettings, parseRegionSettings, type Settings } from '../config/index.js';
@@ -58,7 +58,8 @@ export function toWorkload(
   const residency = toResidencyRule(spec, policy.regions);
   const record = readValue<StoredTenant>(cache, keys.tenant(tenant));
   const requests = parseRequests(spec);
-  const { containers, cpu, memory, deployments } = mergeQuotas(policy.quotas, record?.quotas);
+  const quotas = mergeQuotas(policy.quotas, record?.quotas);
+  const { containers, cpu, memory } = quotas;
   return {
     tenant,
     platform: record?.platform ?? false,
@@ -75,7 +76,7 @@ export function toWorkload(
       ...toQuotaUse('containers', containers, totals.replicas, 1),
       ...toQuotaUse('cpu', cpu, totals.cpu, requests.cpu ?? 0),
       ...toQuotaUse('memory', memory, totals.memory, requests.memory ?? 0),
-      ...toDeploymentUse(spec, tenant, cache, deployments),
+      ...toOwnerUse(spec, tenant, cache, quotas),
     ],
   };
 }
@@ -119,18 +120,21 @@ function toQuotaUse(kind: string, limit: number | undefined, used: number, asked
   return limit === undefined ? [] : [{ kind, limit, used, asked }];
 }
 
-/** A deployment beyond the tenant's quota of deployments starts no replicas. Older deployments come first. */
-function toDeploymentUse(
+/** What is beyond the tenant's quota of deployments, or of jobs, starts no replicas. The older ones come first. */
+function toOwnerUse(
   { name }: Deployment,
   tenant: string,
   cache: Cache,
-  limit: number | undefined,
+  { deployments, jobs }: TenantQuotas,
 ): readonly QuotaUse[] {
-  const all = cache.list(ranges.of(ranges.deployments, tenant));
+  const job = parseJobOwner(name);
+  const [kind, limit] = job === undefined ? ['deployments', deployments] : ['jobs', jobs];
+  const all = cache.list(ranges.of(job === undefined ? ranges.deployments : ranges.jobs, tenant));
   if (limit === undefined || all.length < limit) return [];
-  const own = cache.get(keys.deployment(tenant, name))?.created ?? Infinity;
+  const key = job === undefined ? keys.deployment(tenant, name) : keys.job(tenant, job);
+  const own = cache.get(key)?.created ?? Infinity;
   const older = all.filter(({ created }) => created < own).length;
-  return older < limit ? [] : [{ kind: 'deployments', limit, used: older, asked: 1 }];
+  return older < limit ? [] : [{ kind, limit, used: older, asked: 1 }];
 }
 
 /** Every node of a tenant for a deployment, and who is in the way where one refuses. */

@@ -1,5 +1,6 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredJob } from '../../crds/job/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { SeenNetwork } from '../../crds/network/index.js';
 import { NODES_BY_ID } from '../fleet/index.js';
@@ -112,12 +113,12 @@ export class AgentDispatcher {
     return findDoubles(this.#env, node, containers);
   }
 
-  /** Which of these uids are no deployment of the tenant now. */
+  /** Which of these uids are no deployment and no job of the tenant now. */
   async findGoneDeployments({ tenant }: NodeIdentity, uids: readonly string[]): Promise<readonly string[]> {
     const { cache } = this.#env;
     await cache.barrier();
-    const own = cache.list(ranges.of(ranges.deployments, tenant));
-    const known = new Set(own.map(entry => value<StoredDeployment>(entry).metadata.uid));
+    const own = [ranges.deployments, ranges.jobs].flatMap(range => cache.list(ranges.of(range, tenant)));
+    const known = new Set(own.map(entry => value<StoredDeployment | StoredJob>(entry).metadata.uid));
     return uids.filter(uid => !known.has(uid));
   }
 

@@ -15,6 +15,7 @@ export interface LogFields {
   readonly process?: string;
   readonly tenant?: string;
   readonly deployment?: string;
+  readonly job?: string;
   readonly replica?: string;
   readonly node?: string;
   readonly network?: string;

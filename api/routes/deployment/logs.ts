@@ -2,7 +2,7 @@ import { createTypedId, parseDuration } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
-import type { Replica } from '../../../crds/replica/index.js';
+import { formatJobOwner, type Replica } from '../../../crds/replica/index.js';
 import { asError } from '../../../pkg/fault/index.js';
 import { ANY_NODE, type LogRequest, WHOLE_LOG } from '../../../pkg/link/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
@@ -12,6 +12,7 @@ import { readUid } from '../../http/resource.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
 import type { LogRendezvous, LogSource } from '../../stream/logs.js';
 import type { OpenStreams } from '../../stream/open-streams.js';
+import { loadJob, readJobStatus } from '../job/view.js';
 import { findNodeById } from '../node/view.js';
 import { type LogCursor, type LogEncoding, LogStream, parseLogCursor } from './log-stream.js';
 import { loadDeployment } from './view.js';
@@ -35,11 +36,20 @@ const TYPES: Readonly<Record<LogEncoding, string>> = {
   text: 'text/plain; charset=utf-8',
 };
 
-/** Logs: what one replica's container has printed, brought by its node. */
+/** Logs: what the container of one replica, or of one attempt of a job, has printed, brought by its node. */
 export function createLogRoutes(env: LogEnv): readonly Route[] {
-  const query = ['follow', 'tail', 'replica', 'since', 'after', 'previous'];
-  return [defineRoute('viewer', 'GET', '/api/v1/deployments/{name}/logs', call => readLogs(env, call), { query })];
+  const query = ['follow', 'tail', 'since', 'after', 'previous'];
+  const route = (kind: string, number: string, find: FindSubject) =>
+    defineRoute('viewer', 'GET', `/api/v1/${kind}/{name}/logs`, call => readLogs(env, call, find), {
+      query: [...query, number],
+    });
+  return [
+    route('deployments', 'replica', call => findReplica(env, call)),
+    route('jobs', 'attempt', call => findAttempt(env, call)),
+  ];
 }
+
+type FindSubject = (call: ApiCall) => Promise<LogSubject | RequestRejection>;
 
 /** What is asked for. */
 interface LogQuery {
@@ -58,10 +68,10 @@ interface LogSubject {
   readonly replica: Replica | undefined;
 }
 
-async function readLogs(env: LogEnv, call: ApiCall): Promise<RouteResult> {
+async function readLogs(env: LogEnv, call: ApiCall, find: FindSubject): Promise<RouteResult> {
   const query = readLogQuery(env, call);
   if (query instanceof RequestRejection) return query;
-  const subject = await findSubject(env, call);
+  const subject = await find(call);
   if (subject instanceof RequestRejection) return subject;
   const sources = await openSources(env, call, query, subject);
   if (sources instanceof RequestRejection) return sources;
@@ -124,7 +134,7 @@ export function readSince(query: QueryParams, now: number): string | RequestReje
   return `${seconds}.${isTime ? fraction.padEnd(9, '0') : `${String(at % 1000).padStart(3, '0')}000000`}`;
 }
 
-async function findSubject(
+async function findReplica(
   { cache }: LogEnv,
   { tenant, params, query }: ApiCall,
 ): Promise<LogSubject | RequestRejection> {
@@ -134,14 +144,33 @@ async function findSubject(
   if (deployment instanceof RequestRejection) return deployment;
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
   const deploymentUid = readUid(deployment.bytes);
-  const replicas = cache
-    .list(ranges.replicasOf(tenant, name))
-    .map(entry => value<Replica>(entry))
-    .filter(replica => replica.deploymentUid === deploymentUid)
-    .toSorted((a, b) => a.slot - b.slot);
+  const replicas = listReplicas(cache, tenant, name, deploymentUid);
   if (wanted >= 0) return { deploymentUid, slot: wanted, replica: replicas.find(({ slot }) => slot === wanted) };
   const replica = replicas.find(({ nodeId }) => nodeId !== undefined) ?? replicas[0];
   return { deploymentUid, slot: replica?.slot ?? 0, replica };
+}
+
+/** The attempt that is asked for; otherwise the last one that was made. */
+async function findAttempt(
+  { cache }: LogEnv,
+  { tenant, params, query }: ApiCall,
+): Promise<LogSubject | RequestRejection> {
+  const wanted = readInteger(query, 'attempt', { min: 0, max: 1_000_000, fallback: -1 });
+  if (wanted instanceof RequestRejection) return wanted;
+  const job = await loadJob(cache, tenant, params['name']!);
+  if (job instanceof RequestRejection) return job;
+  const uid = readUid(job.bytes);
+  const slot = wanted >= 0 ? wanted : Math.max(0, readJobStatus(cache, job).attempts - 1);
+  const attempts = listReplicas(cache, tenant, formatJobOwner(params['name']!), uid);
+  return { deploymentUid: uid, slot, replica: attempts.find(each => each.slot === slot) };
+}
+
+function listReplicas(cache: LogEnv['cache'], tenant: string, owner: string, uid: string): readonly Replica[] {
+  return cache
+    .list(ranges.replicasOf(tenant, owner))
+    .map(entry => value<Replica>(entry))
+    .filter(replica => replica.deploymentUid === uid)
+    .toSorted((a, b) => a.slot - b.slot);
 }
 
 /**

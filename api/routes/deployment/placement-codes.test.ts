@@ -117,6 +117,8 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     status: 409,
     cases: [
       ['a network', 'name', network({ name: 'backend' })],
+      ['a job', 'name', job({ name: 'nightly' }, '')],
+      ['a job, in a dry run', 'name', job({ name: 'nightly' })],
       ['a network, without a dry run', 'name', network({ name: 'backend' }, '')],
       ['a network of another kind', 'name', network({ name: 'backend', internal: true })],
     ],
@@ -124,10 +126,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
   {
     code: 'feature_not_available',
     status: 501,
-    cases: [
-      ['a job', 'kind', job({}, '')],
-      ['a job on a node', 'kind', job({ nodeId: 'machine-1' }, '')],
-    ],
+    cases: [['a volume of a job', 'volumes', job({ volumes: [mount()] }, '')]],
   },
 ]);
 

@@ -127,6 +127,11 @@ export class RejectionLab {
     await this.#accept('/api/v1/networks', 'POST', { name: 'idle', nodeId: machine2 });
     await this.#accept('/api/v1/deployments', 'POST', web({ name: 'cache' }).body);
     await this.#accept('/api/v1/deployments', 'POST', web({ name: 'joined', networks: ['backend', 'vault'] }).body);
+    await this.#accept('/api/v1/jobs', 'POST', {
+      kind: 'Job',
+      name: 'nightly',
+      image: 'registry.example.com/shop/nightly:1',
+    });
     if (this.lab.settings.volumeManagement) await this.#deployments();
     if (this.#waitedFor !== undefined) {
       const dependsOn = [{ name: this.#waitedFor, condition: 'healthy' }];

@@ -1,11 +1,12 @@
 import type { StoredDeployment } from '../../../crds/deployment/index.js';
+import type { StoredJob } from '../../../crds/job/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { findPlaceholders, isSecretLabel, parseSecretPath, parseTemplate } from '../../../crds/grammar/index.js';
 import { formatVaultPath, readKeyNames } from '../../../pkg/secrets/index.js';
 import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { listAllSecretUsers, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
+import { listAllSecretUsers, listSecretJobs, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
 import { LIST_QUERY, listPage, PAGE_QUERY } from '../../http/listing.js';
 import { readFlag, rejectMisplaced } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -77,9 +78,9 @@ async function showSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult
   if (reading.kind === 'missing') return rejectRequest('resource_not_found', 'resource', path.label);
   const name = formatVaultPath(path);
   const { keys: names, version } = reading;
-  const deployments = listSecretUserNames(env.cache, call.tenant, name);
+  const { deployments, jobs } = listSecretUserNames(env.cache, call.tenant, name);
   const { namespace, label } = path;
-  return replyJson(200, { namespace, resource: label, path: name, keys: names, version, deployments });
+  return replyJson(200, { namespace, resource: label, path: name, keys: names, version, deployments, jobs });
 }
 
 async function listReferenced(env: SecretEnv, call: ApiCall): Promise<RouteResult> {
@@ -99,22 +100,24 @@ async function listReferenced(env: SecretEnv, call: ApiCall): Promise<RouteResul
 async function listConsumers({ cache }: AdmissionEnv, { tenant, params }: ApiCall): Promise<RouteResult> {
   const name = params['name']!;
   await cache.barrier();
-  const users = isSecretLabel(name) ? listSecretUsers(cache, tenant, name) : [];
+  const lists = isSecretLabel(name) ? [listSecretUsers, listSecretJobs] : [];
+  const users = lists.flatMap(list => list(cache, tenant, name));
   if (users.length === 0) return rejectRequest('resource_not_found', 'name', name);
-  const consumers = users.map(entry => toConsumer(value<StoredDeployment>(entry), name));
+  const consumers = users.map(entry => toConsumer(value<StoredDeployment | StoredJob>(entry), name));
   return replyJson(200, { name, path: consumers[0]?.path, consumers, revision: String(cache.revision) });
 }
 
-/** How a deployment uses a credential: under which name, and which of its keys its templates put in. */
-function toConsumer({ name, metadata, secrets = [], composedSecrets = {} }: StoredDeployment, label: string) {
+/** How a deployment or a job uses a credential: under which name, and which of its keys its templates put in. */
+function toConsumer(user: StoredDeployment | StoredJob, label: string) {
+  const { kind, name, metadata, secrets = [], composedSecrets = {} } = user;
   const own = secrets.filter(({ vault_path: path }) => parseSecretPath(path)?.label === label);
   const templates = Object.entries(composedSecrets).flatMap(([variable, template]) => {
     const used = findPlaceholders(parseTemplate(template) ?? []).filter(({ resource }) => resource === label);
     return used.length === 0 ? [] : [{ variable, keys: [...new Set(used.map(({ key }) => key))] }];
   });
   return {
-    kind: 'Deployment',
-    deployment: name,
+    kind,
+    [kind.toLowerCase()]: name,
     id: metadata.uid,
     path: own[0]?.vault_path,
     entries: own.map(({ name: prefix, anchor }) => ({ name: prefix, anchor })),

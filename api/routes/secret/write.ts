@@ -1,4 +1,5 @@
 import type { StoredDeployment } from '../../../crds/deployment/index.js';
+import type { StoredJob } from '../../../crds/job/index.js';
 import { findPlaceholders, isSecretLabel, parseAnchor, parseTemplate } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { recordAlterations, type Warning } from '../../../crds/rule/index.js';
@@ -20,7 +21,7 @@ import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admis
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
-import { listAnchors, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
+import { listAnchors, listSecretJobs, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
 import { rejectWhileRotating } from '../../admission/rotations.js';
 import { retryOnConflict } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -118,14 +119,15 @@ function rejectAboveQuota(env: AdmissionEnv, { tenant, label }: CredentialPath):
 
 /** Warns of the keys that templates of deployments use and that the new version does not hold. */
 function warnMissingKeys({ cache }: AdmissionEnv, path: CredentialPath, document: SecretDocument): readonly Warning[] {
-  return listSecretUsers(cache, path.tenant, path.label).flatMap(entry => {
-    const { name, composedSecrets = {} } = value<StoredDeployment>(entry);
+  const users = [listSecretUsers, listSecretJobs].flatMap(list => list(cache, path.tenant, path.label));
+  return users.flatMap(entry => {
+    const { kind, name, composedSecrets = {} } = value<StoredDeployment | StoredJob>(entry);
     const used = Object.values(composedSecrets).flatMap(template => findPlaceholders(parseTemplate(template) ?? []));
     const missing = used.filter(({ resource, key }) => resource === path.label && !document.has(key));
     return [...new Set(missing.map(({ key }) => key))].map(key => ({
       code: 'secret_key_in_use',
       field: 'values',
-      message: `a template of deployment ${name} uses the key ${key}, which this version does not hold; no new container of it is created until it does`,
+      message: `a template of ${kind.toLowerCase()} ${name} uses the key ${key}, which this version does not hold; no new container of it is created until it does`,
     }));
   });
 }
@@ -186,7 +188,8 @@ async function deleteOnce(
 ): Promise<RouteResult | undefined> {
   await env.cache.barrier();
   const guards = guardConflictKeys(env.cache, conflictKeys);
-  const users = listSecretUserNames(env.cache, tenant, formatVaultPath(path));
+  const { deployments, jobs } = listSecretUserNames(env.cache, tenant, formatVaultPath(path));
+  const users = [...deployments, ...jobs.map(name => `job ${name}`)];
   if (users.length > 0) return rejectRequest('secret_in_use', 'resource', path.label, { users });
   const refused = rejectWhileRotating(env.cache, path);
   if (refused) return refused;

@@ -139,6 +139,7 @@ async function listRemains(env: RemovalEnv, id: string): Promise<TenantRemains> 
   const { paths, unlisted } = await listSecretPaths(env, id);
   const byKind = {
     deployment: namesBelow(ranges.deployments),
+    job: namesBelow(ranges.jobs),
     node: namesBelow(ranges.nodes),
     claim: listSecondClaims(cache, id),
     secret: [...new Set([...namesBelow(ranges.secrets), ...paths])].sort(),

@@ -146,7 +146,7 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       const told = [await engine.inspect(id), ...(await engine.list('node_1')), await engine.facts()];
 
       expect(told).to.have.length(3);
-      expect(told[0]).to.have.all.keys('id', 'name', 'owner', 'state', 'health', 'exitCode', 'user');
+      expect(told[0]).to.have.all.keys('id', 'name', 'owner', 'state', 'health', 'exitCode', 'user', 'startedAt');
       expect(inspect(told, { depth: null, showHidden: true, getters: true })).not.to.match(/canary|MODE|DB_password/);
     });
 

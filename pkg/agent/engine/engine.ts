@@ -82,6 +82,8 @@ export interface ContainerStatus {
   readonly state: 'created' | 'running' | 'exited';
   readonly health: ContainerHealth;
   readonly exitCode: number | undefined;
+  /** When it was last started; absent when it never was. */
+  readonly startedAt?: string;
   /** Set when it has exited. */
   readonly endedAt?: string;
   /** The kernel killed it, because it reached its memory limit. */

@@ -96,18 +96,14 @@ export class SimulatedEngine implements Engine {
     this.#notify(container);
   }
 
-  ping(): Promise<void> {
-    return this.#call('facts', () => undefined);
-  }
+  ping = (): Promise<void> => this.#call('facts', () => undefined);
 
   facts(): Promise<EngineFacts> {
     const { cpu = 8000, memory = 16 * 2 ** 30 } = this.#options;
     return this.#call('facts', () => ({ name: 'simulated', version: '1', apiVersion: '1', cpu, memory }));
   }
 
-  conditions(): readonly EngineCondition[] {
-    return [];
-  }
+  conditions = (): readonly EngineCondition[] => [];
 
   list(nodeId: string): Promise<readonly ContainerStatus[]> {
     return this.#call('list', () => this.containers.filter(({ owner }) => owner.nodeId === nodeId));
@@ -130,8 +126,8 @@ export class SimulatedEngine implements Engine {
   pull(image: string, login?: ImageLogin): Promise<void> {
     return this.#call('pull', () => {
       const failure = this.#options.refusePull?.(image, login);
-      if (failure) throw new ImagePullFault(failure);
-      if (!(this.#options.registryHasImage?.(image) ?? true)) throw new ImagePullFault('not_found');
+      const isAbsent = !(this.#options.registryHasImage?.(image) ?? true);
+      if (failure || isAbsent) throw new ImagePullFault(failure ?? 'not_found');
       if (!this.#images.has(image)) this.#changes++;
       this.#images.add(image);
     });
@@ -191,7 +187,7 @@ export class SimulatedEngine implements Engine {
       const run = ++container.runs;
       const health = container.hasHealthCheck ? 'starting' : 'none';
       const { endedAt: _at, oomKilled: _oom, failedCheck: _check, ...status } = container.status;
-      container.status = { ...status, state: 'running', health, exitCode: undefined };
+      container.status = { ...status, state: 'running', health, exitCode: undefined, startedAt: this.#now() };
       this.#notify(container);
       if (!container.hasHealthCheck) return;
       this.#options.clock.after(this.#options.healthyAfterMs ?? 1000, () => {
@@ -292,7 +288,10 @@ export class SimulatedEngine implements Engine {
   /** Does nothing to a container that does not run. */
   #exit(container: SimulatedContainer, exitCode: number): void {
     if (container.status.state !== 'running') return;
-    const endedAt = new Date(this.#options.clock.now()).toISOString();
-    container.status = { ...container.status, state: 'exited', exitCode, endedAt };
+    container.status = { ...container.status, state: 'exited', exitCode, endedAt: this.#now() };
+  }
+
+  #now(): string {
+    return new Date(this.#options.clock.now()).toISOString();
   }
 }

@@ -1,9 +1,11 @@
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { deployments, findKind, networks } from '../kinds.js';
+import { deployments, findKind, jobs } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
+
+type ObjectView = Pick<DeploymentView, 'metadata'>;
 
 interface DeleteInput extends WaitOptions {
   readonly kind: string;
@@ -11,37 +13,37 @@ interface DeleteInput extends WaitOptions {
   readonly wait: boolean;
 }
 
-/** Deletes a network, or a deployment and, with `wait`, waits until its containers and its record are gone. */
-export const deleteObject: Command<DeleteInput> = async (session, { kind, name, wait, ...options }) => {
+/** Deletes a deployment or a job and, with `wait`, waits until its containers and its record are gone. */
+export const deleteObject: Command<DeleteInput> = async (session, { kind: word, name, wait, ...options }) => {
   const { terminal, ink } = session;
-  const { path, pathOf } = findKind(kind);
-  if (path !== deployments.path && path !== networks.path) {
-    throw new UsageFault(`a ${kind} cannot be deleted with this command.`);
-  }
+  const { path, pathOf, names } = findKind(word);
+  if (path !== deployments.path && path !== jobs.path)
+    throw new UsageFault(`a ${word} cannot be deleted with this command.`);
+
+  const title = `${names[0]}/${name}`;
   const client = await session.connect();
-  if (path === networks.path) {
-    const deleted = await client.request('DELETE', pathOf(name));
-    if (!deleted.ok) return session.reportRejection(deleted);
-    terminal.out(`network/${name} ${ink.green('deleted')}\n`);
-    return exitCode.ok;
-  }
-  const answer = await client.request<DeploymentView>('DELETE', `${deployments.path}/${encodeURIComponent(name)}`);
+  const answer = await client.request<ObjectView>('DELETE', pathOf(name));
   if (!answer.ok) return session.reportRejection(answer);
   if (!wait) {
-    terminal.out(`deployment/${name} ${ink.yellow('deleting')}\n`);
+    terminal.out(`${title} ${ink.yellow('deleting')}\n`);
     return exitCode.ok;
   }
-  const code = await untilGone(session, client, answer.value.metadata.uid, options);
-  if (code === exitCode.ok) terminal.out(`deployment/${name} ${ink.green('deleted')}\n`);
-  if (code === exitCode.timedOut) terminal.err(`deployment/${name} is still being deleted\n`);
+  const code = await untilGone(session, client, { path, uid: answer.value.metadata.uid }, options);
+  if (code === exitCode.ok) terminal.out(`${title} ${ink.green('deleted')}\n`);
+  if (code === exitCode.timedOut) terminal.err(`${title} is still being deleted\n`);
   return code;
 };
 
-async function untilGone(session: Session, client: Client, uid: string, options: WaitOptions): Promise<ExitCode> {
+async function untilGone(
+  session: Session,
+  client: Client,
+  { path, uid }: { readonly path: string; readonly uid: string },
+  options: WaitOptions,
+): Promise<ExitCode> {
   const deadline = startDeadline(session.terminal, options);
   let seen = false;
   try {
-    for await (const change of client.watch<DeploymentView>(deployments.path, { signal: deadline.signal })) {
+    for await (const change of client.watch<ObjectView>(path, { signal: deadline.signal })) {
       if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark') {
         if (!seen) return exitCode.ok;

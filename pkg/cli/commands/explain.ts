@@ -2,7 +2,7 @@ import type { DeploymentStep } from '../../../crds/deployment/index.js';
 import { type ExampleRequest, getEntry, isRejectionCode } from '../../../crds/rejections/index.js';
 import { findReason, formatRemedy } from '../../../crds/reasons/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
-import { deployments, findKind } from '../kinds.js';
+import { deployments, findKind, jobs } from '../kinds.js';
 import { type Cell, formatTable } from '../print/table.js';
 import { formatDocument, paintState, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
@@ -43,7 +43,6 @@ async function formatExample(example: ExampleRequest): Promise<string> {
 }
 
 interface Explanation {
-  readonly deployment: string;
   readonly phase: string;
   readonly message: string;
   readonly steps: readonly DeploymentStep[];
@@ -52,20 +51,20 @@ interface Explanation {
   readonly candidates: readonly CandidateView[];
 }
 
-/** Explains why a deployment is not as asked: its steps, a table of nodes and filters, and every reason. */
+/** Explains why a deployment or a job is not as asked: its steps, a table of nodes and filters, and every reason. */
 export const explainPlacement: Command<{ readonly kind: string; readonly name: string }> = async (session, input) => {
-  if (findKind(input.kind).path !== deployments.path) {
-    throw new UsageFault(`only deployments are placed: "moor explain deployment ${input.name}".`);
+  const { path: collection, pathOf } = findKind(input.kind);
+  if (collection !== deployments.path && collection !== jobs.path) {
+    throw new UsageFault(`only deployments and jobs are placed: "moor explain deployment ${input.name}".`);
   }
   const client = await session.connect();
-  const path = `${deployments.path}/${encodeURIComponent(input.name)}/explain`;
-  const answer = await client.request<Explanation>('GET', path);
+  const answer = await client.request<Explanation>('GET', `${pathOf(input.name)}/explain`);
   if (!answer.ok) return session.reportRejection(answer);
 
   const { terminal, ink } = session;
   const { filters, candidates, phase, message, steps, outlook } = answer.value;
   const refusing = filters.filter(filter => candidates.some(({ reasons }) => reasons.some(r => r.filter === filter)));
-  terminal.out(`${stripControls(answer.value.deployment)}: ${paintState(ink, phase)}: ${stripControls(message)}\n`);
+  terminal.out(`${stripControls(input.name)}: ${paintState(ink, phase)}: ${stripControls(message)}\n`);
   terminal.out(formatStepList(steps, { ink, now: terminal.clock.now() }));
   terminal.out(`${ink.bold('Nodes:')} ${stripControls(outlook)}\n`);
   if (candidates.length === 0) return exitCode.ok;

@@ -4,11 +4,12 @@ import { type Client, UnreachableFault } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { readLines } from '../../ndjson/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { jobs } from '../kinds.js';
 import { type Paint, paintState, stripControls, stripLogControls } from '../print/text.js';
-import { getDeploymentPath, printReplica } from '../replica-logs.js';
+import { getDeploymentPath, printReplica, toAttemptSource, toReplicaSource } from '../replica-logs.js';
 import type { Command, Session } from '../session.js';
 import { findLogFile } from '../terminal.js';
-import type { DeploymentView } from '../views.js';
+import type { DeploymentView, JobView } from '../views.js';
 
 interface LogsInput {
   readonly name: string | undefined;
@@ -18,6 +19,7 @@ interface LogsInput {
   readonly since?: string;
   readonly previous?: boolean;
   readonly replica?: number;
+  readonly attempt?: number;
   /** The loop whose log to show instead of the output of a deployment. */
   readonly controllers?: string;
 }
@@ -29,7 +31,9 @@ export const logs: Command<LogsInput> = async (session, input) => {
   if (name === undefined)
     throw new UsageFault('the name of a deployment is missing; or name a loop with --controllers.');
 
+  const job = JOB_NAME.exec(name)?.[1];
   const client = await session.connect();
+  if (job !== undefined) return printJob(session, client, { ...input, job, follow });
   const answer = await client.request<DeploymentView>('GET', getDeploymentPath(name));
   if (!answer.ok) return session.reportRejection(answer);
   // Of a deployment without a placed replica the server says why, or has the log of what ran last.
@@ -40,7 +44,7 @@ export const logs: Command<LogsInput> = async (session, input) => {
   const printOne: PrintOne = (number, start) => {
     shown.add(number);
     const print = (line: string) => printLine(session, shown.size > 1 ? `${name}-${number}` : '', line);
-    return printReplica(session, client, { deployment: name, replica: number, follow, previous, ...start, print });
+    return printReplica(session, client, { source: toReplicaSource(name, number), follow, previous, ...start, print });
   };
   const codes: ExitCode[] = [];
   if (!follow) for (const number of replicas) codes.push(await printOne(number, { tail, since }));
@@ -49,10 +53,27 @@ export const logs: Command<LogsInput> = async (session, input) => {
   return codes.find(code => code !== exitCode.ok) ?? exitCode.ok;
 };
 
+/** `job/migrate`. */
+const JOB_NAME = /^jobs?\/(.+)$/;
+
+/** Prints the output of an attempt of a job, by default the last one, also after its end. */
+async function printJob(
+  session: Session,
+  client: Client,
+  { job, attempt, tail, since, follow }: LogsInput & { readonly job: string; readonly follow: boolean },
+): Promise<ExitCode> {
+  const answer = await client.request<JobView>('GET', jobs.pathOf(job));
+  if (!answer.ok) return session.reportRejection(answer);
+  const number = attempt ?? Math.max(0, answer.value.status.attempts - 1);
+  const print = (line: string) => printLine(session, '', line);
+  return printReplica(session, client, { source: toAttemptSource(job, number), follow, tail, since, print });
+}
+
 type LogsStart = { readonly tail: number | undefined; readonly since: string | undefined };
 type PrintOne = (replica: number, start?: LogsStart) => Promise<ExitCode>;
 
-function printLine({ terminal, ink }: Session, replica: string, line: string): void {
+/** Prints one line of output, after the name of what printed it where there are several. */
+export function printLine({ terminal, ink }: Session, replica: string, line: string): void {
   // A program gets the bytes as they are; a terminal would obey them.
   const shown = terminal.width === undefined ? line : stripLogControls(line);
   terminal.out(`${replica === '' ? '' : ink.cyan(`${replica} | `)}${shown}\n`);

@@ -2,7 +2,7 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { backups, deployments, networks, nodes, secrets, tenants, tokens } from '../kinds.js';
+import { backups, deployments, nodes, secrets, tenants, tokens } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
@@ -25,7 +25,6 @@ const encode = encodeURIComponent;
 /** How each of it is deleted, in the order in which it must be. */
 const TO_PATH: Readonly<Record<string, (name: string) => string>> = {
   deployment: name => `${deployments.path}/${encode(name)}`,
-  network: name => `${networks.path}/${encode(name)}`,
   node: name => `${nodes.path}/${encode(name)}`,
   claim: name => `${nodes.path}/${encode(name)}/claim`,
   secret: path => `${secrets.path}/${path.split('/').map(encode).join('/')}`,

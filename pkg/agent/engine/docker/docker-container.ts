@@ -183,6 +183,7 @@ export interface ContainerInspection {
     readonly Status: string;
     readonly ExitCode: number;
     readonly OOMKilled?: boolean;
+    readonly StartedAt?: string;
     readonly FinishedAt?: string;
     readonly Health?: { readonly Status: string; readonly Log?: readonly HealthProbe[] | null } | null;
   };
@@ -212,6 +213,7 @@ export function readContainerStatus(inspection: ContainerInspection): ContainerS
     health: toHealth(State.Health?.Status),
     exitCode: state === 'exited' ? State.ExitCode : undefined,
     user: Config.User ?? '',
+    ...(state !== 'created' && State.StartedAt && { startedAt: toTime(State.StartedAt) }),
     ...(state === 'exited' && State.FinishedAt && { endedAt: toTime(State.FinishedAt) }),
     ...(state === 'exited' && State.OOMKilled && { oomKilled: true }),
     ...(failedCheck && { failedCheck }),

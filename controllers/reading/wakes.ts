@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import { ranges, splitKey } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { formatJobOwner, parseJobOwner, type Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
+import type { Wake } from '../../pkg/reconcile/index.js';
+import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
+import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
+
+/** Deployments by each deployment that they depend on, as `<tenant>/<name>`. */
+export const DEPENDENTS = 'controllers.dependents';
+
+/** The documents after and before a change. */
+export function readChange<T>({ entry, previous }: Pick<CacheChange, 'entry' | 'previous'>) {
+  return { after: entry && value<T>(entry), before: previous && value<T>(previous) };
+}
+
+/** Wakes the object that the two segments after the kind name. */
+export function wakeItself(prefix: string): Wake {
+  return { prefix, keys: change => [deriveQueueKey(change.key)] };
+}
+
+/** Wakes a job by its own record or its status, under the name that it has as the owner of replicas. */
+export function wakeJob(prefix: string): Wake {
+  return {
+    prefix,
+    keys: ({ key }) => {
+      const [tenant = '', name = ''] = splitKey(key);
+      return [formatQueueKey({ tenant, name: formatJobOwner(name) })];
+    },
+  };
+}
+
+/** The same wakes of a loop that cares for the replicas of deployments only, or for the attempts of jobs only. */
+export function onlyOwners(kind: 'Deployment' | 'Job', wakes: readonly Wake[]): readonly Wake[] {
+  const isOwn = (key: string) => (parseJobOwner(parseQueueKey(key).name) === undefined) === (kind === 'Deployment');
+  return wakes.map(wake => ({ ...wake, keys: (change, cache) => wake.keys(change, cache).filter(isOwn) }));
+}
+
+/** Wakes the deployment of a report when `matters` is true for the change. */
+export function wakeReported(
+  matters: (before: Report | undefined, after: Report | undefined) => boolean = () => true,
+): Wake {
+  return {
+    prefix: ranges.reports,
+    keys: change => {
+      const { after, before } = readChange<Report>(change);
+      const report = after ?? before;
+      if (!report || !matters(before, after)) return [];
+      return [formatQueueKey({ tenant: splitKey(change.key)[0] ?? '', name: report.deployment })];
+    },
+  };
+}
+
+/** Wakes every deployment with a replica on a node that is enrolled, removed or labelled differently. */
+export const wakeOnNodeChange: Wake = {
+  prefix: ranges.nodes,
+  keys: (change, cache) => {
+    const { after, before } = readChange<StoredNode>(change);
+    const matters = after?.id !== before?.id || !isDeepStrictEqual(after?.labels, before?.labels);
+    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+  },
+};
+
+/** Wakes every deployment with a replica on a node whose status or loss changes. */
+export const wakeOnNodeStatusChange: Wake = {
+  prefix: ranges.nodeStatuses,
+  keys: (change, cache) => {
+    const { after, before } = readChange<NodeStatus>(change);
+    const matters = (['id', 'status', 'lost', 'unobservedSince', 'isSilent'] as const).some(
+      at => after?.[at] !== before?.[at],
+    );
+    return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+  },
+};
+
+/** Also wakes the deployments that depend on those that the given wake wakes. */
+export function withDependents({ prefix, keys: wakeKeys }: Wake): Wake {
+  return {
+    prefix,
+    keys: (change, cache) => {
+      const woken = wakeKeys(change, cache);
+      return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => deriveQueueKey(entry.key)))];
+    },
+  };
+}
+
+/** The queue keys of deployments on one node, or on two that had one name after the other. */
+function listDeploymentsOn(nodeIds: readonly (string | undefined)[], cache: Cache): readonly string[] {
+  const ids = new Set(nodeIds.filter(id => id !== undefined));
+  const replicas = [...ids].flatMap(id => cache.by(REPLICAS_BY_NODE, id).map(entry => value<Replica>(entry)));
+  return [...new Set(replicas.map(({ tenant, deployment }) => formatQueueKey({ tenant, name: deployment })))];
+}

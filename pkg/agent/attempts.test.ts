@@ -1,0 +1,171 @@
+import { expect } from 'chai';
+
+import type { Replica } from '../../crds/replica/index.js';
+import { replica } from '../link/dispatcher-lab.testing.js';
+import { type ContainerStatus, EngineRefusedFault, EngineUnreachableFault } from './engine/index.js';
+import { type AttemptFacts, decideNextStep } from './next-step.js';
+import { NodeLab } from './node-lab.testing.js';
+
+const attempt = (changes: Partial<Replica> = {}): Replica =>
+  replica({ deployment: 'job.migrate', deploymentUid: 'job_1', once: {}, ...changes });
+
+describe('the next step of an attempt', () => {
+  const facts: AttemptFacts = { wasStarted: false, hasFailed: false, confirmMs: 0, leftMs: Infinity };
+  const cases: readonly [
+    name: string,
+    state: ContainerStatus['state'] | 'none',
+    given: Partial<AttemptFacts>,
+    kind: string,
+  ][] = [
+    ['creates the first container', 'none', {}, 'create'],
+    ['starts it', 'created', {}, 'start'],
+    ['lets it run', 'running', { wasStarted: true }, 'settled'],
+    ['stops it when its time is over', 'running', { wasStarted: true, leftMs: 0 }, 'stop'],
+    ['leaves it when it has ended', 'exited', { wasStarted: true }, 'settled'],
+    ['leaves it when it has ended, also if nothing was noted', 'exited', {}, 'settled'],
+    ['creates no second one', 'none', { wasStarted: true }, 'settled'],
+    ['waits for what the engine makes of a start', 'created', { wasStarted: true, confirmMs: 1 }, 'confirm'],
+    ['starts nothing twice', 'created', { wasStarted: true }, 'abandon'],
+    ['removes what the engine did not start', 'created', { wasStarted: true, hasFailed: true }, 'remove'],
+  ];
+  const { template: _, once: __, ...owner } = attempt();
+  for (const [name, state, given, kind] of cases) {
+    it(name, () => {
+      const container =
+        state === 'none'
+          ? undefined
+          : ({ id: 'c', name: 'job.migrate.0', owner, state, health: 'none', exitCode: undefined } as never);
+      const input = { wanted: 'run', container, imageMissing: false, backoffMs: 0 } as const;
+      expect(decideNextStep({ ...input, attempt: { ...facts, ...given } })).to.deep.equal({ kind });
+    });
+  }
+});
+
+describe('an agent with an attempt of a job', () => {
+  let lab: NodeLab;
+  let starts: number;
+  beforeEach(async () => {
+    lab = new NodeLab();
+    starts = 0;
+    lab.failure = (operation, when) => {
+      if (operation === 'start' && when === 'after') starts++;
+      return undefined;
+    };
+    await lab.start();
+    await lab.startAgent();
+  });
+  afterEach(async () => {
+    await lab.stopAgent();
+    lab.stop();
+  });
+
+  const begin = async (changes: Partial<Replica> = {}) => {
+    await lab.assign(attempt(changes));
+    await lab.clock.pass(2_000);
+  };
+  const end = async (exitCode: number) => {
+    lab.engine.crash(lab.engine.containers[0]!.id, exitCode);
+    await lab.clock.pass(2_000);
+  };
+
+  it('reports its end with its exit code, and starts it never again', async () => {
+    await begin();
+    expect(lab.report('rep_1')).to.include({ state: 'running' });
+    expect(lab.report('rep_1')?.startedAt).to.be.a('string');
+    await end(3);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 3 });
+    await lab.clock.pass(600_000);
+    expect(starts).to.equal(1);
+    expect(lab.running).to.deep.equal(['job.migrate.0 exited']);
+  });
+
+  it('keeps the container until it is told to remove it', async () => {
+    await begin();
+    await end(0);
+    await lab.stopAgent();
+    await lab.startAgent();
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0 });
+    await lab.assign(attempt({ retiringSince: 'now' }));
+    await lab.clock.pass(2_000);
+    expect(lab.report('rep_1')?.state).to.equal('removed');
+    expect(starts).to.equal(1);
+  });
+
+  it('learns of an end while it was away', async () => {
+    await begin();
+    await lab.stopAgent();
+    await end(7);
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 7 });
+    expect(starts).to.equal(1);
+  });
+
+  it('says that nothing is known when the container is gone, also after a restart', async () => {
+    await begin();
+    await lab.stopAgent();
+    await lab.engine.remove(lab.engine.containers[0]!.id);
+    await lab.startAgent();
+    await lab.clock.pass(60_000);
+    const { exitCode, ...report } = lab.report('rep_1')!;
+    expect(exitCode).to.equal(undefined);
+    expect(report).to.include({ state: 'exited', reason: 'container_lost' });
+    expect(starts).to.equal(1);
+  });
+
+  it('keeps an exit code that it has seen, although the container is gone', async () => {
+    await begin();
+    await end(4);
+    await lab.stopAgent();
+    await lab.engine.remove(lab.engine.containers[0]!.id);
+    await lab.startAgent();
+    await lab.clock.pass(60_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 4 });
+  });
+
+  it('asks the engine once to start it, whatever the engine answers', async () => {
+    let asked = 0;
+    lab.failure = (operation, when) => {
+      if (operation !== 'start' || when !== 'before') return undefined;
+      asked++;
+      return new EngineUnreachableFault('it did not answer');
+    };
+    await begin();
+    await lab.clock.pass(120_000);
+    expect(asked).to.equal(1);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', reason: 'start_unconfirmed' });
+    expect(lab.running).to.deep.equal([]);
+  });
+
+  it('finds what the engine has started without saying so', async () => {
+    lab.failure = (operation, when) => {
+      if (operation !== 'start' || when !== 'after') return undefined;
+      starts++;
+      return new EngineUnreachableFault('the answer was lost');
+    };
+    await begin();
+    await lab.clock.pass(60_000);
+    expect(lab.report('rep_1')).to.include({ state: 'running' });
+    expect(starts).to.equal(1);
+  });
+
+  it('reports a start that the engine refuses as its end', async () => {
+    lab.failure = (operation, when) =>
+      operation === 'start' && when === 'before' ? new EngineRefusedFault(400, 'no such program') : undefined;
+    await begin();
+    await lab.clock.pass(60_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', reason: 'start_failed' });
+    expect(lab.running).to.deep.equal([]);
+  });
+
+  it('stops it when its time is over, also after a restart', async () => {
+    await begin({ once: { timeoutSeconds: 30 } });
+    await lab.clock.pass(20_000);
+    await lab.stopAgent();
+    expect(lab.running).to.deep.equal(['job.migrate.0 running']);
+    await lab.startAgent();
+    await lab.clock.pass(30_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 143, reason: 'timed_out' });
+    expect(starts).to.equal(1);
+  });
+});

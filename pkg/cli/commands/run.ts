@@ -1,0 +1,95 @@
+import type { Client } from '../../client/index.js';
+import { sleep } from '../../clock/index.js';
+import { type ExitCode, exitCode, passExitCode, UsageFault } from '../exit-code.js';
+import { jobs } from '../kinds.js';
+import { stripControls } from '../print/text.js';
+import { printReplica, toAttemptSource } from '../replica-logs.js';
+import type { Command, Session } from '../session.js';
+import type { JobView } from '../views.js';
+import { printLine } from './logs.js';
+
+interface RunInput {
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly name?: string;
+  readonly env?: readonly string[];
+  readonly node?: string;
+  readonly retries?: number;
+  readonly timeout?: number;
+  readonly detach?: boolean;
+}
+
+const LOOK_EVERY_MS = 300;
+/** A job that nobody named is removed by itself, after an hour in which its log can be read again. */
+const KEPT_SECONDS = 3_600;
+
+/** Runs a job, prints its output, and passes its exit code on. An interrupt stops it. */
+export const runImage: Command<RunInput> = async (session, input) => {
+  const client = await session.connect();
+  const document = toDocument(session, input);
+  const answer = await client.request<JobView>('POST', jobs.path, { body: document });
+  if (!answer.ok) return session.reportRejection(answer);
+  const { name } = answer.value;
+  if (input.detach) {
+    session.terminal.out(`job/${name} ${session.ink.green('created')}\n`);
+    return exitCode.ok;
+  }
+  const code = await follow(session, client, name);
+  if (!session.terminal.interrupted.aborted) return code;
+  await client.request('DELETE', jobs.pathOf(name));
+  session.terminal.err(`job/${name} is stopped and deleted\n`);
+  return exitCode.interrupted;
+};
+
+function toDocument({ terminal }: Session, { image, command, name, env = [], node, retries = 0, timeout }: RunInput) {
+  const pairs = env.map(pair => {
+    const [variable = '', ...rest] = pair.split('=');
+    if (variable === '' || rest.length === 0) throw new UsageFault(`--env ${pair}: must be NAME=value.`);
+    return [variable, rest.join('=')] as const;
+  });
+  return {
+    kind: 'Job',
+    name: name ?? `run-${terminal.random.uuid().slice(0, 8)}`,
+    image,
+    backoffLimit: retries,
+    ...(command.length > 0 && { command }),
+    ...(pairs.length > 0 && { environment: Object.fromEntries(pairs) }),
+    ...(node !== undefined && { nodeId: node }),
+    ...(timeout !== undefined && { timeoutSeconds: Math.max(1, Math.ceil(timeout / 1000)) }),
+    ...(name === undefined && { ttlSecondsAfterFinished: KEPT_SECONDS }),
+  };
+}
+
+/** Prints attempt after attempt, until the job has ended. */
+async function follow(session: Session, client: Client, name: string): Promise<ExitCode> {
+  const { terminal, ink } = session;
+  let told = '';
+  for (let attempt = 0; !terminal.interrupted.aborted; ) {
+    const answer = await client.request<JobView>('GET', jobs.pathOf(name));
+    if (!answer.ok) return session.reportRejection(answer);
+    const { status } = answer.value;
+    const shown = status.history.find(each => each.attempt === attempt);
+    if (shown && (shown.state !== 'Pending' || status.attempts > attempt + 1)) {
+      if (shown.startedAt !== undefined) await printAttempt(session, client, name, attempt);
+      attempt++;
+      continue;
+    }
+    if (status.phase === 'Succeeded') return exitCode.ok;
+    if (status.phase === 'Failed') {
+      terminal.err(`job/${name} ${ink.red('failed')}: ${stripControls(status.message)}\n`);
+      return status.exitCode ? passExitCode(status.exitCode) : exitCode.refused;
+    }
+    // What keeps it waiting is told once.
+    if (status.reason !== undefined && status.message !== told) {
+      told = status.message;
+      terminal.err(`job/${name} ${ink.yellow('waits')}: ${stripControls(told)}\n`);
+    }
+    await sleep(terminal.clock, LOOK_EVERY_MS, terminal.interrupted);
+  }
+  return exitCode.interrupted;
+}
+
+function printAttempt(session: Session, client: Client, name: string, attempt: number): Promise<ExitCode> {
+  const print = (line: string) => printLine(session, '', line);
+  return printReplica(session, client, { source: toAttemptSource(name, attempt), follow: true, print });
+}
