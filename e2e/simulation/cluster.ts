@@ -42,6 +42,9 @@ export const COUNTRY = 'mooring.io/country';
 
 export const TENANTS = ['aaaaaaaa-0000-4000-8000-000000000000', 'bbbbbbbb-0000-4000-8000-000000000000'] as const;
 
+/** What the names of images end with whose containers are unhealthy. */
+export const BAD_IMAGE = ':bad';
+
 /** Every machine, with who enrols it first. */
 const MACHINES = { a1: TENANTS[0], a2: TENANTS[0], b1: TENANTS[1] } as const;
 
@@ -208,6 +211,7 @@ export class SimCluster {
       clock: world.clock,
       random: world.random,
       latencyMs: () => world.between(0, this.faults.delayMs * 5),
+      health: image => (image.endsWith(BAD_IMAGE) ? 'unhealthy' : 'healthy'),
     });
     const labels = { [COUNTRY]: 'DE' };
     const seat = this.#seat(title, life => this.#bootAgent(life, machine));

@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 
 import { mutants } from './mutants.js';
+import { rolloutMutants } from './rollout-mutants.js';
 import { BrokenPromiseError, runScenario } from './scenario.js';
 
 const WITHIN_SEEDS = 250;
 
 describe('the simulation notices', () => {
   const seeds = Array.from({ length: WITHIN_SEEDS }, (_, at) => at + 1);
-  for (const { mistake, noticedAt, ...variant } of mutants) {
+  for (const { mistake, noticedAt, ...variant } of [...mutants, ...rolloutMutants]) {
     it(`when ${mistake}`, async () => {
       let caught: unknown;
       for (const seed of new Set([noticedAt ?? 1, ...seeds])) {

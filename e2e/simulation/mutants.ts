@@ -16,7 +16,7 @@ export interface Mutant extends Variant {
 type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
 
 /** All loops, one of them another. */
-const altering = (name: string, alter: (loop: Loop) => Loop) => ({
+export const altering = (name: string, alter: (loop: Loop) => Loop) => ({
   loops: (all: readonly Loop[]) => all.map(loop => (loop.name === name ? alter(loop) : loop)),
 });
 
@@ -124,7 +124,7 @@ const blindTo = (...prefixes: readonly string[]) => ({
 });
 
 /** The same thing with one method of another kind. */
-function instead<T extends object, K extends keyof T>(target: T, method: K, other: T[K]): T {
+export function instead<T extends object, K extends keyof T>(target: T, method: K, other: T[K]): T {
   return new Proxy(target, {
     get: (from, name) => {
       if (name === method) return other;
@@ -216,7 +216,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 8,
+    noticedAt: 9,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import { calm, storm } from '../../dev/simulation/index.js';
 import { restoreBackup } from './backup.js';
@@ -12,6 +13,8 @@ import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
+import { createRolloutInvariants } from './rollout-invariants.js';
+import { endRollouts, rollDeployments } from './rollouts.js';
 import { endRotations, useSecrets } from './secrets.js';
 import { duplicateMachine } from './second-agent.js';
 import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
@@ -32,6 +35,7 @@ const AFTERMATH_MS = 75_000;
 const LAST_WORK_MS = 10_000;
 const QUIET_MS = 40_000;
 const SEEDS_A_RESTORE = 5;
+const SEEDS_A_ROLLOUT = 4;
 
 /** How a seed went. */
 export interface Outcome {
@@ -46,6 +50,9 @@ export interface Outcome {
   readonly enrolled: number;
   /** How often the secrets of a container were handed out. */
   readonly delivered: number;
+  /** How many canaries began, and how many were taken back. */
+  readonly canaries: number;
+  readonly aborted: number;
   /** The longest virtual time for which a container that was given up ran beside another one of its slot. */
   readonly doubledMs: number;
 }
@@ -79,13 +86,13 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
 
 async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const { world } = cluster;
-  const history = new History(cluster.server, invariants);
+  const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world)]);
   cluster.handedOut = ticket => history.handedOut(ticket);
   const { inspect, doubledMs } = inspector(cluster, history);
   await cluster.begin();
   await world.pass(5_000, inspect);
 
-  await faults(cluster, history, inspect);
+  await faults(cluster, history, inspect, seed % SEEDS_A_ROLLOUT === 0);
   if (seed % 3 === 0) await loseEngine(cluster, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
@@ -110,16 +117,20 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   await expectCounted(cluster, history, inspect);
   const { hash, steps } = world.trace;
   const { enrolled, delivered } = history;
-  return { seed, hash, steps, convergedAfterMs, enrolled, delivered, givenUp, doubledMs: doubledMs() };
+  const told = (type: string) => history.all<StoredEvent>(ranges.events).filter(event => event.type === type).length;
+  const [canaries, aborted] = [told('deployment.canary_started'), told('deployment.canary_aborted')];
+  const counts = { enrolled, delivered, givenUp, canaries, aborted };
+  return { seed, hash, steps, convergedAfterMs, ...counts, doubledMs: doubledMs() };
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
-async function faults(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
+async function faults(cluster: SimCluster, history: History, inspect: () => void, hasRollouts: boolean): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
+  if (hasRollouts) rollDeployments(cluster, history, until);
   makeTrouble(cluster, until);
   orderNodes(cluster, until);
   exchangeMachines(cluster, until);
@@ -150,6 +161,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
   for (;;) {
     for (const tenant of TENANTS) void setQuota(cluster, tenant, {});
     void endRotations(cluster);
+    await endRollouts(cluster);
     await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);

@@ -15,17 +15,21 @@ describe('the whole system in a simulated world', () => {
     const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((all, outcome) => all + of(outcome), 0);
     const [givenUp, enrolled] = [sum(each => each.givenUp), sum(each => each.enrolled)];
     const delivered = sum(each => each.delivered);
+    const [canaries, aborted] = [sum(each => each.canaries), sum(each => each.aborted)];
     for (const line of [
       `${SEEDS} seeds, ${sum(({ steps }) => steps)} steps`,
       `all as asked after at most ${most(({ convergedAfterMs }) => convergedAfterMs)} s of quiet`,
       `${givenUp} replicas given up with their nodes; two of a slot for at most ${most(({ doubledMs }) => doubledMs)} s`,
       `${enrolled} nodes of ${3 * SEEDS} machines; secrets handed out ${delivered} times`,
+      `${canaries} canaries, of which ${aborted} were taken back`,
     ])
       console.log(`      ${line}`);
     if (SEEDS < 10) return;
     expect(givenUp, 'no node was lost').to.be.greaterThan(0);
     expect(enrolled, 'no machine changed hands').to.be.greaterThan(3 * SEEDS);
     expect(delivered, 'nobody was given a secret').to.be.greaterThan(0);
+    expect(aborted, 'no canary was taken back').to.be.greaterThan(0);
+    expect(canaries, 'every canary was taken back').to.be.greaterThan(aborted);
   });
 
   it('takes the same steps for the same seed', async () => {

@@ -192,7 +192,7 @@ export class SimulatedEngine implements Engine {
       if (!container.hasHealthCheck) return;
       this.#options.clock.after(this.#options.healthyAfterMs ?? 1000, () => {
         if (container.runs !== run || container.status.health !== 'starting') return;
-        container.status = { ...container.status, health: 'healthy' };
+        container.status = { ...container.status, health: this.#options.health?.(container.image) ?? 'healthy' };
         this.#notify(container);
       });
     });

@@ -1,3 +1,4 @@
+import type { ContainerHealth } from '../../../crds/report/index.js';
 import type { Clock, Random } from '../../clock/index.js';
 import type { ImageLogin, PullFailure } from './engine.js';
 
@@ -17,6 +18,8 @@ export interface SimulatedEngineOptions {
   readonly failure?: (operation: EngineOperation, when: 'before' | 'after') => Error | undefined;
   /** From start to healthy, where a health check is declared. */
   readonly healthyAfterMs?: number;
+  /** What the health check of an image says then. Default: that it is healthy. */
+  readonly health?: (image: string) => ContainerHealth;
   readonly cpu?: number;
   readonly memory?: number;
 }
