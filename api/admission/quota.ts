@@ -58,7 +58,9 @@ export interface CountQuota {
 
 /** The conflict keys of new objects of a tenant. */
 export function listCountConflictKeys(env: QuotaEnv, tenant: string, kind: CountedKind): readonly string[] {
-  return readQuotas(env, tenant)[kind] === undefined ? [] : [keys.conflict(tenant, kind)];
+  const { [kind]: count, backupBytes } = readQuotas(env, tenant);
+  const isLimited = count !== undefined || (kind === 'backups' && backupBytes !== undefined);
+  return isLimited ? [keys.conflict(tenant, kind)] : [];
 }
 
 /** Judges by one revision of the cache: the count, the quota and the guards belong together. */
@@ -71,4 +73,10 @@ export function checkCountQuota(env: QuotaEnv, tenant: string, kind: CountedKind
     conflictKeys,
     guards: [...guardConflictKeys(env.cache, conflictKeys), { key, at: env.cache.get(key)?.revision ?? 0 }],
   };
+}
+
+/** The limit of a tenant whose backups may not hold so many bytes more. Judged with `checkCountQuota`, whose guards it shares. */
+export function findBackupBytesReached(env: QuotaEnv, tenant: string, bytes: number): number | undefined {
+  const limit = readQuotas(env, tenant).backupBytes;
+  return limit === undefined || env.usage.of(tenant).backupBytes + bytes <= limit ? undefined : limit;
 }

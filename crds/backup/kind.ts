@@ -15,7 +15,10 @@ export const backupKind = defineKind({
   isSupported: true,
   range: 'backups/',
   keyParts: ['tenant', 'id'],
-  quotas: { backups: { default: 500, unit: 'count', countsRecords: true } },
+  quotas: {
+    backups: { default: 500, unit: 'count', countsRecords: true },
+    backupBytes: { default: 64 * 2 ** 20, unit: 'bytes' },
+  },
   requests: { BackupRequest: backupRequestSchema, BackupImport: backupImportSchema },
   events: ['backup.created', 'backup.restored'],
   path: '/api/v1/backups',

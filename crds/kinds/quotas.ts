@@ -19,7 +19,7 @@ const all = kinds.flatMap((kind: Kind) => Object.entries(kind.quotas ?? {})) as 
 ])[];
 const quotas = Object.fromEntries(all) as Readonly<Record<QuotaKind, Quota>>;
 
-/** Every quota. `cpu` is in thousandths of a core, `memory` and `volumeBytes` are in bytes. */
+/** Every quota. `cpu` is in thousandths of a core, `memory`, `volumeBytes` and `backupBytes` are in bytes. */
 export const quotaKinds: readonly QuotaKind[] = all.map(([name]) => name);
 
 /** What a tenant may have when neither configuration nor platform sets anything else. */

@@ -1,3 +1,4 @@
+import type { StoredBackup } from '../../crds/backup/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import { listCountedRanges, type QuotaKind, quotaKinds } from '../../crds/kinds/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
@@ -148,6 +149,7 @@ export class TenantUsage {
         if (entry) this.#countContainer(key, entry, 1);
         return;
       }
+      if (key.startsWith(ranges.backups)) this.#countsOf(key).backupBytes += readBytes(entry) - readBytes(previous);
       const counted = COUNTED_RANGES.find(([prefix]) => key.startsWith(prefix));
       const difference = Number(entry !== undefined) - Number(previous !== undefined);
       if (counted && difference !== 0) this.#countsOf(key)[counted[1]] += difference;
@@ -174,4 +176,10 @@ export class TenantUsage {
     this.#counts.set(tenant, counts);
     return counts;
   }
+}
+
+/** How much a backup holds. One of another release may not say. */
+function readBytes(entry: Entry | undefined): number {
+  const { bytes } = entry ? value<Partial<StoredBackup>>(entry) : {};
+  return Number.isSafeInteger(bytes) ? bytes! : 0;
 }

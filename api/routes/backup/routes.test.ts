@@ -321,6 +321,38 @@ describe('backups over HTTP', () => {
     expect((await other('GET', '')).body['items']).to.deep.equal([]);
   });
 
+  it('are limited by how much they hold together, also when many are created at once', async () => {
+    const there = await new Installation().start();
+    try {
+      const { lab } = there;
+      await there.accept('POST', 'deployments', webDeployment('big', spec));
+      await there.backUp('big');
+      const { body: listed } = await there.accept('GET', 'backups');
+      const [{ bytes }] = listed['items'] as [{ bytes: number }];
+      const record = (await lab.store.get(keys.tenant(lab.a)))!;
+      await replace(lab.store, record, { ...value<object>(record), quotas: { backupBytes: bytes * 4 } });
+      await lab.cache.barrier();
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => there.ask('POST', 'backups', { deploymentName: 'big' })),
+      );
+      const refused = answers.filter(({ status }) => status !== 201);
+      expect(answers.length - refused.length, 'stored').to.equal(3);
+      for (const { status, body } of refused) {
+        expect([status, body['code'], body['field']]).to.deep.equal([409, 'quota_reached', 'deploymentName']);
+        expect(body['expected']).to.equal(`at most ${bytes * 4} bytes of backups of this tenant`);
+      }
+      const quotas = await lab.ask('GET', `/api/v1/tenants/${lab.a}/quotas`, {
+        token: await lab.tenantToken(lab.a, 'viewer'),
+      });
+      expect(JSON.stringify(quotas.body)).to.include('backupBytes');
+      const { id } = (listed['items'] as [{ id: string }])[0];
+      await there.accept('DELETE', `backups/${id}`);
+      await there.accept('POST', 'backups', { deploymentName: 'big' });
+    } finally {
+      await there.lab.stop();
+    }
+  });
+
   it('are limited by their quota, also when many are created at once', async () => {
     const { lab } = here;
     await here.accept('POST', 'deployments', webDeployment('many'));

@@ -18,7 +18,7 @@ import { encode, type Entry, readValue, value } from '../../../pkg/store/index.j
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { checkCountQuota, listCountConflictKeys } from '../../admission/quota.js';
+import { checkCountQuota, findBackupBytesReached, listCountConflictKeys } from '../../admission/quota.js';
 import { isFields } from '../../admission/submitted.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -107,9 +107,14 @@ async function storeBackup(
       const quota = checkCountQuota(env, tenant, 'backups');
       if (quota.reached !== undefined)
         return rejectRequest('quota_reached', 'deploymentName', tenant, { kind: 'backups', limit: quota.reached });
+      const record = toRecord(env, tenant, backup);
+      const bytesLimit = findBackupBytesReached(env, tenant, record.bytes);
+      if (bytesLimit !== undefined) {
+        const given = { kind: 'bytes of backups', limit: bytesLimit };
+        return rejectRequest('quota_reached', 'deploymentName', tenant, given);
+      }
       if (call.isDryRun) return replyDryRun({ after: backup, alterations });
 
-      const record = toRecord(env, tenant, backup);
       const key = keys.backup(tenant, backup.id);
       const write = env.store.commit({
         guards: [{ key, at: 0 }, { key: keys.tenant(tenant), exists: true }, ...quota.guards],
