@@ -167,7 +167,9 @@ describe('moor, on a real server:', () => {
       await lab.token({ kind: 'node', tenant: lab.a, node: 'node_1', nodeName: 'attic' });
     });
     const place = async (deployment: string, slot: number, template: object) => {
-      const replica = { uid: `rep_${deployment}_${slot}`, tenant: lab.a, deployment, slot, nodeId: 'node_1', template };
+      const uid = `rep_${deployment}_${slot}`;
+      const made = { secretsVersion: 0, ...template };
+      const replica = { uid, tenant: lab.a, deployment, slot, nodeId: 'node_1', template: made };
       await create(lab.store, keys.replica(lab.a, deployment, slot), replica);
     };
 

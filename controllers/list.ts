@@ -2,12 +2,25 @@ import { InvalidSettingFault } from '../pkg/config/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
-import { createJobRunner } from './job-runner/index.js';
+import { announceUnusable } from './announce-unusable.js';
 import { createJanitor, type RetentionLimits } from './janitor/index.js';
+import { createJobRunner } from './job-runner/index.js';
 import { createNetworkRoller } from './network-roller/index.js';
 import { createNodeMonitor } from './node-monitor/index.js';
+import {
+  findDeploymentOwner,
+  findNodeOwner,
+  findSecretOwner,
+  findTenantOwner,
+  recordsOfDeployments,
+  recordsOfJobs,
+  recordsOfNetworks,
+  recordsOfNodes,
+  recordsOfRotations,
+  recordsOfTenants,
+} from './record-owners.js';
 import { createReplicaKeeper } from './replica-keeper/index.js';
-import { reportUnusable } from './report-unusable.js';
+import { holdUnusable, reportUnusable } from './report-unusable.js';
 import { createRotationPhaser } from './rotation-phaser/index.js';
 import { createScheduler } from './scheduler/index.js';
 import { createSecretResolver } from './secret-resolver/index.js';
@@ -25,17 +38,22 @@ export function createLoops(
   { nodeGraceSeconds, rolloutSettleSeconds }: LoopTimes = {},
 ): readonly Loop[] {
   const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
-  const ofDeployments = [keeper, createScheduler(policy), createStatusRoller(policy)];
-  const others = [createJobRunner(policy), createNodeMonitor(nodeGraceSeconds), createNetworkRoller()];
-  return [...ofDeployments.map(reportUnusable), ...others];
+  const roller = announceUnusable(createStatusRoller(policy), recordsOfDeployments, findDeploymentOwner);
+  return [
+    ...[keeper, createScheduler(policy)].map(loop => reportUnusable(holdUnusable(loop))),
+    reportUnusable(roller),
+    announceUnusable(createJobRunner(policy), recordsOfJobs, findTenantOwner),
+    announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
+    announceUnusable(createNetworkRoller(), recordsOfNetworks, findTenantOwner),
+  ];
 }
 
 /** The loops that need the secrets store. Without them, deployments with secrets wait. */
 export function createSecretLoops(secrets: SecretStore, retention?: RetentionLimits): readonly Loop[] {
   return [
-    reportUnusable(createSecretResolver(secrets)),
-    createRotationPhaser(secrets),
-    createJanitor(secrets, retention),
+    reportUnusable(holdUnusable(createSecretResolver(secrets))),
+    announceUnusable(createRotationPhaser(secrets), recordsOfRotations, findSecretOwner),
+    announceUnusable(createJanitor(secrets, retention), recordsOfTenants, findTenantOwner),
   ];
 }
 

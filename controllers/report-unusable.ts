@@ -1,8 +1,9 @@
 import type { StoredDeployment } from '../crds/deployment/index.js';
 import { keys } from '../crds/keys/index.js';
+import { parseJobOwner } from '../crds/replica/index.js';
 import { asError, Fault } from '../pkg/fault/index.js';
-import { again, type Loop, type LoopEnv } from '../pkg/reconcile/index.js';
-import { readValue } from '../pkg/store/index.js';
+import { again, done, type Loop, type LoopEnv } from '../pkg/reconcile/index.js';
+import { findRecordFault, readValue, value } from '../pkg/store/index.js';
 import { parseQueueKey } from './reading/index.js';
 
 /** How soon a record that cannot be worked with is looked at again: what it refers to may have changed. */
@@ -40,6 +41,24 @@ export function reportUnusable(loop: Loop): Loop {
         if (!(error instanceof Fault)) throw error;
         return again(RETRY_MS, 'what is stored cannot be worked with');
       }
+    },
+  };
+}
+
+/**
+ * The same loop, which leaves a deployment or a job alone whose record cannot be worked with: nothing may be decided from a substitute.
+ * Its status says so. One that is to be deleted is worked on.
+ */
+export function holdUnusable(loop: Loop): Loop {
+  return {
+    ...loop,
+    reconcile: async (key, env, signal) => {
+      const { tenant, name } = parseQueueKey(key);
+      const job = parseJobOwner(name);
+      const entry = env.cache.get(job === undefined ? keys.deployment(tenant, name) : keys.job(tenant, job));
+      const isHeld =
+        entry && findRecordFault(entry) !== undefined && !value<StoredDeployment>(entry).metadata.deletedAt;
+      return isHeld ? done : loop.reconcile(key, env, signal);
     },
   };
 }

@@ -39,7 +39,7 @@ export const makeDeployment = (change: Partial<StoredDeployment> = {}): StoredDe
   ...change,
 });
 
-const node = (name: string, labels: StoredNode['labels']): StoredNode => ({
+export const node = (name: string, labels: StoredNode['labels']): StoredNode => ({
   metadata: makeMetadata(`node_${name}`),
   id: `node_${name}`,
   name,

@@ -18,6 +18,7 @@ export const floors: readonly (readonly string[])[] = [
   ['crds/rollout'],
   ['crds/kinds'],
   ['crds/keys', 'crds/schemas'],
+  ['crds/stored'],
   ['pkg/fault', 'pkg/clock', 'pkg/version'],
   ['pkg/ndjson', 'pkg/failpoint', 'pkg/certificates'],
   ['pkg/log', 'pkg/config', 'pkg/metrics'],

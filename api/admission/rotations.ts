@@ -8,7 +8,7 @@ import {
   type RotationRecord,
 } from '../../crds/rotation/index.js';
 import type { CredentialPath } from '../../pkg/secrets/index.js';
-import { type Cache, type Entry, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, value } from '../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
 import { listSecretPaths, type SubmittedDocument } from './submitted.js';
 
@@ -27,7 +27,8 @@ export interface StoredRotation {
 export function readRotation(cache: Cache, tenant: string, label: string, path: string): StoredRotation {
   const entry = cache.get(keys.rotation(tenant, label));
   const recorded = cache.get(keys.rotationProgress(tenant, label));
-  const record = entry && value<RotationRecord>(entry);
+  // What cannot be read is not under way: it can be begun again.
+  const record = entry && findRecordFault(entry) === undefined ? value<RotationRecord>(entry) : undefined;
   const progress = recorded && value<RotationProgress>(recorded);
   const isStaged = record !== undefined && progress?.id === record.id && progress.staged;
   return { label, path, entry, record, status: readRotationState(record, progress), isStaged };

@@ -1,4 +1,4 @@
-import type { Entry } from '../../pkg/store/index.js';
+import { encode, type Entry, toSoundBytes, value } from '../../pkg/store/index.js';
 
 /**
  * One kind of thing that can be listed and watched.
@@ -33,6 +33,14 @@ export function spliceDocument(entry: Pick<Entry, 'bytes' | 'revision'>, ...more
     ...more,
     CLOSE,
   ]);
+}
+
+/** An entry as it can be spliced: of a record that cannot be worked with, the substitute that stands for it. */
+export function toSpliceable(entry: Entry): Pick<Entry, 'bytes' | 'revision'> {
+  const bytes = toSoundBytes(entry);
+  if (bytes.indexOf(HEAD) === 0) return { bytes, revision: entry.revision };
+  const { metadata, ...rest } = value<{ readonly metadata: unknown }>(entry);
+  return { bytes: encode({ metadata, ...rest }), revision: entry.revision };
 }
 
 const CLOSE = Buffer.from('}');

@@ -3,7 +3,7 @@ import { buildKey, ranges } from '../../crds/keys/index.js';
 import { getOperationRoute, type Kind, type KindOperation } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { readRestoreEpoch } from '../../pkg/link/index.js';
-import type { Entry } from '../../pkg/store/index.js';
+import { type Entry, toSoundBytes } from '../../pkg/store/index.js';
 import {
   LIST_QUERY,
   listPage,
@@ -14,7 +14,7 @@ import {
 } from '../http/listing.js';
 import { type QueryParams, readFlag, rejectMisplaced } from '../http/query.js';
 import { buildEtagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
-import { cacheRendered, type Resource, spliceDocument } from '../http/resource.js';
+import { cacheRendered, type Resource, spliceDocument, toSpliceable } from '../http/resource.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
 import { openWatch, type WatchEnv } from '../watch/open-watch.js';
 
@@ -64,9 +64,11 @@ const NO_STATUS = Buffer.from('null');
 
 /** The stored document, with its status beside it where the kind has one; a record that is no document, as it is. */
 function toResource({ range, statusRange, body }: StoredKind): Resource {
-  if (!body) return { range, view: ({ bytes }) => bytes };
+  if (!body) return { range, view: toSoundBytes };
   const view = cacheRendered((entry, status) =>
-    statusRange === undefined ? spliceDocument(entry) : spliceDocument(entry, STATUS, status?.bytes ?? NO_STATUS),
+    statusRange === undefined
+      ? spliceDocument(toSpliceable(entry))
+      : spliceDocument(toSpliceable(entry), STATUS, status ? toSoundBytes(status) : NO_STATUS),
   );
   return { range, view, ...(statusRange !== undefined && { joined: statusRange }) };
 }

@@ -12,7 +12,7 @@ import type { RotationProgress, RotationRecord } from '../../crds/rotation/index
 import { completeIntent, type SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
-import { type Cache, value } from '../../pkg/store/index.js';
+import { type Cache, findRecordFault, value } from '../../pkg/store/index.js';
 import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress } from './decide.js';
 import { defaultRetention, retainHistory, type RetentionLimits, retentionWakes } from './retention.js';
 
@@ -37,7 +37,8 @@ export function createJanitor(secrets: SecretStore, limits: RetentionLimits = de
 export function finishIntent(secrets: SecretStore): Reconcile {
   return async (key, env) => {
     const entry = env.cache.get(key);
-    if (!entry) return done;
+    // Which versions an intent that cannot be read was promised is not known: nothing is destroyed for it.
+    if (!entry || findRecordFault(entry) !== undefined) return done;
     const intent = value<SecretIntent>(entry);
     const remainingMs = computeRemainingMs(intent, env.clock.now());
     if (remainingMs > 0) return again(remainingMs, 'the request of the intent may still be running');

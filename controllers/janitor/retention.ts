@@ -3,7 +3,7 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { REVISIONS_KEPT } from '../../pkg/history/index.js';
 import { again, done, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
-import { type Entry, listValues, type Revision, value } from '../../pkg/store/index.js';
+import { type Entry, findRecordFault, listValues, type Revision, value } from '../../pkg/store/index.js';
 
 /** How much history of a tenant is kept. Events also expire by their age. */
 export interface RetentionLimits {
@@ -63,7 +63,9 @@ function compareNewestFirst(a: KeyAge, b: KeyAge): number {
 export function listSurplusFormer(former: readonly Entry[], archives: readonly KeyAge[]): readonly Entry[] {
   const kept = new Set(archives.map(({ key }) => splitKey(key)[1]));
   return former.filter(
-    entry => !(value<Partial<FormerDeployments>>(entry).deployments ?? []).some(({ uid }) => kept.has(uid)),
+    entry =>
+      findRecordFault(entry) === undefined &&
+      !(value<Partial<FormerDeployments>>(entry).deployments ?? []).some(({ uid }) => kept.has(uid)),
   );
 }
 

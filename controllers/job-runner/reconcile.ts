@@ -1,12 +1,12 @@
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { JobStatus, StoredJob } from '../../crds/job/index.js';
-import { keys, type ObjectName } from '../../crds/keys/index.js';
+import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import { parseJobOwner } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import type { PlacementPolicy } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
-import { readValue, value } from '../../pkg/store/index.js';
+import { findRecordFault, readValue, value } from '../../pkg/store/index.js';
 import { explainTrouble, parseQueueKey, readWorkload } from '../reading/index.js';
 import { buildChange, type StoredJobReading } from './changes.js';
 import { decideJob, type JobDecision, type JobInput } from './decide.js';
@@ -20,6 +20,7 @@ export function runJob({ regions }: PlacementPolicy, decide: typeof decideJob = 
   return async (key, env) => {
     const owner = parseQueueKey(key);
     const reading = readJob(owner, env, regions);
+    if (isHeld(owner, reading, env)) return done;
     const { job, statusEntry } = reading;
     const stored = statusEntry && value<JobStatus>(statusEntry);
     const status = job && stored?.uid === job.metadata.uid ? stored : undefined;
@@ -55,6 +56,20 @@ function readJob(owner: ObjectName, { cache }: LoopEnv, regions: PlacementPolicy
     statusEntry: cache.get(keys.jobStatus(tenant, name)),
     records: readWorkload(owner, cache, regions).replicas,
   };
+}
+
+/** An attempt is made once: while something of a job cannot be read, nothing is decided but its removal. */
+function isHeld(
+  { tenant, name }: ObjectName,
+  { job, jobEntry, statusEntry, records }: StoredJobReading,
+  { cache }: LoopEnv,
+): boolean {
+  if (!job || job.metadata.deletedAt) return false;
+  const stored = [jobEntry, statusEntry, ...cache.list(ranges.replicasOf(tenant, name))];
+  return (
+    stored.some(entry => entry && findRecordFault(entry) !== undefined) ||
+    records.some(({ reportFault }) => reportFault !== undefined)
+  );
 }
 
 /** Why an attempt has not started: no node, no secrets, or what its agent says. */

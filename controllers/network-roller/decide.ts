@@ -10,6 +10,8 @@ export interface NetworkNode {
 /** Everything that the status of a network is derived from. */
 export interface NetworkInput {
   readonly network: StoredNetwork;
+  /** What is wrong with its record, when it cannot be worked with. */
+  readonly fault?: string | undefined;
   /** Undefined when the node is no longer enrolled. */
   readonly node: NetworkNode | undefined;
   /** What the agent said last, of whichever network of the name. */
@@ -19,14 +21,23 @@ export interface NetworkInput {
 }
 
 /** The status of a network; the previous one itself when nothing has changed. */
-export function rollNetwork({ network, node, report, previous, now }: NetworkInput): NetworkStatus {
+export function rollNetwork({ network, fault, node, report, previous, now }: NetworkInput): NetworkStatus {
   const { uid } = network.metadata;
   const own = report?.uid === uid ? report : undefined;
-  const next = { uid, ...judge(node, own), ...(node && { node: node.name }) };
+  const next = {
+    uid,
+    ...(fault === undefined ? judge(node, own) : describeFault(fault)),
+    ...(node && { node: node.name }),
+  };
   const before = previous?.uid === uid ? previous : undefined;
   const isSame = (['state', 'reason', 'message', 'node'] as const).every(at => before?.[at] === next[at]);
   if (before && isSame) return before;
   return { ...next, since: before?.state === next.state ? before.since : now };
+}
+
+function describeFault(fault: string): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {
+  const message = `what is stored of it cannot be worked with (${fault}): delete the network and create it again`;
+  return { state: 'unknown', reason: 'record_unusable', message };
 }
 
 function judge(

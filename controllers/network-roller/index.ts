@@ -10,7 +10,7 @@ import type { NetworkReport, NetworkStatus, StoredNetwork } from '../../crds/net
 import { type NodeStatus, toNodeStatus } from '../../crds/node/index.js';
 import { findNode } from '../../pkg/fleet/index.js';
 import { done, type Loop, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, encode, readValue, value } from '../../pkg/store/index.js';
+import { type Cache, encode, findRecordFault, readValue, value } from '../../pkg/store/index.js';
 import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
 import { type NetworkNode, rollNetwork } from './decide.js';
 
@@ -58,6 +58,7 @@ const roll: Reconcile = async (queueKey, { cache, clock, commit, log }) => {
   const previous = stored && value<NetworkStatus>(stored);
   const status = rollNetwork({
     network,
+    fault: findRecordFault(entry),
     node: readNode(network, cache),
     report: readValue<NetworkReport>(cache, keys.networkReport(tenant, name)),
     previous,

@@ -5,6 +5,8 @@ import type { EventDraft } from '../../pkg/events/index.js';
 /** All that is known of one node. */
 export interface NodeObservation {
   readonly node: StoredNode;
+  /** What is wrong with its record, when it cannot be worked with: `node` is then a substitute. */
+  readonly fault?: string;
   readonly presence: NodePresence | undefined;
   /** What is written of it. */
   readonly written: NodeStatus | undefined;
@@ -46,7 +48,7 @@ export function decideNode(facts: NodeObservation, now: string): NodeDecision | 
   const since = own?.status === next.status ? own.since : now;
   return {
     status: { id: node.id, ...next, since },
-    event: draftEvent(node, own, next),
+    event: draftEvent(facts, own, next),
     grace: graceFor(own, next, facts.inGrace),
   };
 }
@@ -65,8 +67,10 @@ function deriveStatus(facts: NodeObservation, now: string): DerivedStatus {
 }
 
 function deriveCondition(facts: NodeObservation): DerivedStatus {
-  const { node, presence, written: own, inGrace, residents, hasPlatformRecord } = facts;
+  const { node, fault, presence, written: own, inGrace, residents, hasPlatformRecord } = facts;
   const isPresent = presence?.id === node.id;
+  // Nothing is claimed of what stands on it, and nothing is moved: only that it takes no work is certain.
+  if (fault !== undefined) return { status: 'unready', reason: 'record_unusable' };
   if (node.orders?.fence && !isPresent) return { status: 'failed', reason: 'fenced', lost: 'fence' };
   if (isPresent || node.controlPlane) {
     if (node.orders?.drain) return { status: 'draining', reason: residents === 0 ? 'drained' : 'draining' };
@@ -88,15 +92,19 @@ function graceFor(own: NodeStatus | undefined, next: DerivedStatus, inGrace: boo
   return inGrace && (next.status !== 'failed' || next.lost) ? 'ends' : undefined;
 }
 
-function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: DerivedStatus): EventDraft | undefined {
-  const described = describeChange(own, next);
+function draftEvent(
+  { node, fault }: NodeObservation,
+  own: NodeStatus | undefined,
+  next: DerivedStatus,
+): EventDraft | undefined {
+  const described = describeChange(own, next, fault);
   if (!described) return undefined;
   const [type, message] = described;
   return {
     type,
     tenant: node.metadata.tenant,
     subject: { kind: 'Node', name: node.name, id: node.id },
-    severity: next.status === 'failed' || type === 'node.engine_unreachable' ? 'warning' : 'info',
+    severity: next.status === 'failed' || next.status === 'unready' ? 'warning' : 'info',
     reason: next.reason,
     message,
     data: { from: own?.status ?? null },
@@ -106,7 +114,9 @@ function draftEvent(node: StoredNode, own: NodeStatus | undefined, next: Derived
 function describeChange(
   own: NodeStatus | undefined,
   { status, reason, lost, unobservedSince, isSilent }: DerivedStatus,
+  fault: string | undefined,
 ): readonly [EventDraft['type'], string] | undefined {
+  if (fault !== undefined) return own?.reason === reason ? undefined : ['node.record_unusable', describeFault(fault)];
   if (lost) return own?.lost ? undefined : ['node.lost', LOST[lost]];
   // That the control plane's own node is silent is not a fault of its engine, and no event.
   const isObservable = status !== 'failed' && !isSilent && !own?.isSilent;
@@ -122,6 +132,10 @@ function describeChange(
       'The node’s agent has sent no heartbeat in time: the node takes no new work. Check the machine and its agent.',
     ];
   return status === 'ready' ? ['node.ready', 'The node is ready and takes work.'] : undefined;
+}
+
+function describeFault(fault: string): string {
+  return `What is stored of the node cannot be worked with (${fault}): it takes no new work. Delete the node and enrol it again; where only what its agent advertises is concerned, restart the agent.`;
 }
 
 const ENGINE_UNREACHABLE = [

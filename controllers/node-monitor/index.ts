@@ -17,7 +17,16 @@ import {
 import type { Replica } from '../../crds/replica/index.js';
 import { NODES_BY_ID, REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type Loop, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Entry, type Guard, type Put, readValue, value } from '../../pkg/store/index.js';
+import {
+  type Change,
+  encode,
+  type Entry,
+  findRecordFault,
+  type Guard,
+  type Put,
+  readValue,
+  value,
+} from '../../pkg/store/index.js';
 import { formatQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
 import { decideNode, type NodeDecision } from './decide.js';
 
@@ -89,11 +98,13 @@ function monitorNode(graceSeconds: number): Reconcile {
       return done; // the node was removed
     }
     const node = value<StoredNode>(records.node);
+    const fault = findRecordFault(records.node);
     const decision = decideNode(
       {
         node,
-        presence: records.alive && value<NodePresence>(records.alive),
-        written: records.status && toNodeStatus(value<NodeStatus>(records.status)),
+        ...(fault !== undefined && { fault }),
+        presence: readPresence(records, node),
+        written: readStatus(records, node),
         inGrace: records.grace !== undefined,
         residents: env.cache.by(REPLICAS_BY_NODE, node.id).length,
         hasPlatformRecord: node.controlPlane && env.cache.list(ranges.platformOn(node.name)).length > 0,
@@ -116,6 +127,21 @@ function readRecords({ tenant, name }: ObjectName, { cache }: LoopEnv): NodeReco
     grace: cache.get(keys.nodeGrace(tenant, name)),
     status: cache.get(keys.nodeStatus(tenant, name)),
   };
+}
+
+/** Who keeps the lease of a presence that cannot be read sends heartbeats all the same. */
+function readPresence({ alive }: NodeRecords, { id }: StoredNode): NodePresence | undefined {
+  if (!alive) return undefined;
+  const presence = value<NodePresence>(alive);
+  return findRecordFault(alive) === undefined ? presence : { ...presence, id };
+}
+
+/** A status that cannot be read counts as one of a node that was present: if it no longer is, it has failed. */
+function readStatus({ status }: NodeRecords, { id }: StoredNode): NodeStatus | undefined {
+  if (!status) return undefined;
+  const written = toNodeStatus(value<NodeStatus>(status));
+  if (findRecordFault(status) === undefined) return written;
+  return { id, status: 'unready', reason: 'record_unusable', since: written.since };
 }
 
 /** The change that deletes the records of a removed node. */

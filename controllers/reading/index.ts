@@ -19,7 +19,7 @@ import type { Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
 import { defaultPolicy, defineFleetIndexes, findNode, toResidencyRule } from '../../pkg/fleet/index.js';
 import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
-import { type Cache, type Entry, type Guard, readValue, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, type Guard, value } from '../../pkg/store/index.js';
 import { carryReason, type UnmetDependency } from './dependencies.js';
 import { isServing, type ObservedReplica } from './observed.js';
 import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
@@ -61,15 +61,24 @@ function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): 
   if (nodeId === undefined) return { replica, revision, report: undefined, node: 'nowhere', misplaced: false };
 
   const node = findNode(nodeId, tenant, cache);
+  const reported = cache.get(keys.report(tenant, nodeId, uid));
+  const reportFault = reported && findRecordFault(reported);
   // Where residency is not enforced, no placed replica is misplaced.
   const isChecked = node !== undefined && residency?.regions.enforced === true;
   return {
     replica,
     revision,
-    report: readValue<Report>(cache, keys.report(tenant, nodeId, uid)),
-    ...(node ? { nodeName: node.name, ...observeNode(node, cache) } : { node: 'gone' }),
+    report: reported && reportFault === undefined ? value<Report>(reported) : undefined,
+    ...(reportFault !== undefined && { reportFault }),
+    ...(node ? { nodeName: node.name, ...observeNode(node, cache) } : observeMissingNode(tenant, cache)),
     misplaced: isChecked && !satisfiesResidency(residency, node.labels),
   };
+}
+
+/** While the id of some node of the tenant cannot be read, a node that is not found may be that one: its containers may run. */
+function observeMissingNode(tenant: string, cache: Cache): Pick<ObservedReplica, 'node'> {
+  const nodes = cache.list(ranges.of(ranges.nodes, tenant));
+  return { node: nodes.some(entry => findRecordFault(entry) !== undefined) ? 'unobserved' : 'gone' };
 }
 
 function observeNode(
@@ -94,6 +103,8 @@ function observeNode(
 export interface ObservedDeployment {
   /** Undefined when the name has no deployment any more. */
   readonly deployment: StoredDeployment | undefined;
+  /** What is wrong with its record, when it cannot be worked with: `deployment` is then a substitute. */
+  readonly fault?: string;
   /** By slot, the lowest first. */
   readonly replicas: readonly ObservedReplica[];
   /** Holds while the deployment is exactly as it was read, absence included. */
@@ -146,8 +157,10 @@ function readOwned(
 ): ObservedDeployment {
   const residency = deployment && toResidencyRule(deployment, regions);
   const unchanged: Guard = { key, at: entry?.revision ?? 0 };
+  const fault = entry && findRecordFault(entry);
   return {
     deployment,
+    ...(fault !== undefined && { fault }),
     replicas: cache
       .list(ranges.replicasOf(tenant, name))
       .map(replica => observeReplica(replica, cache, residency))
@@ -177,9 +190,10 @@ export function listUnmetDependencies(
  */
 function explainUnmet(
   condition: UnmetDependency['condition'],
-  { deployment, replicas }: ObservedDeployment,
+  { deployment, replicas, fault }: ObservedDeployment,
   cache: Cache,
 ): string | undefined {
+  if (fault !== undefined) return 'has a record that cannot be worked with: send it again, or delete it';
   if (!deployment || deployment.metadata.deletedAt) return 'does not exist: create it, or remove it from dependsOn';
   if (deployment.replicas === 0) return 'is stopped: ask for replicas of it, or remove it from dependsOn';
   const { uid } = deployment.metadata;
@@ -204,6 +218,12 @@ export function listHealthWaiters({ metadata, name }: StoredDeployment, cache: C
 /** The deployments that refer to a credential. */
 export function listConsumers(tenant: string, path: string, cache: Cache): readonly Entry[] {
   return cache.by(CONSUMERS, `${tenant}/${path}`);
+}
+
+/** What is wrong with what is stored of a rotation, when that cannot be worked with. */
+export function findRotationFault(tenant: string, label: string, cache: Cache): string | undefined {
+  const entries = [cache.get(keys.rotation(tenant, label)), cache.get(keys.rotationProgress(tenant, label))];
+  return entries.map(entry => entry && findRecordFault(entry)).find(fault => fault !== undefined);
 }
 
 /** A replica with some version of a credential. */

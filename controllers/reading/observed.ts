@@ -20,6 +20,8 @@ export interface ObservedReplica {
   /** Of the replica's record, for the guard of a change to it. */
   readonly revision: Revision;
   readonly report: Report | undefined;
+  /** What is wrong with the stored report, when it cannot be worked with: it then counts as none. */
+  readonly reportFault?: string;
   readonly node: ReplicaNodeState;
   readonly nodeName?: string;
   readonly nodeSince?: string; // that its node has failed, or has not seen its containers

@@ -29,6 +29,7 @@ const observe = ({ report, template = {}, seen = {}, retiring = false }: Sketch)
     template: { image: 'r.test/web:1', secretsVersion: 0, ...template },
     createdAt: THEN,
     nodeId: 'node_1',
+    placedAt: THEN,
     ...(retiring && { retiringSince: THEN }),
   },
   revision: 1,
@@ -141,6 +142,12 @@ describe('explainTrouble', () => {
       { report: { state: 'running' }, retiring: true },
       'stop_overdue',
       /agent of node attic/,
+    ],
+    [
+      'a replica that its agent never reports',
+      {},
+      'report_missing',
+      /agent of node attic sends heartbeats, but has reported nothing .* restart it/,
     ],
   ];
   for (const [name, given, reason, ...says] of cases) {

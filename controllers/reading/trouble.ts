@@ -1,6 +1,6 @@
 import { getStopGrace, type StoredDeployment } from '../../crds/deployment/index.js';
 import { describeSilentEngine, type Reason, toKnownReason } from '../../crds/reasons/index.js';
-import type { ContainerTemplate, Replica } from '../../crds/replica/index.js';
+import { type ContainerTemplate, isResolved, type Replica } from '../../crds/replica/index.js';
 import type { ContainerEnd, FailedCheck, Report } from '../../crds/report/index.js';
 import { isMovable, type ObservedReplica } from './observed.js';
 
@@ -18,6 +18,16 @@ export function findStopDue({ retiringSince, template }: Replica): number {
   return Date.parse(retiringSince ?? '') + STOP_WITHIN_MS + (getStopGrace(template) ?? 0) * 1000;
 }
 
+/** How long an agent may take to say something of a replica that it was given: it does so before it pulls the image. */
+const REPORT_WITHIN_MS = 60_000;
+
+/** When something should have been reported of a replica; after that its deployment says so. NaN while no agent was given it. */
+export function findReportDue(replica: Replica): number {
+  const { placedAt, resolved, retiringSince } = replica;
+  if (placedAt === undefined || retiringSince !== undefined || !isResolved(replica)) return Number.NaN;
+  return Math.max(Date.parse(placedAt), Date.parse(resolved?.at ?? placedAt)) + REPORT_WITHIN_MS;
+}
+
 /** What is wrong with a replica, as far as is known. Undefined when nothing is. */
 export function explainTrouble(seen: ObservedReplica, now: string): ReplicaTrouble | undefined {
   const { replica, report, node, nodeName = replica.nodeId ?? '', nodeSince } = seen;
@@ -27,9 +37,22 @@ export function explainTrouble(seen: ObservedReplica, now: string): ReplicaTroub
     return { reason: 'node_failed', message };
   }
   if (node === 'gone') return { reason: 'node_gone', message: `its node ${nodeName} was deleted: it is replaced` };
+  if (node === 'unobserved' && seen.nodeName === undefined) {
+    const message =
+      'the record of its node cannot be worked with, so nothing is known of its container: "moor get nodes" shows which node that is; delete it and enrol it again';
+    return { reason: 'record_unusable', message };
+  }
   if (node === 'unobserved') {
     const message = describeSilentEngine(`the container engine of node ${nodeName}`, nodeSince);
     return { reason: 'engine_unreachable', message };
+  }
+  if (seen.reportFault !== undefined) {
+    const message = `what the agent of node ${nodeName} has reported cannot be worked with (${seen.reportFault}), so nothing is known of its container: restart that agent, which reports anew`;
+    return { reason: 'record_unusable', message };
+  }
+  if (!report && Date.parse(now) >= findReportDue(replica)) {
+    const message = `the agent of node ${nodeName} sends heartbeats, but has reported nothing of this replica since ${replica.placedAt}: look at the log of that agent, and restart it`;
+    return { reason: 'report_missing', message };
   }
   if (!report || report.state === 'removed') return explainOverdue(seen, now);
   if (report.state === 'failed') return explainFailedStep(report, replica.template, nodeName);

@@ -47,9 +47,10 @@ export function wakeReported(
     prefix: ranges.reports,
     keys: change => {
       const { after, before } = readChange<Report>(change);
-      const report = after ?? before;
-      if (!report || !matters(before, after)) return [];
-      return [formatQueueKey({ tenant: splitKey(change.key)[0] ?? '', name: report.deployment })];
+      if (!matters(before, after)) return [];
+      // Of a report that cannot be read, the one before tells whose it is.
+      const names = new Set([after, before].flatMap(report => report?.deployment ?? []));
+      return [...names].map(name => formatQueueKey({ tenant: splitKey(change.key)[0] ?? '', name }));
     },
   };
 }

@@ -7,8 +7,8 @@ import { failpoint } from '../../pkg/failpoint/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { toCredentialPath, type SecretStore } from '../../pkg/secrets/index.js';
-import { type Cache, type Entry, value } from '../../pkg/store/index.js';
-import { listConsumers, listHolders, parseQueueKey } from '../reading/index.js';
+import { type Cache, type Entry, findRecordFault, value } from '../../pkg/store/index.js';
+import { deriveQueueKey, findRotationFault, listConsumers, listHolders, parseQueueKey } from '../reading/index.js';
 import {
   buildPhaseEvent,
   describeSecretFault,
@@ -33,11 +33,14 @@ export function reconcileRotation(secrets: SecretStore): Reconcile {
   return async (key, env) => {
     for (;;) {
       const subject = readSubject(key, env);
+      if (subject && isHeld(subject, env)) return done;
       if (subject && isUnused(subject, env)) {
         await abortUnused(subject, env);
         continue;
       }
       if (!subject || isPhaseComplete(subject)) return done;
+      const unreadable = findUnreadable(subject, env);
+      if (unreadable !== undefined) return await waitFor(subject, `${unreadable}, which cannot be worked with`, env);
       let step: PhaserStep;
       try {
         const observed = await observeSecret(secrets, subject, env);
@@ -72,6 +75,27 @@ function readSubject(key: string, { cache }: LoopEnv): RotationSubject | undefin
   const recorded = cache.get(keys.rotationProgress(named.tenant, named.name));
   const progress = recorded && value<RotationProgress>(recorded);
   return { named, entry, rotation, recorded, progress: progress?.id === rotation.id ? progress : undefined };
+}
+
+/**
+ * A rotation of which something cannot be read is left alone: which version is whose is not known then. Only the way back is
+ * open, for which the request alone is enough.
+ */
+function isHeld({ named, entry, rotation }: RotationSubject, { cache }: LoopEnv): boolean {
+  if (findRecordFault(entry) !== undefined) return true;
+  return rotation.phase !== 'abort' && findRotationFault(named.tenant, named.name, cache) !== undefined;
+}
+
+/** A replica, or what was given to it, that cannot be read: it may have any version. Undefined when there is none. */
+function findUnreadable({ named, rotation }: RotationSubject, { cache }: LoopEnv): string | undefined {
+  const consumers = listConsumers(named.tenant, rotation.path, cache).map(({ key }) =>
+    parseQueueKey(deriveQueueKey(key)),
+  );
+  const records = consumers.flatMap(({ tenant, name }) => [
+    ...cache.list(ranges.replicasOf(tenant, name)),
+    ...cache.list(ranges.deliveriesOf(tenant, name)),
+  ]);
+  return records.find(entry => findRecordFault(entry) !== undefined)?.key;
 }
 
 /** A completed phase stays complete: later changes matter to the next phase only. */

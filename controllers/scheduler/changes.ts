@@ -88,6 +88,7 @@ export async function buildPlacements(
     message: where.map(({ replica, node }) => `${what} ${replica} on ${node}`).join(', '),
     data: { placements: where },
   });
+  const placedAt = new Date(env.clock.now()).toISOString();
   const claims = assignments.flatMap(({ portGuard, seen }) =>
     portGuard ? [{ portGuard, taken: { by: seen.replica.uid } }] : [],
   );
@@ -99,7 +100,7 @@ export async function buildPlacements(
       quotas,
     ],
     puts: [
-      ...assignments.map(each => ({ key: toReplicaKey(each.seen), bytes: encode(withNode(each)) })),
+      ...assignments.map(each => ({ key: toReplicaKey(each.seen), bytes: encode({ ...withNode(each), placedAt }) })),
       ...claims.map(({ portGuard, taken }) => ({ key: portGuard.key, bytes: encode(taken) })),
       event,
     ],

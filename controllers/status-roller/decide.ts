@@ -202,7 +202,8 @@ function describeDependencies({ unmet }: ReplicaSummary): ConditionState {
 
 function describeRotations(rotations: readonly OpenRotation[]): ConditionState {
   const isWaiting = rotations.some(({ waitsFor }) => waitsFor !== undefined);
-  const reason = isWaiting ? 'PhaseIncomplete' : 'NextPhaseNotRequested';
+  const isUnusable = rotations.some(({ fault }) => fault !== undefined);
+  const reason = isUnusable ? 'record_unusable' : isWaiting ? 'PhaseIncomplete' : 'NextPhaseNotRequested';
   return { status: 'True', reason, message: rotations.map(describeRotation).join('. ') };
 }
 

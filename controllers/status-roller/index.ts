@@ -14,6 +14,7 @@ import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { again, done, type Loop, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { encode, readValue, value } from '../../pkg/store/index.js';
 import {
+  findReportDue,
   findStopDue,
   listUnmetDependencies,
   onlyOwners,
@@ -58,7 +59,7 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
   return async (queueKey, { cache, clock, commit, events, reads, log }) => {
     const named = parseQueueKey(queueKey);
     const { tenant, name } = named;
-    const { deployment, replicas, same } = readDeployment(named, cache, regions);
+    const { deployment, fault, replicas, same } = readDeployment(named, cache, regions);
     const key = keys.status(tenant, name);
     const stored = cache.get(key);
     const guards = [{ key, at: stored?.revision ?? 0 }, same];
@@ -75,6 +76,7 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
     const previous = stored && value<DeploymentStatus>(stored);
     const now = new Date(clock.now()).toISOString();
     const derive = () => {
+      if (fault !== undefined) throw new Error(fault);
       const input = {
         deployment,
         replicas,
@@ -104,9 +106,11 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
   };
 }
 
-/** A container that is to be removed is looked at again when that takes too long: nothing else would wake this loop. */
+/** A container that is to be removed or to be reported is looked at again when that takes too long: nothing else would wake this loop. */
 function findNextLook(replicas: readonly ObservedReplica[], now: number): ReconcileResult {
-  const due = replicas.flatMap(({ replica, report }) => (report?.state === 'removed' ? [] : [findStopDue(replica)]));
+  const due = replicas.flatMap(({ replica, report }) =>
+    report?.state === 'removed' ? [] : [findStopDue(replica), report ? Number.NaN : findReportDue(replica)],
+  );
   const waits = due.map(at => at - now).filter(ms => ms > 0);
-  return waits.length === 0 ? done : again(Math.min(...waits), 'a container is being removed');
+  return waits.length === 0 ? done : again(Math.min(...waits), 'a container is being removed, or not reported yet');
 }

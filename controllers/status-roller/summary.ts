@@ -112,8 +112,8 @@ export function summariseReplicas({
     serving: staying.filter(isServing).length,
     needed: rolling ? Math.max(1, wanted - getRolloutBounds(deployment).unavailable) : wanted,
     awaited: listTroubled(updated.filter(seen => !staying.includes(seen))),
-    failing: troubled.filter(({ seen }) => isFailing(seen)),
-    troubled: troubled.filter(({ seen }) => !isFailing(seen)),
+    failing: troubled.filter(isFailing),
+    troubled: troubled.filter(trouble => !isFailing(trouble)),
     stalled: listTroubled(replicas).filter(isStalled),
     placed: staying.filter(({ node }) => node !== 'nowhere').length,
     leaving: replicas.length - updated.length,
@@ -144,8 +144,9 @@ export function isHeld({ unmet, staying }: ReplicaSummary): boolean {
 }
 
 /** Whether the container fails, as opposed to not being started yet. */
-function isFailing({ node, report }: ObservedReplica): boolean {
+function isFailing({ seen: { node, report }, reason }: TroubledReplica): boolean {
   if (node === 'failed' || node === 'unobserved') return true;
+  if (reason === 'report_missing' || reason === 'record_unusable') return true;
   const isComingUp = report?.state === 'creating' || report?.state === 'pulling';
   if (isComingUp && report.reason !== undefined) return true;
   return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';

@@ -190,6 +190,7 @@ export const deploymentKind = defineKind({
     'deployment.canary_aborted',
     'deployment.residency_violated',
     'deployment.deleted',
+    'deployment.record_unusable',
   ],
   path: '/api/v1/deployments',
   item: '{name}',

@@ -64,6 +64,7 @@ export const nodeKind = defineKind({
     'node.undrained',
     'node.fenced',
     'node.claim_released',
+    'node.record_unusable',
   ],
   path: '/api/v1/nodes',
   item: '{id}',

@@ -99,7 +99,9 @@ export const conditionReasons = {
     remedy: 'Ask for the next phase with "moor rotate", or run it to its end with "moor rotate {name} --auto".',
   },
   record_unusable: {
-    meaning: 'The stored record cannot be worked with, for example because an older release has stored it.',
-    remedy: 'Send the deployment again with "moor apply", or delete it.',
+    meaning:
+      'A stored record cannot be worked with: another release has stored it, or it was changed by hand. The message names it.',
+    remedy:
+      'A deployment: send it again with "moor apply", or delete it. A node: delete it and enrol it again. A rotation: begin it again. What the control plane writes itself is written anew.',
   },
 } as const satisfies Readonly<Record<string, ReasonEntry>>;

@@ -93,6 +93,11 @@ export const containerReasons = {
     meaning: 'The engine takes too long to stop or remove the container.',
     remedy: 'Check the engine of the node.',
   },
+  report_missing: {
+    meaning:
+      'The replica was given to its node, whose agent sends heartbeats, but the agent has reported nothing of it.',
+    remedy: 'Look at the log of the agent of that node, and restart it: it begins by reporting everything.',
+  },
   stop_overdue: {
     meaning: 'The container was to be removed some time ago, and its agent has not said that it is gone.',
     remedy: 'Check the node and its agent; if the machine is off for good, "moor nodes fence <node>".',

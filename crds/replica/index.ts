@@ -73,6 +73,8 @@ export interface Replica {
   readonly template: ContainerTemplate;
   /** Written once, by the scheduler. */
   readonly nodeId?: string;
+  /** When that was. Absent in records of earlier releases. */
+  readonly placedAt?: string;
   /** Written by the secret resolver: the container is to be made from exactly these versions. */
   readonly resolved?: ResolvedSecrets;
   readonly createdAt: string;

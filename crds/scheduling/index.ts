@@ -56,6 +56,8 @@ type Words = (required: string, reported: string) => string;
 const requires: Words = (required, reported) => `requires ${required}, the node reports ${reported}`;
 
 function describeUnready(reported: string): string {
+  if (reported === 'unusable')
+    return 'the record of the node cannot be worked with: delete the node and enrol it again';
   if (reported !== 'unready') return `the node is ${reported}`;
   return describeSilentEngine('the container engine of the node');
 }

@@ -30,6 +30,7 @@ export const secretKind = defineKind({
     'secret.rotation_advanced',
     'secret.rotation_aborted',
     'secret.delivery_repeated',
+    'secret.record_unusable',
   ],
   path: '/api/v1/secrets',
   item: '{namespace}/{resource}',

@@ -14,7 +14,7 @@ export const tenantKind = defineKind({
   range: 'tenants/',
   keyParts: ['id'],
   requests: { TenantRequest: tenantRequestSchema },
-  events: ['quota.reached', 'quota.changed', 'store.alarm_raised', 'store.alarm_cleared'],
+  events: ['quota.reached', 'quota.changed', 'store.alarm_raised', 'store.alarm_cleared', 'tenant.record_unusable'],
   path: '/api/v1/tenants',
   item: '{tenant}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],

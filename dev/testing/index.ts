@@ -95,3 +95,4 @@ async function chooseRepeats(run: () => unknown): Promise<number> {
   while (repeats < MAX_REPEATS && (await measureCpu(repeats, run)) < LEAST_SAMPLE_MS) repeats *= 2;
   return repeats;
 }
+export { listHostile } from './hostile.js';

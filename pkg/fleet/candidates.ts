@@ -94,7 +94,8 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
 }
 
 /** A node whose agent cannot see its containers cannot start any either, whatever its status is called. */
-function describeReadiness({ status, unobservedSince }: NodeStatus): Candidate['status'] {
+function describeReadiness({ status, reason, unobservedSince }: NodeStatus): Candidate['status'] {
+  if (reason === 'record_unusable') return 'unusable';
   return status === 'ready' && unobservedSince !== undefined ? 'unready' : status;
 }
 

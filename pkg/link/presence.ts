@@ -4,7 +4,16 @@ import { keys } from '../../crds/keys/index.js';
 import { CONTAINERS_SEEN_WITHIN_MS, isEngineDown, type NodePresence, type StoredNode } from '../../crds/node/index.js';
 import type { EventDraft } from '../events/index.js';
 import { Fault } from '../fault/index.js';
-import { ConflictFault, encode, type Entry, type Guard, LeaseGoneFault, type Put, value } from '../store/index.js';
+import {
+  ConflictFault,
+  encode,
+  type Entry,
+  findRecordFault,
+  type Guard,
+  LeaseGoneFault,
+  type Put,
+  value,
+} from '../store/index.js';
 import type { Heartbeat, NodeIdentity } from './agent-link.js';
 import { type AgentRun, judgeRun } from './agent-run.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
@@ -31,7 +40,7 @@ export class NodeHeldFault extends Fault {
 
 /** The presence of this very node, as an entry of the store. */
 function readPresence(entry: Entry | undefined, node: NodeIdentity): NodePresence | undefined {
-  const presence = entry && value<NodePresence>(entry);
+  const presence = entry && findRecordFault(entry) === undefined ? value<NodePresence>(entry) : undefined;
   return presence?.id === node.id ? presence : undefined;
 }
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { keys } from '../../crds/keys/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
-import { ConflictFault, encode, type Entry, value } from '../store/index.js';
+import { ConflictFault, encode, type Entry, findRecordFault, value } from '../store/index.js';
 import { type DispatcherEnv, readReplica, REPLICAS_BY_UID } from './dispatcher-env.js';
 import type { NodeIdentity } from './agent-link.js';
 import { type ReportBudget, toNodeAllowance } from './report-budget.js';
@@ -97,6 +97,7 @@ async function storeReport(env: DispatcherEnv, node: NodeIdentity, report: Repor
 
 /** Whether the stored report equals the new one. `removed` is final: a late report cannot undo it. */
 function isUpToDate(held: Entry, report: Report): boolean {
+  if (findRecordFault(held) !== undefined) return false;
   const stored = value<Report>(held);
   return stored.state === 'removed' || isDeepStrictEqual({ ...stored, at: '' }, { ...report, at: '' });
 }

@@ -24,8 +24,8 @@ export interface Candidate {
   readonly id: string;
   readonly name: string;
   readonly tenant: string;
-  /** `unknown` until the node monitor has written a status. */
-  readonly status: NodeCondition | 'unknown';
+  /** `unknown` until the node monitor has written a status; `unusable` when the record of the node cannot be worked with. */
+  readonly status: NodeCondition | 'unknown' | 'unusable';
   /** The control plane's own node: it takes only the platform's workloads. */
   readonly controlPlane: boolean;
   readonly labels: Readonly<Record<string, string>>;

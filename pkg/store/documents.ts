@@ -1,22 +1,52 @@
+import { type MendedRecord, mendRecord } from '../../crds/stored/index.js';
 import { ConflictFault, MissingFault } from './faults.js';
 import type { Entry, Guard, Store, Verdict } from './store.js';
 
 /** What etcd takes in one request, with its default settings. A change that is larger is refused by the store. */
 export const MAX_REQUEST_BYTES = 1.5 * 2 ** 20;
 
-const parsed = new WeakMap<Entry, unknown>();
+const read = new WeakMap<Entry, MendedRecord>();
 
 /**
  * The document of an entry. It is parsed when it is first asked for and shared by all who ask, so it must not
- * be changed.
+ * be changed. Of a record that cannot be worked with it is a substitute: `findRecordFault` tells.
  */
 export function value<T>(entry: Entry): T {
-  let document = parsed.get(entry);
-  if (document === undefined) {
-    document = JSON.parse(entry.bytes.toString('utf8')) as unknown;
-    parsed.set(entry, document);
+  return readRecord(entry).document as T;
+}
+
+/** Entries that were found sound without keeping their documents in memory. */
+const sound = new WeakSet<Entry>();
+
+/** What is wrong with the record of an entry, for people; undefined when it can be worked with. */
+export function findRecordFault(entry: Entry): string | undefined {
+  if (sound.has(entry)) return undefined;
+  const record = read.get(entry) ?? mendRecord(entry.key, parseJson(entry.bytes));
+  if (record.fault === undefined) sound.add(entry);
+  else read.set(entry, record);
+  return record.fault;
+}
+
+/** The bytes of the document that `value` gives. */
+export function toSoundBytes(entry: Entry): Buffer {
+  return findRecordFault(entry) === undefined ? entry.bytes : encode(value(entry));
+}
+
+function readRecord(entry: Entry): MendedRecord {
+  let record = read.get(entry);
+  if (!record) {
+    record = mendRecord(entry.key, parseJson(entry.bytes));
+    read.set(entry, record);
   }
-  return document as T;
+  return record;
+}
+
+function parseJson(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The document at a key of the cache. Undefined when there is none. */

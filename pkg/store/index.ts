@@ -49,10 +49,12 @@ export type * from './store.js';
 export {
   create,
   encode,
+  findRecordFault,
   listValues,
   MAX_REQUEST_BYTES,
   readValue,
   remove,
   replace,
+  toSoundBytes,
   value,
 } from './documents.js';

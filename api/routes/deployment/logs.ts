@@ -1,4 +1,6 @@
+import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import { createTypedId, parseDuration } from '../../../crds/grammar/index.js';
+import type { StoredJob } from '../../../crds/job/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
@@ -8,7 +10,6 @@ import { ANY_NODE, type LogRequest, WHOLE_LOG } from '../../../pkg/link/index.js
 import { encode, value } from '../../../pkg/store/index.js';
 import { type QueryParams, readFlag, readInteger, rejectParameter } from '../../http/query.js';
 import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../../http/reply.js';
-import { readUid } from '../../http/resource.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
 import type { LogRendezvous, LogSource } from '../../stream/logs.js';
 import type { OpenStreams } from '../../stream/open-streams.js';
@@ -143,7 +144,7 @@ async function findReplica(
   const deployment = await loadDeployment(cache, tenant, params['name']!);
   if (deployment instanceof RequestRejection) return deployment;
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
-  const deploymentUid = readUid(deployment.bytes);
+  const deploymentUid = value<StoredDeployment>(deployment).metadata.uid;
   const replicas = listReplicas(cache, tenant, name, deploymentUid);
   if (wanted >= 0) return { deploymentUid, slot: wanted, replica: replicas.find(({ slot }) => slot === wanted) };
   const replica = replicas.find(({ nodeId }) => nodeId !== undefined) ?? replicas[0];
@@ -159,7 +160,7 @@ async function findAttempt(
   if (wanted instanceof RequestRejection) return wanted;
   const job = await loadJob(cache, tenant, params['name']!);
   if (job instanceof RequestRejection) return job;
-  const uid = readUid(job.bytes);
+  const { uid } = value<StoredJob>(job).metadata;
   const slot = wanted >= 0 ? wanted : Math.max(0, readJobStatus(cache, job).attempts - 1);
   const attempts = listReplicas(cache, tenant, formatJobOwner(params['name']!), uid);
   return { deploymentUid: uid, slot, replica: attempts.find(each => each.slot === slot) };

@@ -2,9 +2,9 @@ import { createInitialStatus, deploymentKind, type DeploymentStatus } from '../.
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
-import type { Cache, Entry } from '../../../pkg/store/index.js';
+import { type Cache, type Entry, toSoundBytes } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { cacheRendered, readUid, spliceDocument } from '../../http/resource.js';
+import { cacheRendered, readUid, spliceDocument, toSpliceable } from '../../http/resource.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 const STATUS = Buffer.from(',"status":');
@@ -12,7 +12,10 @@ const DELETED = /"deletedAt":"/;
 const PENDING = Buffer.from(JSON.stringify(createInitialStatus()));
 const DELETING = Buffer.from(JSON.stringify(createInitialStatus('Deleting', 'deletion is requested')));
 
-const viewDeployment = cacheRendered((entry, status) => spliceDocument(entry, STATUS, chooseStatus(entry, status)));
+const viewDeployment = cacheRendered((entry, status) => {
+  const sound = toSpliceable(entry);
+  return spliceDocument(sound, STATUS, chooseStatus(sound, status));
+});
 
 /** A deployment without a status is shown as pending, and is found by its name or its id. */
 export function createDeploymentReader(cache: Cache): ReaderOptions {
@@ -35,13 +38,17 @@ export function renderWritten(
 
 /** A status of an earlier deployment of the same name is not this one's. */
 function chooseStatus({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
-  if (status && readUid(status.bytes) === readUid(bytes)) return status.bytes;
+  const shown = status && toSoundBytes(status);
+  if (shown && readUid(shown) === readUid(bytes)) return shown;
   return DELETED.test(bytes.toString('latin1', 0, METADATA_LENGTH)) ? DELETING : PENDING;
 }
 
 /** The status of a deployment as answers show it. */
 export function readStatus(cache: Cache, entry: Entry): Omit<DeploymentStatus, 'uid'> {
-  return JSON.parse(chooseStatus(entry, findStatus(cache, entry)).toString()) as Omit<DeploymentStatus, 'uid'>;
+  return JSON.parse(chooseStatus(toSpliceable(entry), findStatus(cache, entry)).toString()) as Omit<
+    DeploymentStatus,
+    'uid'
+  >;
 }
 
 /** Metadata comes first and is never longer than this. */

@@ -10,7 +10,7 @@ import { hashSpec } from '../../../crds/meta/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
-import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved } from '../../admission/dry-run.js';
@@ -29,6 +29,7 @@ import {
 } from '../../admission/write.js';
 import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import { buildEtagHeader, JSON_TYPE, rejectRequest, replyJsonBytes, RequestRejection } from '../../http/reply.js';
+import { toSpliceable } from '../../http/resource.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
 import { findStatus, loadDeployment, renderWritten } from './view.js';
 
@@ -165,8 +166,11 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
     const headers = entry ? etag : { ...etag, location: `/api/v1/deployments/${spec.name}` };
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
-  const isSame = entry !== undefined && hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
-  if (isSame && material.length === 0) return answer(entry);
+  const isSame =
+    entry !== undefined &&
+    findRecordFault(entry) === undefined &&
+    hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
+  if (isSame && material.length === 0) return answer(toSpliceable(entry));
 
   // Material that comes with an unchanged document is guarded by its conflict keys all the same.
   const { guards, conflictKeys } = gathered;
@@ -187,7 +191,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
 
   failpoint('deployment.stored');
   if (conflictKeys.length > 0) await waitUntilCached(env.cache, verdict.revision);
-  return answer(isSame ? entry : { bytes, revision: verdict.revision });
+  return answer(isSame ? toSpliceable(entry) : { bytes, revision: verdict.revision });
 }
 
 function buildDeploymentChange(
@@ -271,7 +275,7 @@ async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promi
       buildEtagHeader(written.revision),
     );
   const stored = value<StoredDeployment>(entry);
-  if (stored.metadata.deletedAt !== undefined) return answer(entry);
+  if (stored.metadata.deletedAt !== undefined) return answer(toSpliceable(entry));
 
   const { change, bytes } = await buildWrite(env, {
     change: 'delete',

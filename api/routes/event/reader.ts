@@ -1,7 +1,7 @@
 import { eventKind, type StoredEvent } from '../../../crds/event/index.js';
 import { eventTypes } from '../../../crds/kinds/index.js';
 import { type RejectionGroup, ungroupRejections } from '../../../crds/scheduling/index.js';
-import { type Entry, value } from '../../../pkg/store/index.js';
+import { type Entry, toSoundBytes, value } from '../../../pkg/store/index.js';
 import { type QueryParams, rejectParameter } from '../../http/query.js';
 import { parseCursor } from '../../watch/frame.js';
 import type { ReaderOptions } from '../kind-routes.js';
@@ -43,7 +43,8 @@ const GROUPS = Buffer.from('"data":{"groups":');
 
 /** An event as clients see it: as it is stored, with its revision, and with one entry for each node. */
 function renderEvent(entry: Entry): Buffer {
-  const { bytes, revision } = entry;
+  const { revision } = entry;
+  const bytes = toSoundBytes(entry);
   const body = bytes.includes(GROUPS) ? expandGroups(entry) : bytes;
   return Buffer.concat([Buffer.from(`{"revision":"${revision}",`), body.subarray(1)]);
 }

@@ -14,7 +14,7 @@ import {
 import { describeSilentEngine } from '../../../crds/reasons/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/index.js';
-import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import type { EventEnv, QuotaEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/route.js';
 import type { TokenEnv } from '../token/routes.js';
@@ -39,6 +39,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
   const { metadata, id, name, labels, capacity, controlPlane, agentVersion, engine = null } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
+  const fault = findRecordFault(entry);
   const { tenant } = metadata;
   return {
     metadata: { ...metadata, revision: String(entry.revision) },
@@ -46,7 +47,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     name,
     tenant,
     status: readStatus(node, seen),
-    schedulable: readSchedulable(node, seen),
+    schedulable: readSchedulable(node, seen, fault),
     ...(seen?.unobservedSince !== undefined && { unobservedSince: seen.unobservedSince }),
     controlPlane,
     labels,
@@ -55,8 +56,21 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
     engine,
     claims: listClaims(env.cache, node),
-    conditions: [...listNodeConditions(node, seen), ...listRivalCondition(env.cache, node)],
+    conditions: [
+      ...listNodeConditions(node, seen),
+      ...listRivalCondition(env.cache, node),
+      ...(fault === undefined ? [] : [toRecordCondition(fault)]),
+    ],
   };
+}
+
+/** Present only while the record of the node cannot be worked with. */
+function toRecordCondition(fault: string): AdvertisedCondition {
+  return { type: 'RecordUsable', status: 'False', reason: 'record_unusable', message: describeFault(fault) };
+}
+
+function describeFault(fault: string): string {
+  return `what is stored of the node cannot be worked with (${fault}): delete the node and enrol it again`;
 }
 
 /** A second agent with the identity of the node, as a condition; none while there is none. */
@@ -89,7 +103,8 @@ function readStatus({ orders }: StoredNode, seen: NodeStatus | undefined): NodeS
   return (status === 'ready' || status === 'unready') && orders?.drain ? 'draining' : status;
 }
 
-function readSchedulable(node: StoredNode, seen: NodeStatus | undefined) {
+function readSchedulable(node: StoredNode, seen: NodeStatus | undefined, fault: string | undefined) {
+  if (fault !== undefined) return { value: false, reason: describeFault(fault) };
   const status = readStatus(node, seen);
   if (status === 'draining') return { value: false, reason: seen?.reason === 'drained' ? 'drained' : 'draining' };
   if (node.controlPlane) {

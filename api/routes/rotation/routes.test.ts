@@ -229,8 +229,19 @@ describe('rotation over HTTP', () => {
       lab.store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(document) }], deletes: [] });
     await put(keys.replica(lab.a, 'web', 0), replica(0, 1, 2));
     await put(keys.replica(lab.a, 'web', 1), replica(1, 0, 1));
-    await put(keys.report(lab.a, 'node_1', 'rep_0'), { replica: 'rep_0', state: 'running', health: 'healthy' });
-    await put(keys.report(lab.a, 'node_1', 'rep_1'), { replica: 'rep_1', state: 'running', health: 'unhealthy' });
+    const report = (slot: number, health: string) => ({
+      replica: `rep_${slot}`,
+      deployment: 'web',
+      slot,
+      nodeId: 'node_1',
+      templateHash: 'h',
+      state: 'running',
+      health,
+      restarts: 0,
+      at: new Date(0).toISOString(),
+    });
+    await put(keys.report(lab.a, 'node_1', 'rep_0'), report(0, 'healthy'));
+    await put(keys.report(lab.a, 'node_1', 'rep_1'), report(1, 'unhealthy'));
     const shown = await show();
     expect(shown.body).to.include({ phase: 'idle', next: 'stage', secretsVersion: 0 });
     expect(shown.body['replicas']).to.deep.equal([

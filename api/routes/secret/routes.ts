@@ -61,7 +61,7 @@ function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
   return [...new Set([...stored.keys(), ...users.keys()])].sort().map(path => {
     const [namespace, resource] = path.split('/');
     const head = stored.get(path);
-    const version = head ? value<{ readonly last: number }>(head).last : null;
+    const version = (head && value<{ readonly last?: number } | null | undefined>(head)?.last) ?? null;
     const view = { namespace, resource, path, version, deployments: users.get(path) ?? [] };
     return { key: path, bytes: encode(view), ...UNSTORED };
   });

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { openKeys } from '../../auth/index.js';
 import type { Random } from '../../clock/index.js';
-import { type Change, encode, type Revision, type Store, value } from '../../store/index.js';
+import { type Change, encode, findRecordFault, type Revision, type Store, value } from '../../store/index.js';
 import { SecretKeyringFault } from '../faults.js';
 import { readKeyId } from './records.js';
 import { loadSecretKeyring, SecretKeyring } from './secret-keyring.js';
@@ -32,7 +32,10 @@ const KEY = keys.secretKeyring();
 /** Reads which keys are in use. A store without the record is empty, or older than the record. */
 export async function readKeysInUse(store: Store): Promise<KeysInUseReading> {
   const entry = await store.get(KEY);
-  if (!entry) return { revision: 0, names: await readRecordKeyNames(store), writing: undefined };
+  // Without a record that can be read, what is sealed tells.
+  if (!entry || findRecordFault(entry) !== undefined) {
+    return { revision: entry?.revision ?? 0, names: await readRecordKeyNames(store), writing: undefined };
+  }
   const { writing, others } = value<KeysInUse>(entry);
   return { revision: entry.revision, names: [writing, ...others], writing };
 }

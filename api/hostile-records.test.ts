@@ -1,0 +1,218 @@
+import { expect } from 'chai';
+
+import { keys } from '../crds/keys/index.js';
+import { listHostile } from '../dev/testing/index.js';
+import { encode, value } from '../pkg/store/index.js';
+import { ApiLab, webDeployment } from './api-lab.testing.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const PATH = 'deployments/db';
+
+/** Keys of every range that answers are made from, each with a sound document where the lab has none. */
+function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'node' | 'backup' | 'token', string>>) {
+  const { uid, node, backup, token } = ids;
+  const replica = {
+    uid: 'rep-1',
+    tenant,
+    deployment: 'web',
+    deploymentUid: uid,
+    slot: 0,
+    generation: 1,
+    templateHash: 'h',
+    template: { image: 'web:1', secretsVersion: 0, resources: { cpu: '1' } },
+    nodeId: node,
+    createdAt: AT,
+  };
+  const report = {
+    replica: 'rep-1',
+    deployment: 'web',
+    slot: 0,
+    nodeId: node,
+    templateHash: 'h',
+    state: 'running',
+    health: 'none',
+    restarts: 0,
+    at: AT,
+  };
+  const status = {
+    uid,
+    phase: 'Running',
+    message: 'm',
+    replicas: 1,
+    readyReplicas: 1,
+    updatedReplicas: 1,
+    observedGeneration: 1,
+    secretsVersion: 0,
+    placements: [{ replica: 0 }],
+    conditions: [],
+  };
+  const rotation = {
+    id: 'rot_1',
+    path: PATH,
+    phase: 'stage',
+    from: 0,
+    to: 1,
+    material: { by: 'platform' },
+    deployment: 'web',
+    by: 'me',
+    askedAt: AT,
+  };
+  const progress = { id: 'rot_1', phase: 'stage', holds: true, staged: true, raised: {}, returned: {}, at: AT };
+  const event = {
+    id: 'evt_1',
+    type: 'deployment.created',
+    at: AT,
+    lastSeenAt: AT,
+    count: 1,
+    tenant,
+    severity: 'info',
+    subject: { kind: 'Deployment', name: 'web', id: uid },
+    reason: 'created',
+    message: 'm',
+    data: {},
+  };
+  const intent = {
+    state: 'writing',
+    tenant,
+    subject: 'x',
+    operation: 'o',
+    at: AT,
+    writes: [{ path: PATH, version: 9 }],
+  };
+  const scheduling = { uid, unplaced: 1, summary: 's', filters: [], cause: 'c', details: 'd', lastSeenAt: AT };
+  const former = { deployments: [{ uid: 'dep_0', lastRevision: 3, deletedAt: AT }] };
+  const alive = { id: node, lease: '1', since: AT };
+  return {
+    deployments: [keys.deployment(tenant, 'web')],
+    replicas: [keys.replica(tenant, 'web', 0), replica],
+    reports: [keys.report(tenant, node, 'rep-1'), report],
+    status: [keys.status(tenant, 'web'), status],
+    scheduling: [keys.scheduling(tenant, 'web'), scheduling],
+    nodes: [keys.node(tenant, 'n1')],
+    'node-status': [
+      keys.nodeStatus(tenant, 'n1'),
+      { id: node, status: 'ready', reason: 'heartbeat_received', since: AT },
+    ],
+    alive: [keys.alive(tenant, 'n1'), alive],
+    'node-names': [keys.nodeName('n1'), { claims: [{ tenant, since: AT }] }],
+    rotations: [keys.rotation(tenant, 'db'), rotation],
+    'rotation-progress': [keys.rotationProgress(tenant, 'db'), progress],
+    intents: [keys.intent(tenant, 'i1'), intent],
+    events: [keys.event(tenant, 'evt_1'), event],
+    archives: [keys.archive(tenant, uid, 1)],
+    'former-deployments': [keys.formerDeployments(tenant, 'gone'), former],
+    backups: [keys.backup(tenant, backup)],
+    'backup-contents': [keys.backupContent(tenant, backup)],
+    tenants: [keys.tenant(tenant)],
+    tokens: [keys.token(token)],
+    leaders: [keys.leader('scheduler'), { holder: 'h', since: AT, lease: '1' }],
+    'restore-epoch': [keys.restoreEpoch(), { epoch: 1, at: AT }],
+    secrets: [keys.secret(tenant, 'deployments', 'db')],
+    keyrings: [keys.secretKeyring()],
+  } as const satisfies Record<string, readonly [key: string, sound?: unknown]>;
+}
+
+describe('the API beside a stored record that cannot be worked with', () => {
+  const titles = Object.keys(listSubjects('t', { uid: 'u', node: 'n', backup: 'b', token: 'k' }));
+  for (const title of titles as (keyof ReturnType<typeof listSubjects>)[]) {
+    it(`answers every read and refuses or takes every write: ${title}`, async () => {
+      const lab = await new ApiLab().start();
+      const token = await lab.tenantToken(lab.a);
+      const admin = (await lab.token({ kind: 'admin' })).text;
+      const other = await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' });
+      const agent = await lab.token({ kind: 'node', tenant: lab.a, node: 'node_1', nodeName: 'n1' });
+      const secrets = [{ name: 'DB', vault_path: PATH, anchor: 'process', rotation: 'restart' }];
+      await lab.ask('PUT', `/api/v1/secrets/${PATH}`, { token, body: { values: { password: 'p' } } });
+      const made = await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment('web', { secrets }) });
+      expect(made.status, made.text).to.equal(201);
+      const kept = await lab.ask('POST', '/api/v1/backups', { token, body: { deploymentName: 'web' } });
+      expect(kept.status, kept.text).to.equal(201);
+      const { uid } = made.body['metadata'] as { readonly uid: string };
+      const ids = { uid, node: 'node_1', backup: String(kept.body['id']), token: other.stored.id };
+      const [key, sound] = listSubjects(lab.a, ids)[title] as readonly [string, unknown?];
+      const stored = await lab.store.get(key);
+      const before = sound ?? (stored && value(stored));
+      expect(before, 'a sound document to begin with').to.be.an('object');
+
+      const one = `/api/v1/deployments/web`;
+      const reads = [
+        '/api/v1/deployments',
+        one,
+        `${one}/explain`,
+        `${one}/secrets/rotation`,
+        '/api/v1/nodes',
+        '/api/v1/nodes/n1',
+        '/api/v1/nodes/n1/replicas',
+        '/api/v1/events?limit=5',
+        '/api/v1/secrets',
+        `/api/v1/secrets/${PATH}`,
+        '/api/v1/secrets/resources',
+        '/api/v1/tokens',
+        '/api/v1/secrets/resources/db/consumers',
+        `/api/v1/tenants/${lab.a}/quotas`,
+        '/api/v1/networks',
+        '/api/v1/archives/deployments/web',
+        '/api/v1/archives/deployments/gone',
+        '/api/v1/backups',
+        `/api/v1/backups/${ids.backup}`,
+        '/api/v1/config',
+        '/healthz',
+        '/readyz',
+        '/metrics',
+      ];
+      const watched = ['deployments', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
+      for (const [at, bytes] of listHostile(before, title.length, 6).entries()) {
+        const put = async () => {
+          const seen = await lab.store.get(key);
+          const guards = [{ key, at: seen?.revision ?? 0 }];
+          await lab.store.commit({ guards, puts: [{ key, bytes }], deletes: [] });
+          await lab.cache.barrier();
+        };
+        const ask = async (method: string, path: string, options: object = {}) => {
+          const answer = await lab.ask(method, path, { token, ...options });
+          const shown = `${method} ${path} beside ${bytes.toString('utf8').slice(0, 150)}: ${answer.text.slice(0, 300)}`;
+          // A sealed record that was altered is told as such, and is no fault of the server.
+          if (answer.body['code'] !== 'secret_unreadable') expect(answer.status, shown).to.be.lessThan(500);
+          return answer;
+        };
+        await put();
+        for (const path of reads) await ask('GET', path);
+        for (const path of ['/api/v1/tenants', `/api/v1/tenants/${lab.a}/remains`]) {
+          await ask('GET', path, { token: admin });
+        }
+        for (const kind of watched) {
+          const stop = new AbortController();
+          const headers = { authorization: `Bearer ${token}` };
+          const url = `${lab.server.url}/api/v1/${kind}?watch=true`;
+          const answer = await fetch(url, { headers, signal: stop.signal });
+          expect(answer.status, `watch of ${kind}`).to.be.lessThan(500);
+          stop.abort();
+        }
+        await ask('POST', '/api/v1/deployments', { body: webDeployment(`other-${at}`, { secrets }) });
+        await ask('POST', '/api/v1/deployments?dryRun=true', {
+          body: webDeployment(`dry-${at}`, { dependsOn: [{ name: 'web', condition: 'started' }] }),
+        });
+        await ask('DELETE', `/api/v1/deployments/other-${at}`);
+        const beat = { labels: {}, capacity: { cpu: 1000, memory: 2 ** 30, disk: 2 ** 30 }, agentVersion: '0.1.0' };
+        await ask('POST', '/agent/v1/heartbeat', { token: agent.text, body: beat });
+        if (title !== 'deployments') await ask('POST', `${one}/secrets/rotate`, { body: { phase: 'stage' } });
+        await ask('POST', '/api/v1/nodes/n1/drain');
+        await ask('POST', '/api/v1/backups', { body: { deploymentName: 'web' } });
+        await put();
+        const again = await ask('PUT', one, { body: webDeployment('web', { secrets, replicas: 1 + (at % 3) }) });
+        if (title === 'deployments') expect(again.status, again.text).to.equal(200);
+        await put();
+        const gone = await ask('DELETE', one);
+        if (title === 'deployments') expect(gone.status, gone.text).to.equal(200);
+        await lab.store.commit({
+          guards: [
+            { key: keys.deployment(lab.a, 'web'), at: (await lab.store.get(keys.deployment(lab.a, 'web')))!.revision },
+          ],
+          puts: [{ key: keys.deployment(lab.a, 'web'), bytes: encode(JSON.parse(made.text)) }],
+          deletes: [],
+        });
+      }
+      await lab.stop();
+    });
+  }
+});

@@ -1,0 +1,137 @@
+import { count, flag, list, map, type Mender, name, object, optional, segment, text, time } from './mend.js';
+
+/** A time that nothing is younger than. */
+export const LONG_AGO = '1970-01-01T00:00:00.000Z';
+/** An id that no object has. */
+export const NOBODY = 'unusable';
+
+export const anything: Mender = value => value;
+export const maybe = optional;
+export const names = list(text(''));
+
+export const metadata = object({
+  uid: name(NOBODY),
+  tenant: segment(0),
+  generation: count(0),
+  createdAt: time(LONG_AGO),
+  updatedAt: time(LONG_AGO),
+  specHash: text(''),
+  deletedAt: maybe(time(LONG_AGO)),
+});
+
+const secretReferences = list(object({ name: text(''), vault_path: text('') }));
+const healthCheck = object({ command: names });
+const ports = list(object({ containerPort: count(0), hostPort: maybe(count(0)), protocol: text('tcp') }));
+
+/** What deployments and the templates of replicas have in common. */
+const containerMembers = {
+  image: text(''),
+  entrypoint: maybe(names),
+  command: maybe(names),
+  environment: maybe(map(anything)),
+  healthCheck: maybe(healthCheck),
+  ports: maybe(ports),
+  resources: maybe(map(anything)),
+  secrets: maybe(secretReferences),
+  composedSecrets: maybe(map(text(''))),
+  secretsVersion: count(0),
+  networks: maybe(names),
+  preStop: maybe(names),
+  stopGracePeriod: maybe(text('')),
+};
+
+const placement = object({
+  residency: maybe(object({})),
+  constraints: maybe(list(object({}))),
+  antiAffinity: maybe(object({ deployments: names })),
+});
+
+const { secretsVersion: _, ...jobMembers } = containerMembers;
+
+export const job = object({
+  metadata,
+  name: segment(1),
+  ...jobMembers,
+  nodeId: maybe(name(NOBODY)),
+  placement: maybe(placement),
+});
+
+export const deployment = object({
+  metadata,
+  name: segment(1),
+  replicas: count(0),
+  ...containerMembers,
+  nodeId: maybe(name(NOBODY)),
+  volumes: maybe(list(object({}))),
+  placement: maybe(placement),
+  dependsOn: maybe(list(object({ name: text(''), condition: text('started') }))),
+  rollout: maybe(object({})),
+  labels: maybe(map(text(''))),
+});
+
+/** A replica that cannot be read has to go: its slot is filled anew. */
+export const replicaShape = (value: unknown, context: Parameters<Mender>[1], path: string): unknown => {
+  const known = context.faults.length;
+  const mended = mendReplica(value, context, path) as object;
+  return context.faults.length === known ? mended : { retiringSince: LONG_AGO, ...mended };
+};
+
+const mendReplica = object({
+  uid: name(NOBODY),
+  tenant: segment(0),
+  deployment: segment(1),
+  deploymentUid: maybe(text('')),
+  slot: (value, context, path) => {
+    const slot = Number(context.segments[2]);
+    if (value !== slot) context.faults.push(`${path} is not what the key says`);
+    return slot;
+  },
+  generation: maybe(count(0)),
+  templateHash: maybe(text('')),
+  template: object(containerMembers),
+  nodeId: maybe(name(NOBODY)),
+  resolved: maybe(object({ versions: map(count(0)), at: text('') })),
+  retiringSince: maybe(text('')),
+  placedAt: maybe(time(LONG_AGO)),
+  createdAt: maybe(text('')),
+});
+
+/** Orders that cannot be read might have been to take no more work. */
+export const orders: Mender = (value, context, path) => {
+  if (value === undefined) return undefined;
+  const known = context.faults.length;
+  const mended = object({ drain: maybe(object({})), fence: maybe(object({})) })(value, context, path);
+  return context.faults.length === known ? mended : { drain: { by: NOBODY, since: LONG_AGO } };
+};
+
+export const ended = object({ exitCode: anything, at: time(LONG_AGO), output: maybe(text('')) });
+export const reasonWords = list(text(''));
+export const canary = object({
+  revision: count(0),
+  contentHash: text(''),
+  startedAt: time(LONG_AGO),
+  baseline: object({ templateHash: text(''), template: object(containerMembers) }),
+  healthy: maybe(object({ since: time(LONG_AGO), restarts: object({ canary: count(0), others: count(0) }) })),
+  promotedAt: maybe(time(LONG_AGO)),
+});
+export const condition = object({ type: text(''), status: text(''), reason: text(''), message: text('') });
+
+export const archived = object({
+  revision: count(0),
+  at: time(LONG_AGO),
+  by: text(''),
+  operation: text(''),
+  change: text('update'),
+  specHash: text(''),
+  secretsVersion: count(0),
+  alterations: list(object({})),
+  spec: object({ name: text(''), image: text(''), replicas: count(0) }),
+});
+
+export const tenant = object({
+  id: segment(0),
+  name: text(''),
+  createdAt: time(LONG_AGO),
+  platform: flag(false),
+  quotas: maybe(map(anything)),
+});

@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { mendRecord } from './index.js';
+import { records } from './records.js';
+
+const AT = '2030-01-01T00:00:00.000Z';
+const metadata = { uid: 'node_1', tenant: 't1', generation: 1, createdAt: AT, updatedAt: AT, specHash: 'h' };
+const node = {
+  metadata,
+  id: 'node_1',
+  name: 'one',
+  labels: { zone: 'a' },
+  capacity: { cpu: 1, memory: 1, disk: 1 },
+  publicKey: 'k',
+  controlPlane: false,
+  agentVersion: '1',
+  later: 'release',
+};
+
+describe('a stored document', () => {
+  it('that is as expected is given as it is, with what this release does not know', () => {
+    const mended = mendRecord('nodes/t1/one', node);
+    expect(mended).to.deep.equal({ document: node });
+    expect(mended.document).to.equal(node);
+  });
+
+  const cases: readonly [title: string, document: unknown, kept: object, fault: string][] = [
+    ['bytes that are not JSON', undefined, { id: 'unusable-one', name: 'one', labels: {} }, 'it is not JSON'],
+    ['null', null, { id: 'unusable-one', name: 'one' }, 'the document is not an object'],
+    ['a member of another type', { ...node, labels: 5 }, { id: 'node_1', labels: {} }, 'labels is not a map'],
+    ['the name of another object', { ...node, name: 'two' }, { name: 'one' }, 'name is not what the key says'],
+    [
+      'orders that cannot be read: it takes no work',
+      { ...node, orders: 'drain' },
+      { orders: { drain: { by: 'unusable', since: '1970-01-01T00:00:00.000Z' } } },
+      'orders is not an object',
+    ],
+  ];
+  for (const [title, document, kept, fault] of cases) {
+    it(`keeps of a broken record what can be used: ${title}`, () => {
+      const mended = mendRecord('nodes/t1/one', document);
+      expect(mended.document).to.deep.include(kept);
+      expect(mended.fault).to.include(fault);
+    });
+  }
+
+  it('of a token is used whole or not at all: a part of it might allow more', () => {
+    const token = { id: 'k1', kind: 'admin', digest: 'd', description: '', createdAt: AT, createdBy: 'me' };
+    const { document, fault } = mendRecord('tokens/k1', { ...token, expiresAt: 5 });
+    expect(document).to.include({ kind: 'tenant', digest: '', expiresAt: '1970-01-01T00:00:00.000Z' });
+    expect(fault).to.include('expiresAt');
+  });
+
+  it('of a replica that cannot be used is on its way out', () => {
+    const { document } = mendRecord('replicas/t1/web/3', { uid: 'r1', nodeId: 'node_1' });
+    expect(document).to.include({ uid: 'r1', nodeId: 'node_1', tenant: 't1', deployment: 'web', slot: 3 });
+    expect(document).to.have.property('retiringSince');
+  });
+
+  it('never quotes a value in what is wrong with it', () => {
+    const { fault } = mendRecord('deployments/t1/web', { image: { password: 'hunter2' }, name: 'hunter2' });
+    expect(fault).to.be.a('string').and.not.include('hunter2');
+  });
+
+  it('property: what was mended needs no mending', () => {
+    const ranges = fc.constantFrom(...records.map(([range]) => range));
+    fc.assert(
+      fc.property(ranges, fc.jsonValue({ maxDepth: 3 }), (range, document) => {
+        const key = range.endsWith('/') ? `${range}t1/a/1` : range;
+        const { document: mended } = mendRecord(key, document);
+        const again = JSON.parse(JSON.stringify(mended)) as unknown;
+        expect(mendRecord(key, again).fault).to.equal(undefined);
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
