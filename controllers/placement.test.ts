@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
+import type { NetworkStatus } from '../crds/network/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import { type RejectionGroup, ungroupRejections } from '../crds/scheduling/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
@@ -201,6 +202,23 @@ describe('controllers', () => {
     await cluster.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers: 5 } });
     await cluster.clock.pass(2000);
     expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 3 });
+  });
+
+  it('place what joins a network on its node only, and as soon as there is one', async () => {
+    cluster.controllers('a');
+    for (const name of ['n1', 'n2']) await cluster.enrol(name);
+    await cluster.clock.pass(1000);
+    await put(makeDeployment({ networks: ['backend'] }));
+    await cluster.clock.pass(2000);
+    expect(await cluster.status()).to.include({ phase: 'Unschedulable', message: '0 of 2 nodes: 2 network' });
+
+    const network = { name: 'backend', driver: 'bridge', labels: {}, internal: false, nodeId: 'node_n2' };
+    await cluster.put(keys.network(TENANT, 'backend'), { metadata: makeMetadata('net_1'), ...network });
+    await cluster.clock.pass(2000);
+    expect(await cluster.whereabouts()).to.deep.equal(['node_n2', 'node_n2']);
+    expect((await cluster.status())?.phase).to.equal('Running');
+    const status = await cluster.get<NetworkStatus>(keys.networkStatus(TENANT, 'backend'));
+    expect(status).to.include({ state: 'pending', node: 'n2' });
   });
 
   it('start a deployment when its dependency is healthy, and keep it running afterwards', async () => {

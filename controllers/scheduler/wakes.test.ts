@@ -18,6 +18,7 @@ import {
   wakeOnAntiAffinityChange,
   wakeOnFreedCapacity,
   wakeOnRemoval,
+  wakeOnNetworkChange,
 } from './wakes.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
@@ -178,6 +179,16 @@ describe('scheduler is woken', () => {
     expect(woken).to.deep.equal([]);
     await put(keys.deployment('t1', 'old'), undefined);
     expect(woken).to.deep.equal(['t1/limited']);
+  });
+
+  it('by a network that comes or goes: only what joins it', async () => {
+    await waiting('web', ['network'], { networks: ['backend'] });
+    await waiting('other', ['network'], { networks: ['front'] });
+    await waiting('foreign', ['network'], { networks: ['backend'] }, 't2');
+    listen(wakeOnNetworkChange);
+    await put(keys.network('t1', 'backend'), { metadata: metadata('t1', 'net_1'), name: 'backend', nodeId: 'node_a' });
+    await put(keys.network('t1', 'backend'), undefined);
+    expect(woken).to.deep.equal(['t1/web', 't1/web']);
   });
 
   it('by a tenant’s record: everything of it that waits', async () => {

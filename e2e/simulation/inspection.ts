@@ -7,6 +7,7 @@ import { type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { History } from './history.js';
 import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
+import { expectNetworks, hasNetworks } from './networks.js';
 import { expectRotated } from './secrets.js';
 
 /**
@@ -57,6 +58,7 @@ export function expectConverged(cluster: SimCluster, history: History): void {
   expect(ready.length, 'nodes that are ready').to.equal(cluster.machines.length);
   for (const deployment of deployments) expectServed(deployment, cluster, history);
   expectRotated(history);
+  expectNetworks(cluster, history);
 
   const uids = new Set(deployments.map(({ metadata }) => metadata.uid));
   for (const { engine } of cluster.machines) {
@@ -81,7 +83,7 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, history
 
   // A host port can be had once a machine, and data may be in one country only: the others wait, and the status says so.
   const findNode = (machine: Machine) => history.get<StoredNode>(keys.node(tenant, machine.name));
-  const machines = cluster.machines.filter(machine => mayHost(deployment, findNode(machine)));
+  const machines = cluster.machines.filter(machine => mayHost(deployment, findNode(machine), history));
   const possible = machines.length === 0 ? 0 : ports ? Math.min(replicas, machines.length) : replicas;
   for (const machine of cluster.machines.filter(each => !machines.includes(each))) {
     const astray = machine.engine.containers.filter(({ owner }) => owner.deploymentUid === uid);
@@ -102,8 +104,9 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, history
   expect(status, `status of ${name}`).to.include({ uid, phase, readyReplicas: possible, observedGeneration });
 }
 
-/** Whether the node is the tenant's, and where the data may be. */
-function mayHost({ placement }: StoredDeployment, node: StoredNode | undefined): boolean {
-  const country = placement?.residency?.country;
-  return node !== undefined && (country === undefined || node.labels[COUNTRY] === country);
+/** Whether the node is the tenant's, where the data may be, and has the networks. */
+function mayHost(deployment: StoredDeployment, node: StoredNode | undefined, history: History): boolean {
+  const country = deployment.placement?.residency?.country;
+  if (!node || !hasNetworks(deployment, node, history)) return false;
+  return country === undefined || node.labels[COUNTRY] === country;
 }

@@ -18,6 +18,7 @@ import type { StoredTenant } from '../../crds/tenant/index.js';
 import { value } from '../../pkg/store/index.js';
 import { isTrueOf } from '../agreement/contradictions.js';
 import type { History, Invariant, StoreChange } from './history.js';
+import { keepsNetworks } from './networks.js';
 
 /**
  * - a deployment's record goes only after its deletion was asked for
@@ -194,4 +195,5 @@ export const invariants: readonly Invariant[] = [
   tellsOneStory,
   numbersRevisions,
   keepsSurge,
+  keepsNetworks,
 ];

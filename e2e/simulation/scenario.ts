@@ -9,6 +9,7 @@ import { History } from './history.js';
 import { SimCluster, TENANTS } from './cluster.js';
 import { inspectSecrets } from './inspect-secrets.js';
 import { expectConverged, expectUnclaimed, inspectContainers } from './inspection.js';
+import { useNetworks } from './networks.js';
 import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
@@ -131,6 +132,7 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
   if (hasRollouts) rollDeployments(cluster, history, until);
+  useNetworks(cluster, until);
   makeTrouble(cluster, until);
   orderNodes(cluster, until);
   exchangeMachines(cluster, until);

@@ -1,9 +1,10 @@
 import type { History, UserIntent } from './history.js';
 import { type SimCluster, TENANTS } from './cluster.js';
 import type { Answer, Request } from './front.js';
+import { LAN } from './networks.js';
 import { CREDENTIAL } from './secrets.js';
 
-const NAMES = ['web', 'db', 'ledger', 'safe', 'safe'] as const;
+const NAMES = ['web', 'db', 'ledger', 'safe', 'safe', 'mesh'] as const;
 const KINDS = ['create', 'create', 'change', 'change', 'change', 'delete'] as const;
 const DEPLOYMENTS = '/api/v1/deployments';
 const DEPLOYMENT = '/api/v1/deployments/{name}';
@@ -44,6 +45,7 @@ function draw({ world }: SimCluster, op: string): UserIntent {
     labels: { op },
     secrets: hasSecret ? [CREDENTIAL] : [],
     ...(name === 'db' && { ports: [{ containerPort: 80, hostPort: 5432 }], resources: { cpu: '1' } }),
+    ...(name === 'mesh' && { networks: world.pick([[LAN], [LAN], []]) }),
     ...(name === 'ledger' && { placement: { residency: { country: world.pick(['DE', 'DE', 'FR']) } } }),
   };
   return { op, kind: world.pick(KINDS), tenant: world.pick(TENANTS), name, spec };
