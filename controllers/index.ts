@@ -10,6 +10,8 @@
  *
  * @module
  */
+import { setMaxListeners } from 'node:events';
+
 import { untilAborted } from '../pkg/clock/index.js';
 import { EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
@@ -67,6 +69,7 @@ export function createControllers({
           if (error instanceof LeaseGoneFault) leases.discard();
         },
       };
+      setMaxListeners(0, signal); // every loop listens to it
       await Promise.race([env.cache.ready, untilAborted(signal)]);
       const times = nodeGraceSeconds === undefined ? {} : { nodeGraceSeconds };
       const all = loops ?? [...createLoops(policy, times), ...(secrets ? createSecretLoops(secrets) : [])];
