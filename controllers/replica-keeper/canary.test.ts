@@ -4,8 +4,9 @@ import fc from 'fast-check';
 import { getCanarySize, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
 import { computeTemplateHash, isUpToDate, toContainerTemplate } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { CanaryRecord } from '../../crds/rollout/index.js';
+import { type CanaryRecord, computeContentHash } from '../../crds/rollout/index.js';
 import { isAvailable, type ObservedReplica } from '../reading/index.js';
+import { decideCanary } from './canary.js';
 import { decideReplicas } from './decide.js';
 import { judgeCanary } from './judge-canary.js';
 import { type How, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
@@ -154,6 +155,28 @@ describe('a canary, decided', () => {
       expect(verdict.kind).to.equal(kind);
     });
   }
+
+  it('is never compared with itself: what an earlier canary knew counts only when it was complete', () => {
+    const deployment = held(3, 1);
+    const self = { templateHash: computeTemplateHash(deployment), template: toContainerTemplate(deployment) };
+    const completed = { revision: 1, templateHash: 'gone', at: canary.startedAt };
+    const decide = (contentHash: string, known: CanaryRecord['baseline']) =>
+      decideCanary({
+        deployment,
+        replicas: [seen(0, 'ready', old), seen(3)],
+        record: { uid: 'dep_1', completed, canary: { ...canary, contentHash, baseline: known } },
+        order: undefined,
+        now: settling.now,
+      });
+    for (const contentHash of ['other', computeContentHash(deployment)]) {
+      const decision = decide(contentHash, self);
+      expect(decision.kind).to.equal('start');
+      expect(decision).to.nested.include({ 'canary.baseline.templateHash': baseline.templateHash });
+    }
+    expect(decide('other', { ...self, templateHash: 'gone' })).to.nested.include({
+      'canary.baseline.templateHash': 'gone',
+    });
+  });
 
   const input = fc.record({
     wanted: fc.integer({ min: 1, max: 6 }),

@@ -42,8 +42,11 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   if (metadata.deletedAt) return { kind: 'none' };
   const { canary, completed } = record ?? {};
   const contentHash = computeContentHash(deployment);
-  const isBack = completed?.templateHash === computeTemplateHash(deployment) || completed?.contentHash === contentHash;
-  const held = isBack ? undefined : findHeldCanary(deployment, record);
+  const templateHashNow = computeTemplateHash(deployment);
+  const isBack = completed?.templateHash === templateHashNow || completed?.contentHash === contentHash;
+  // Nothing is compared with itself.
+  const isSelf = canary?.baseline.templateHash === templateHashNow;
+  const held = isBack || isSelf ? undefined : findHeldCanary(deployment, record);
   if (held) {
     if (!order) return { kind: 'held', canary: held };
     if (order.contentHash !== contentHash || order.uid !== metadata.uid) return { kind: 'discard' };
@@ -56,7 +59,7 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   );
   const isDue = completed && !isBack && !isPromoted && rollout?.canary && rollout.paused !== true;
   if (isDue && old.length > 0 && deployment.replicas > 0) {
-    const { templateHash, template } = canary?.baseline ?? chooseBaseline(old, completed.templateHash);
+    const { templateHash, template } = chooseBaseline(old, completed.templateHash, canary?.baseline);
     const startedAt = new Date(now).toISOString();
     const begun = { revision: metadata.generation, contentHash, startedAt, baseline: { templateHash, template } };
     return { kind: 'start', canary: begun, ...(ended && { ended }) };
@@ -65,8 +68,9 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   return { kind: order ? 'discard' : 'none' };
 }
 
-/** What old replicas are made from: the template that was complete, where one of them has it. */
-function chooseBaseline(old: readonly ObservedReplica[], completed: string): ReplicaForm {
+/** What old replicas are made from: the template that was complete, where one of them has it or an earlier canary knew it. */
+function chooseBaseline(old: readonly ObservedReplica[], completed: string, known?: ReplicaForm): ReplicaForm {
+  if (known?.templateHash === completed) return known;
   return (old.find(({ replica }) => replica.templateHash === completed) ?? old[0]!).replica;
 }
 
