@@ -38,6 +38,8 @@ class Readiness {
   readonly #clock: { readonly time: number };
   readonly #lastReady = new Map<string, number>();
   readonly #lastDrained = new Map<string, number>();
+  readonly #readySince = new Map<string, number>();
+  readonly #nodeSince = new Map<string, number>();
 
   constructor(clock: { readonly time: number }) {
     this.#clock = clock;
@@ -49,7 +51,10 @@ class Readiness {
       if (!key.startsWith(ranges.reports)) continue;
       const was = before && value<Report>(before);
       const is = entry && value<Report>(entry);
-      if (isReady(is) || isReady(was)) this.#lastReady.set((is ?? was)!.replica, this.#clock.time);
+      const { replica } = (is ?? was)!;
+      if (isReady(is) || isReady(was)) this.#lastReady.set(replica, this.#clock.time);
+      if (!isReady(is)) this.#readySince.delete(replica);
+      else if (!isReady(was)) this.#readySince.set(replica, this.#clock.time);
     }
   }
 
@@ -59,12 +64,21 @@ class Readiness {
   }
 
   #noteDrain(key: string, entries: readonly (Entry | undefined)[]): void {
+    this.#nodeSince.set(key, this.#clock.time);
     const isDrained = entries.some(entry => entry && value<NodeStatus>(entry).status === 'draining');
     if (isDrained) this.#lastDrained.set(splitKey(key)[0]!, this.#clock.time);
   }
 
   isNow({ tenant, nodeId, uid }: Replica, history: History): boolean {
     return nodeId !== undefined && isReady(history.get<Report>(keys.report(tenant, nodeId, uid)));
+  }
+
+  /** Whether a replica has been ready for so long, on a node that has been the same for so long, that every loop knows it. */
+  isSettled(replica: Replica, history: History): boolean {
+    const node = history.node(replica.nodeId ?? '');
+    const nodeSince = node && this.#nodeSince.get(keys.nodeStatus(replica.tenant, node.name));
+    const since = Math.max(this.#readySince.get(replica.uid) ?? Infinity, nodeSince ?? Infinity);
+    return this.isNow(replica, history) && this.#clock.time - since >= LATELY_MS;
   }
 
   wasLately(replica: Replica, history: History): boolean {
@@ -98,7 +112,7 @@ const keepsAvailable =
       const deployment = findDeployment(replica, history);
       // Those that exclude each other, or that a node or a country has to lose, go for other reasons.
       if (!deployment || deployment.ports || deployment.placement || isOnPoorNode(replica, history)) continue;
-      if (isUpToDate(replica, deployment) || !readiness.isNow(replica, history)) continue;
+      if (isUpToDate(replica, deployment) || !readiness.isSettled(replica, history)) continue;
       const left = listStaying(deployment, history).filter(each => readiness.wasLately(each, history)).length;
       const least = deployment.replicas - getRolloutBounds(deployment).unavailable;
       expect(left, `available replicas of ${deployment.name} when slot ${replica.slot} goes`).to.be.at.least(least);
