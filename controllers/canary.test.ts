@@ -85,7 +85,7 @@ describe('a canary', () => {
     await begin();
     expect(await images()).to.deep.equal(['web:1', 'web:1', 'web:2']);
     const during = await cluster.status();
-    expect(during).to.include({ phase: 'Progressing', readyReplicas: 3, updatedReplicas: 1 });
+    expect(during).to.include({ phase: 'Progressing', readyReplicas: 3, updatedReplicas: 1, revision: 1 });
     expect(during?.rollout).to.include({ state: 'canary', revision: 2, completedRevision: 1 });
     expect(during?.canary).to.deep.include({ state: 'holding', revision: 2, slots: [3], wanted: 1 });
     expect(during?.canary?.compared).to.deep.equal({
@@ -101,7 +101,7 @@ describe('a canary', () => {
     await cluster.clock.pass(90_000);
     expect(await images()).to.deep.equal(['web:2', 'web:2', 'web:2']);
     const after = await cluster.status();
-    expect(after).to.include({ phase: 'Running' }).and.not.to.have.property('canary');
+    expect(after).to.include({ phase: 'Running', revision: 2 }).and.not.to.have.property('canary');
     expect(after?.rollout).to.nested.include({ state: 'complete', 'lastCanary.outcome': 'promoted' });
     expect((await recorded())?.canary).to.equal(undefined);
     for (const type of ['canary_promoted', 'rollout_completed']) expect(await events(type)).to.have.length(1);

@@ -19,7 +19,7 @@ import {
 } from './summary.js';
 import { nameNodes, toReplicaStatuses } from './replica-statuses.js';
 import { toCanaryStatus } from './canary-status.js';
-import { toRolloutStatus } from './rollout-status.js';
+import { findCompleteRevision, toRolloutStatus } from './rollout-status.js';
 
 /** Everything that a status is derived from. */
 export interface StatusInput extends SummaryInput {
@@ -47,6 +47,7 @@ export function rollStatus({ enforced, rotations = [], previous, ...given }: Sta
     readyReplicas: summary.serving,
     updatedReplicas: summary.updated.length,
     observedGeneration: generation,
+    revision: findCompleteRevision(input, summary, own),
     // The oldest version that a container may still have.
     secretsVersion: Math.min(
       deployment.secretsVersion,

@@ -1,7 +1,7 @@
-import type { RolloutStatus, StoredDeployment } from '../../crds/deployment/index.js';
+import type { DeploymentStatus, RolloutStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
 import { isServing, type ObservedReplica } from '../reading/index.js';
-import { isComplete, isHeld, type ReplicaSummary } from './summary.js';
+import { isComplete, isHeld, type ReplicaSummary, type SummaryInput } from './summary.js';
 
 /** How far the rollout of a deployment is, and what it waits for. */
 export function toRolloutStatus(
@@ -48,4 +48,16 @@ function describeWait(
   if (leaving) return `the container of replica ${leaving.replica.slot} to be stopped and removed`;
   if (summary.canary && updated.length > 0) return 'its canary';
   return updated.length < wanted ? 'the next replica to be started' : undefined;
+}
+
+/** The last revision that was complete: what fails afterwards does not make an earlier one of it. */
+export function findCompleteRevision(
+  { deployment, rollout }: SummaryInput,
+  summary: ReplicaSummary,
+  previous: DeploymentStatus | undefined,
+): number {
+  const { uid, generation } = deployment.metadata;
+  if (isComplete(summary)) return generation;
+  const completed = rollout?.uid === uid ? rollout.completed?.revision : undefined;
+  return Math.max(previous?.revision ?? 0, completed ?? 0);
 }

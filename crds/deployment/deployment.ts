@@ -149,6 +149,8 @@ export interface DeploymentStatus {
   readonly readyReplicas: number;
   readonly updatedReplicas: number;
   readonly observedGeneration: number;
+  /** The last revision that was complete, 0 before one was. Absent in a status of an earlier release. */
+  readonly revision?: number;
   readonly secretsVersion: number;
   readonly placements: readonly ReplicaStatus[];
   readonly conditions: readonly Condition[];

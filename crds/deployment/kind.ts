@@ -40,6 +40,7 @@ const statusSchema = open(
     readyReplicas: count,
     updatedReplicas: count,
     observedGeneration: count,
+    revision: Type.Optional(count),
     secretsVersion: count,
     placements: Type.Array(
       open(

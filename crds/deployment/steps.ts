@@ -39,6 +39,7 @@ export function createInitialStatus(
     readyReplicas: 0,
     updatedReplicas: 0,
     observedGeneration: 0,
+    revision: 0,
     secretsVersion: 0,
     placements: [],
     conditions: [],
