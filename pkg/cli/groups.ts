@@ -10,6 +10,7 @@ export function addGroups(program: Commander, run: Run): void {
   addCanary(program, run);
   addSecrets(program, run);
   addNodes(program, run);
+  addNetworks(program, run);
   addBackups(program, run);
   addAccess(program, run);
 }
@@ -127,6 +128,27 @@ function addNodes(program: Commander, run: Run): void {
     .command('fence <name>')
     .description('confirm that the machine is off: its replicas are started elsewhere at once')
     .action((name: string) => run(order, { order: 'fence', name }));
+}
+
+function addNetworks(program: Commander, run: Run): void {
+  const networks = program.command('networks').description('manage the networks that deployments join');
+  addList(networks, run);
+  networks
+    .command('create <name>')
+    .description('create a network on a node')
+    .option('--node <name>', 'its node, by name or id; not needed where there is only one')
+    .option('--internal', 'without a way out: only its own containers can be reached')
+    .option('--label <key=value...>', 'labels of it')
+    .option('--dry-run', 'print what would happen, and change nothing')
+    .action((name: string, options: Options) =>
+      run(async () => (await import('./commands/networks.js')).createNetwork, { name, ...options }),
+    );
+  networks
+    .command('delete <name>')
+    .description('delete a network; refused while something joins it')
+    .action((name: string) =>
+      run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'network', name, wait: false }),
+    );
 }
 
 function addBackups(program: Commander, run: Run): void {

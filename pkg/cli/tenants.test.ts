@@ -14,13 +14,22 @@ describe('moor tenants delete', () => {
     lab.api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }));
     lab.api.replies.set(`DELETE /api/v1/tenants/${ID}`, { status: 200, body: { id: ID, name: 'shop' } });
     let looks = 2;
-    const remains = { node: ['n1'], claim: ['n2'], secret: ['deployments/web-db'], backup: ['bak_1'], token: ['abc'] };
+    const remains = {
+      network: ['back'],
+      node: ['n1'],
+      claim: ['n2'],
+      secret: ['deployments/web-db'],
+      backup: ['bak_1'],
+      token: ['abc'],
+    };
     lab.api.replies.set(REMAINS, () => ({
       status: 200,
-      body: { remains: { deployment: looks-- > 0 ? ['web'] : [], ...remains } },
+      body: { remains: { deployment: looks > 0 ? ['web'] : [], job: looks-- > 1 ? ['seed'] : [], ...remains } },
     }));
     for (const path of [
       'deployments/web',
+      'jobs/seed',
+      'networks/back',
       'nodes/n1',
       'nodes/n2/claim',
       'secrets/deployments/web-db',
@@ -47,7 +56,7 @@ describe('moor tenants delete', () => {
     const { code, out } = await moor(['shop', '--cascade'], { confirm: () => Promise.resolve(false) });
     expect([code, deleted()]).to.deep.equal([1, []]);
     expect(out).to.equal(
-      '1 deployment: web\n1 node: n1\n1 claim: n2\n1 secret: deployments/web-db\n1 backup: bak_1\n1 token: abc\n',
+      '1 deployment: web\n1 job: seed\n1 network: back\n1 node: n1\n1 claim: n2\n1 secret: deployments/web-db\n1 backup: bak_1\n1 token: abc\n',
     );
   });
 
@@ -57,6 +66,8 @@ describe('moor tenants delete', () => {
     expect(out).to.contain(`tenant/${ID} deleted`);
     expect(deleted()).to.deep.equal([
       '/api/v1/deployments/web',
+      '/api/v1/jobs/seed',
+      '/api/v1/networks/back',
       '/api/v1/nodes/n1',
       '/api/v1/nodes/n2/claim',
       '/api/v1/secrets/deployments/web-db',

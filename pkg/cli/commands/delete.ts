@@ -1,6 +1,6 @@
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { deployments, findKind, jobs } from '../kinds.js';
+import { deployments, findKind, jobs, networks } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
@@ -13,16 +13,20 @@ interface DeleteInput extends WaitOptions {
   readonly wait: boolean;
 }
 
-/** Deletes a deployment or a job and, with `wait`, waits until its containers and its record are gone. */
+/** Deletes a network, or a deployment or a job and, with `wait`, waits until its containers and its record are gone. */
 export const deleteObject: Command<DeleteInput> = async (session, { kind: word, name, wait, ...options }) => {
   const { terminal, ink } = session;
   const { path, pathOf, names } = findKind(word);
-  if (path !== deployments.path && path !== jobs.path)
+  if (![deployments.path, jobs.path, networks.path].includes(path)) {
     throw new UsageFault(`a ${word} cannot be deleted with this command.`);
-
+  }
   const title = `${names[0]}/${name}`;
   const client = await session.connect();
   const answer = await client.request<ObjectView>('DELETE', pathOf(name));
+  if (answer.ok && path === networks.path) {
+    terminal.out(`${title} ${ink.green('deleted')}\n`);
+    return exitCode.ok;
+  }
   if (!answer.ok) return session.reportRejection(answer);
   if (!wait) {
     terminal.out(`${title} ${ink.yellow('deleting')}\n`);

@@ -2,7 +2,7 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { backups, deployments, nodes, secrets, tenants, tokens } from '../kinds.js';
+import { backups, deployments, jobs, networks, nodes, secrets, tenants, tokens } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
@@ -25,6 +25,8 @@ const encode = encodeURIComponent;
 /** How each of it is deleted, in the order in which it must be. */
 const TO_PATH: Readonly<Record<string, (name: string) => string>> = {
   deployment: name => `${deployments.path}/${encode(name)}`,
+  job: name => `${jobs.path}/${encode(name)}`,
+  network: name => `${networks.path}/${encode(name)}`,
   node: name => `${nodes.path}/${encode(name)}`,
   claim: name => `${nodes.path}/${encode(name)}/claim`,
   secret: path => `${secrets.path}/${path.split('/').map(encode).join('/')}`,
@@ -107,11 +109,11 @@ async function deleteRemains(
         const answer = await client.request('DELETE', toPath(each), { headers });
         if (!answer.ok && answer.status !== 404) return session.reportRejection(answer);
       }
-      if (kind !== 'deployment') continue;
-      // Nodes are in use until the last container is gone.
-      while (((await load())['deployment'] ?? []).length > 0) {
+      if (kind !== 'deployment' && kind !== 'job') continue;
+      // Networks and nodes are in use until the last container is gone.
+      while (((await load())[kind] ?? []).length > 0) {
         if (deadline.signal.aborted) {
-          terminal.err('its deployments are still being deleted; repeat the command when they are gone\n');
+          terminal.err(`its ${kind}s are still being deleted; repeat the command when they are gone\n`);
           return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
         }
         await sleep(terminal.clock, LOOK_EVERY_MS, deadline.signal);
