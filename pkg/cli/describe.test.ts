@@ -22,6 +22,7 @@ const view = {
   metadata: { tenant: 't', uid: 'dep_web', generation: 1, revision: '5', createdAt: AT, updatedAt: AT, specHash: '' },
   secrets: [{ name: 'DB', vault_path: 'deployments/web-db', anchor: 'process', rotation: 'restart' }],
   composedSecrets: { URL: 'pg://{{secret.web-db.user}}:{{secret.web-db.password}}@db/' },
+  networks: ['backend', 'vault'],
   dependsOn: [{ name: 'db', condition: 'healthy' }],
   placement: {
     residency: { country: 'DE', blockedCountries: ['US'] },
@@ -96,6 +97,7 @@ describe('moor describe deployment', () => {
     expect(code).to.equal(0);
     expect(out).to.match(/^Secrets: +DB from deployments\/web-db \(process\)$/m);
     expect(out).to.match(/^From secrets: +URL \(web-db\.user, web-db\.password\)$/m);
+    expect(out).to.match(/^Networks: +backend, vault$/m);
     expect(out).to.match(/^Depends on: +db \(healthy\)$/m);
     expect(out).to.match(/^Constraints: +disk In ssd, nvme$/m);
     expect(out).to.match(/^Residency: +country DE, not in US$/m);

@@ -8,11 +8,13 @@ export function listPlacementFacts({
   composedSecrets = {},
   placement,
   dependsOn = [],
+  networks = [],
 }: Deployment): readonly Fact[] {
   const { constraints = [], residency, antiAffinity } = placement ?? {};
   return [
     ['Secrets', secrets.map(({ name, vault_path: path, anchor }) => `${name} from ${path} (${anchor})`).join(', ')],
     ['From secrets', Object.entries(composedSecrets).map(formatComposed).join(', ')],
+    ['Networks', networks.join(', ')],
     ['Depends on', dependsOn.map(({ name, condition }) => `${name} (${condition})`).join(', ')],
     ['Constraints', constraints.map(formatConstraint).join('; ')],
     ['Residency', residency && formatResidency(residency)],
