@@ -81,6 +81,12 @@ class Readiness {
     return this.isNow(replica, history) && this.#clock.time - since >= LATELY_MS;
   }
 
+  /** Replicas of a deployment that are ready or were lately, those that are gone since included. */
+  listLately({ metadata }: StoredDeployment, history: History): readonly Replica[] {
+    const known = [...this.#lastReady.keys()].flatMap(uid => history.replica(uid) ?? []);
+    return known.filter(each => each.deploymentUid === metadata.uid && this.wasLately(each, history));
+  }
+
   wasLately(replica: Replica, history: History): boolean {
     if (this.isNow(replica, history)) return true;
     return this.#clock.time - (this.#lastReady.get(replica.uid) ?? -Infinity) < LATELY_MS;
@@ -137,9 +143,7 @@ const claimsNothing =
       const { uid, generation } = deployment?.metadata ?? {};
       if (!deployment || status.uid !== uid || status.observedGeneration !== generation) continue;
       if (status.phase !== 'Running') continue;
-      const ready = listStaying(deployment, history).filter(
-        each => isUpToDate(each, deployment) && readiness.wasLately(each, history),
-      );
+      const ready = readiness.listLately(deployment, history).filter(each => isUpToDate(each, deployment));
       expect(ready.length, `ready replicas of ${name}, which is claimed to run`).to.be.at.least(deployment.replicas);
     }
   };
