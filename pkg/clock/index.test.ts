@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { type SinonFakeTimers, useFakeTimers } from 'sinon';
 
 import { backoffMs, seededRandom, sleep, systemClock } from './index.js';
 
@@ -21,6 +22,26 @@ describe('sleep', () => {
     const sleeping = sleep(clock, 5);
     fired[0]?.();
     await sleeping;
+  });
+});
+
+describe('systemClock', () => {
+  let timers: SinonFakeTimers;
+  beforeEach(() => {
+    timers = useFakeTimers();
+  });
+  afterEach(() => timers.restore());
+
+  it('waits for longer than a timer of Node can', () => {
+    const days = 60 * 86_400_000;
+    let fired = 0;
+    systemClock.after(days, () => fired++);
+    const cancel = systemClock.after(days, () => expect.fail('it was cancelled'));
+    timers.tick(days - 1);
+    expect(fired).to.equal(0);
+    cancel();
+    timers.tick(1);
+    expect(fired).to.equal(1);
   });
 });
 

@@ -25,13 +25,21 @@ export interface Clock {
   after(ms: number, fire: () => void): Cancel;
 }
 
+/** The longest that a timer of Node waits; a longer one would fire at once. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 /** The machine's own clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after(ms, fire) {
-    const timer = setTimeout(fire, ms);
-    timer.unref();
+    let timer: NodeJS.Timeout;
+    const wait = (leftMs: number) => {
+      const nextMs = Math.min(leftMs, TIMER_MAX_MS);
+      timer = setTimeout(nextMs === leftMs ? fire : () => wait(leftMs - nextMs), nextMs);
+      timer.unref();
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };
