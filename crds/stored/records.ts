@@ -275,10 +275,10 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     object({
       uid: text(NOBODY),
       state: text('unknown'),
-      reason: text('record_unusable'),
-      message: text(''),
+      reason: maybe(text('')),
+      message: maybe(text('')),
       node: maybe(text('')),
-      since: time(LONG_AGO),
+      since: maybe(text('')),
     }),
   ],
   [
