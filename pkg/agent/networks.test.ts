@@ -151,6 +151,48 @@ describe('networks of a node', () => {
     expect(report('backend')).not.to.have.property('message');
   });
 
+  /** Lets the engine refuse what the test picks, and nothing else. */
+  const refuse = (isRefused: (what: string) => boolean) => {
+    const { engine } = lab;
+    const [ensure, join] = [engine.ensureNetwork.bind(engine), engine.joinNetworks.bind(engine)];
+    const fault = new EngineRefusedFault(404, 'refused by the test');
+    engine.ensureNetwork = spec => (isRefused(spec.network) ? Promise.reject(fault) : ensure(spec));
+    engine.joinNetworks = (status, networks) =>
+      isRefused(status.owner.replica) ? Promise.reject(fault) : join(status, networks);
+  };
+
+  it('are repaired while the control plane does not take what is said of them', async () => {
+    await declare('front');
+    await declare('backend');
+    await lab.assign(joining('backend'));
+    await lab.clock.pass(5_000);
+    lab.wire.up = false;
+    refuse(what => what === 'front');
+    for (const name of ['front', 'backend']) lab.engine.networks.drop(engineName(name));
+    await lab.clock.pass(60_000);
+    expect(members('backend')).to.deep.equal(lab.engine.containers.map(({ id }) => id));
+    lab.wire.up = true;
+    await lab.clock.pass(60_000);
+    expect(report('front')).to.include({ state: 'failed', message: 'refused by the test' });
+  });
+
+  it('are joined again by the containers after one that the engine refuses to attach', async () => {
+    await declare('backend');
+    await lab.assign(joining('backend'));
+    await lab.assign({ ...joining('backend'), uid: 'rep_2', slot: 1 });
+    await lab.clock.pass(5_000);
+    const [first, second] = lab.engine.containers.toSorted((a, b) => a.name.localeCompare(b.name));
+    expect([first?.owner.replica, second?.owner.replica]).to.deep.equal(['rep_1', 'rep_2']);
+    let isRefused = true;
+    refuse(what => isRefused && what === 'rep_1');
+    lab.engine.networks.drop(engineName('backend'));
+    await lab.clock.pass(60_000);
+    expect(members('backend')).to.deep.equal([second?.id]);
+    isRefused = false;
+    await lab.clock.pass(60_000);
+    expect(members('backend')).to.have.members([first?.id, second?.id]);
+  });
+
   it('of a deleted node of the tenant are removed', async () => {
     const spec = { network: 'old', tenant: LAB_TENANT, labels: {}, internal: false };
     await lab.engine.ensureNetwork({ ...spec, name: 'orphan', nodeId: 'node_8' });

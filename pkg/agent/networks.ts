@@ -89,24 +89,39 @@ export class NodeNetworks {
   }
 
   async #reconcile(): Promise<ReconcileResult> {
-    const { engine, log } = this.#env;
-    const { node, view } = this.#parts;
+    const { engine } = this.#env;
     const seen: SeenNetwork[] = [];
     for (const network of this.#wanted?.values() ?? []) seen.push(await this.#ensure(network));
-    await this.#say(seen);
 
     const isKept = (name: string) => !this.#wanted || this.#specs().some(spec => spec.name === name);
-    const held = await engine.removeNetworks(node.id, isKept);
-    for (const container of view.containers) {
-      if (container.state !== 'running' || !container.lacksNetworks) continue;
-      const { id, owner, lacksNetworks } = container;
-      if (!lacksNetworks.every(isKept)) continue;
-      await engine.joinNetworks(container, lacksNetworks);
-      view.markChanged(owner.replica);
-      log.info('attached a container to its networks again', { replica: owner.replica, container: id });
-    }
+    const held = await engine.removeNetworks(this.#parts.node.id, isKept);
+    const refused = await this.#rejoin(isKept);
+    await this.#say(seen); // last: what is repaired does not wait for the control plane
     if (seen.some(({ state }) => state === 'failed')) return again(AGAIN_MS, 'the engine refuses a network');
+    if (refused > 0) return again(AGAIN_MS, 'the engine refuses to attach a container');
     return held > 0 ? again(AGAIN_MS, 'a container holds a network that is not wanted') : done;
+  }
+
+  /** Attaches running containers to the networks that they lack. Answers how many the engine refuses to attach. */
+  async #rejoin(isKept: (name: string) => boolean): Promise<number> {
+    const { engine, log } = this.#env;
+    const { view } = this.#parts;
+    let refused = 0;
+    for (const container of view.containers) {
+      const { id, owner, state, lacksNetworks } = container;
+      if (state !== 'running' || !lacksNetworks?.every(isKept)) continue;
+      const of = { replica: owner.replica, container: id };
+      try {
+        await engine.joinNetworks(container, lacksNetworks);
+        log.info('attached a container to its networks again', of);
+      } catch (thrown) {
+        if (thrown instanceof EngineUnreachableFault) throw thrown;
+        refused++;
+        log.warn('the engine refuses to attach a container, retrying', { ...of, error: asError(thrown) });
+      }
+      view.markChanged(owner.replica);
+    }
+    return refused;
   }
 
   async #ensure(network: AssignedNetwork): Promise<SeenNetwork> {
