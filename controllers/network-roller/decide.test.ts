@@ -54,7 +54,12 @@ describe('the status of a network', () => {
       'failed network_refused',
       /^no address pool is left$/,
     ],
-    ['of a node that is gone', { node: undefined }, 'failed network_node_gone', /no longer enrolled/],
+    [
+      'of a node that is gone',
+      { node: undefined },
+      'failed network_node_gone',
+      /no longer enrolled: remove the network from what joins it, .* delete the network, create it on another node/,
+    ],
     [
       'of a node that is silent',
       { node: { name: 'machine-1', status: status({ status: 'failed', since: BEFORE }) } },

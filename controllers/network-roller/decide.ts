@@ -45,7 +45,8 @@ function judge(
   report: NetworkReport | undefined,
 ): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {
   if (!node) {
-    const message = 'its node is no longer enrolled: delete the network and create it on another node';
+    const message =
+      'its node is no longer enrolled: remove the network from what joins it, or delete that, then delete the network, create it on another node and join it again';
     return { state: 'failed', reason: 'network_node_gone', message };
   }
   const { name, status } = node;

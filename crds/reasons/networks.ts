@@ -20,7 +20,8 @@ export const networkReasons = {
   },
   network_node_gone: {
     meaning: 'The node of the network is no longer enrolled, so nothing can join the network.',
-    remedy: 'Delete the network and create it on another node.',
+    remedy:
+      'Remove the network from what joins it, or delete that; then delete the network, create it on another node and join it again.',
   },
   network: {
     meaning: 'Filter: the workload joins a network that is on another node, or that does not exist.',
