@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredJob } from '../../crds/job/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { History } from './history.js';
 import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
+import { expectJobsEnded } from './jobs.js';
 import { expectNetworks, hasNetworks } from './networks.js';
 import { expectRotated } from './secrets.js';
 
@@ -60,7 +62,9 @@ export function expectConverged(cluster: SimCluster, history: History): void {
   expectRotated(history);
   expectNetworks(cluster, history);
 
-  const uids = new Set(deployments.map(({ metadata }) => metadata.uid));
+  expectJobsEnded(history);
+  const owners = [...deployments, ...history.all<StoredJob>(ranges.jobs)];
+  const uids = new Set(owners.map(({ metadata }) => metadata.uid));
   for (const { engine } of cluster.machines) {
     for (const { owner, name } of engine.containers) {
       expect(uids.has(owner.deploymentUid), `${name} is an orphan`).to.equal(true);

@@ -14,6 +14,7 @@ import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
+import { AttemptWatch, makesOneAttempt, useJobs } from './jobs.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
 import { endRollouts, rollDeployments } from './rollouts.js';
 import { endRotations, useSecrets } from './secrets.js';
@@ -87,10 +88,13 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
 
 async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const { world } = cluster;
-  const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world)]);
+  const attempts = new AttemptWatch();
+  const ofJobs = [makesOneAttempt, attempts.keepsEnds];
+  const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...ofJobs]);
   cluster.handedOut = ticket => history.handedOut(ticket);
-  const { inspect, doubledMs } = inspector(cluster, history);
+  const { inspect, doubledMs } = inspector(cluster, history, attempts);
   await cluster.begin();
+  attempts.endPrograms(cluster);
   await world.pass(5_000, inspect);
 
   await faults(cluster, history, inspect, seed % SEEDS_A_ROLLOUT === 0);
@@ -131,6 +135,7 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
+  useJobs(cluster, until);
   if (hasRollouts) rollDeployments(cluster, history, until);
   useNetworks(cluster, until);
   makeTrouble(cluster, until);
@@ -216,12 +221,13 @@ function standing({ machines }: SimCluster, { changes }: History): unknown {
 }
 
 /** Looks at the containers only when an engine has done something, or a credential has changed. */
-function inspector(cluster: SimCluster, history: History) {
+function inspector(cluster: SimCluster, history: History, attempts: AttemptWatch) {
   let seen = -1;
   let since: number | undefined;
   let longest = 0;
   const lostSince = new Map<string, number>();
   const inspect = () => {
+    attempts.look(cluster);
     history.inspect();
     inspectEngines(cluster, history, lostSince);
     let changes = history.secretChanges;
