@@ -59,6 +59,7 @@ export function createControllers({
   defineIndexes(env.cache);
   return {
     async run(signal) {
+      setMaxListeners(0, signal); // every loop listens
       const leases = new EventLeases(env.store, env.clock, eventRetentionDays);
       const events = new EventWriter(leases, env.clock, env.random);
       const runtime: RuntimeEnv = {

@@ -5,6 +5,7 @@ import { exampleFacts, limits } from '../crds/deployment/admit.testing.js';
 import { soundDocument } from '../crds/deployment/arbitrary.testing.js';
 import { admitCreate, type StoredDeployment, supportedFields } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
+import { admitJob, type JobStatus } from '../crds/job/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
@@ -49,6 +50,59 @@ describe('any document that admission accepts', () => {
         cluster.close();
         expect(failures).to.deep.equal([]);
         expect(left.map(({ name }) => name)).to.deep.equal([]);
+      }),
+      { numRuns: 8 },
+    );
+  });
+});
+
+describe('any job that admission accepts', () => {
+  const sound = fc.record(
+    {
+      entrypoint: fc.constant(['/bin/x']),
+      nodeId: fc.constantFrom('machine-1', 'machine-2'),
+      environment: fc.dictionary(fc.constantFrom('MODE', 'LEVEL'), fc.string({ maxLength: 8 }), {
+        noNullPrototype: true,
+      }),
+      secrets: fc.constant([{ name: 'DB', vault_path: 'deployments/web-db', anchor: 'external', rotation: 'restart' }]),
+      resources: fc.constantFrom({ cpu: '1' }, { memory: '1Gi' }),
+      placement: fc.constantFrom({ residency: { country: 'de' } }, { antiAffinity: { self: true } }),
+      backoffLimit: fc.integer({ min: 0, max: 3 }),
+      timeoutSeconds: fc.integer({ min: 1, max: 60 }),
+      ttlSecondsAfterFinished: fc.integer({ min: 0, max: 60 }),
+    },
+    { requiredKeys: [], noNullPrototype: true },
+  );
+
+  it('is reconciled and deleted without a failed reconcile', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(sound, { minLength: 5, maxLength: 5 }), async documents => {
+        const failures: string[] = [];
+        const cluster = new TestCluster();
+        const stop = cluster.controllers('a', undefined, undefined, { log: recordFailures(failures) });
+        await cluster.enrol('one', { 'mooring.io/country': 'DE' });
+        await cluster.clock.pass(1_000);
+        const specs = documents.map((document, position) => {
+          const asked = { kind: 'Job', name: `j${position}`, image: 'registry.example.com/shop/x:1.0.0', ...document };
+          const admission = admitJob(asked, exampleFacts, limits);
+          if (!admission.ok) throw new Error(`${JSON.stringify(asked)} is refused: ${JSON.stringify(admission)}`);
+          return { ...admission.spec, metadata: makeMetadata(`job_${position}`) };
+        });
+        for (const spec of specs) await cluster.put(keys.job(TENANT, spec.name), spec);
+        await cluster.clock.pass(5_000);
+        const started = await cluster.all<JobStatus>(ranges.jobStatuses);
+        for (const spec of specs) {
+          const deleted = { ...spec, metadata: { ...makeMetadata(spec.metadata.uid, 2), deletedAt: AT } };
+          await cluster.put(keys.job(TENANT, spec.name), deleted);
+        }
+        await cluster.clock.pass(10_000);
+        const left = [ranges.jobs, ranges.jobStatuses, ranges.replicas, ranges.schedulings, ranges.unresolved];
+        const kept = (await Promise.all(left.map(range => cluster.all(range)))).flat();
+        stop.abort();
+        cluster.close();
+        expect(failures).to.deep.equal([]);
+        expect(started.map(({ attempts }) => attempts)).to.deep.equal([1, 1, 1, 1, 1]);
+        expect(kept).to.deep.equal([]);
       }),
       { numRuns: 8 },
     );

@@ -34,6 +34,16 @@ const SECONDS_MAX = 31_536_000;
 const LISTED = 20;
 const seconds = (minimum: number) => Type.Integer({ minimum, maximum: SECONDS_MAX });
 
+/** Five fields of cron. What they mean is not judged, while nothing carries them out. */
+const scheduleSchema = Type.String({
+  pattern: '^[0-9A-Za-z*,/-]{1,64}(?: [0-9A-Za-z*,/-]{1,64}){4}$',
+  ...annotate({ 'x-expected': 'five fields of cron, such as "0 3 * * *"' }),
+});
+const timeZoneSchema = Type.String({
+  pattern: '^[A-Za-z][0-9A-Za-z_+/-]{0,63}$',
+  ...annotate({ 'x-expected': 'a time zone such as Europe/Berlin' }),
+});
+
 const kindIsJob = rule('manifest_wrong_kind', (kind: unknown, at, refuse) =>
   kind === 'Job' ? undefined : refuse(at, kind, { kind: 'Job' }),
 );
@@ -86,6 +96,13 @@ export const jobFields = {
   },
   timeoutSeconds: { schema: seconds(1), isSupported: true, rules: [] },
   ttlSecondsAfterFinished: { schema: seconds(0), isSupported: true, rules: [] },
+  schedule: { schema: scheduleSchema, isSupported: false, rules: [] },
+  timeZone: { schema: timeZoneSchema, isSupported: false, rules: [] },
+  concurrencyPolicy: {
+    schema: Type.Enum(['Allow', 'Forbid', 'Replace'], { type: 'string' }),
+    isSupported: false,
+    rules: [],
+  },
 } as const satisfies Readonly<Record<keyof Job, Field<WorkloadContext, WorkloadCompletion>>>;
 
 const table: Readonly<Record<string, Field<WorkloadContext, WorkloadCompletion>>> = jobFields;

@@ -101,6 +101,19 @@ describe('admission of a job', () => {
     expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
   });
 
+  for (const [field, sent] of [
+    ['schedule', '0 3 * * *'],
+    ['timeZone', 'Europe/Berlin'],
+    ['concurrencyPolicy', 'Forbid'],
+  ] as const) {
+    it(`judges ${field} in a dry run only`, () => {
+      expect(faults({ ...least, [field]: sent })).to.deep.equal([]);
+      expect(faults({ ...least, [field]: 'every day!' })).to.deep.equal([`field_invalid ${field}`]);
+      const admission = admitJob({ ...least, [field]: sent }, exampleFacts, limits);
+      expect(!admission.ok && admission.rejections[0]).to.include({ code: 'feature_not_available', field });
+    });
+  }
+
   it('stores no field that nothing carries out: a dry run judges it', () => {
     const admission = admitJob(full, exampleFacts, limits);
     expect(admission.ok).to.equal(false);

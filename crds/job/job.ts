@@ -25,6 +25,10 @@ export interface Job {
   readonly timeoutSeconds?: number;
   /** How long a finished job is kept; for ever when absent. */
   readonly ttlSecondsAfterFinished?: number;
+  /** Five fields of cron. Judged in a dry run only, as the two below: no loop carries them out. */
+  readonly schedule?: string;
+  readonly timeZone?: string;
+  readonly concurrencyPolicy?: 'Allow' | 'Forbid' | 'Replace';
 }
 
 /** `jobs/<tenant>/<name>`. `metadata` is the first key, so that answers can be spliced from the bytes. */

@@ -16,7 +16,9 @@ export function parseJobOwner(owner: string): string | undefined {
 
 /** A job asks of nodes, secrets and quotas what a deployment with one replica asks, under a name that no deployment has. */
 export function toJobWorkload(job: Job): Deployment {
-  const { kind: _k, name, backoffLimit: _b, timeoutSeconds: _t, ttlSecondsAfterFinished: _l, ...shared } = job;
+  const { kind: _kind, name, ...spec } = job;
+  const { backoffLimit: _b, timeoutSeconds: _t, ttlSecondsAfterFinished: _l, ...timed } = spec;
+  const { schedule: _s, timeZone: _z, concurrencyPolicy: _c, ...shared } = timed;
   return { ...shared, kind: 'Deployment', name: formatJobOwner(name), replicas: 1, secretsVersion: 0 };
 }
 

@@ -1,8 +1,6 @@
-import { createJobRunner, decideJob } from '../../controllers/job-runner/index.js';
 import { decideReplicas, createReplicaKeeper } from '../../controllers/replica-keeper/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
-import type { Replica } from '../../crds/replica/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
@@ -146,46 +144,8 @@ const withoutQuotas = (cache: Cache) =>
   });
 
 /** A loop that is not woken by one kind of record. */
-const deafTo = (name: string, ...prefixes: readonly string[]) =>
+export const deafTo = (name: string, ...prefixes: readonly string[]) =>
   altering(name, loop => ({ ...loop, wakes: loop.wakes.filter(({ prefix }) => !prefixes.includes(prefix)) }));
-
-type DecideJob = typeof decideJob;
-
-const runningJobs = (decide: DecideJob) => altering('job-runner', () => createJobRunner(undefined, decide));
-
-/** The end of an attempt is stored after its container is removed, not before. */
-const removesFirst: DecideJob = input => {
-  const { status, ...decision } = decideJob(input);
-  return decision.retire.length > 0 || !status ? decision : { ...decision, status };
-};
-
-/** Counts from the beginning again after every failure. */
-const countsAnew: DecideJob = input => {
-  const decision = decideJob(input);
-  const { create, status } = decision;
-  if (!create || !status) return decision;
-  const first = { ...create, attempt: 0 };
-  return { ...decision, create: first, status: { ...status, history: [...status.history.slice(0, -1), first] } };
-};
-
-/** The next attempt does not wait until the container of the last one is gone. */
-const startsBeside: DecideJob = input => {
-  const [last] = input.records;
-  const hasEnded = last?.report?.state === 'exited' && last.replica.retiringSince !== undefined;
-  return decideJob(hasEnded ? { ...input, records: [], now: input.now + 600_000 } : input);
-};
-
-const givesUpAtOnce: DecideJob = input =>
-  decideJob({
-    ...input,
-    records: input.records.map(seen => (seen.node === 'failed' ? { ...seen, node: 'gone' } : seen)),
-  });
-
-/** An agent that keeps the container of an attempt running as it does any other. */
-const withoutOnce = (replica: Replica): Replica => {
-  const { once: _, ...other } = replica;
-  return other;
-};
 
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
 export const mutants: readonly Mutant[] = [
@@ -194,21 +154,6 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
   { mistake: 'a replica stays where its data may not be', noticedAt: 38, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', ...keeping(startsAll) },
-  { mistake: 'a container is removed before its exit code is stored', ...runningJobs(removesFirst) },
-  { mistake: 'attempts of a job are counted anew', ...runningJobs(countsAnew) },
-  { mistake: 'an attempt is made beside the last one', ...runningJobs(startsBeside) },
-  { mistake: 'an attempt on a failed node is treated as gone', ...runningJobs(givesUpAtOnce) },
-  { mistake: 'the job runner does not watch reports', ...deafTo('job-runner', ranges.reports) },
-  {
-    mistake: 'an attempt that has ended is started again',
-    link: link =>
-      instead(link, 'assignments', (onLine, signal) =>
-        link.assignments(line => {
-          if (line.type === 'snapshot') onLine({ ...line, replicas: line.replicas.map(withoutOnce) });
-          else onLine(line.type === 'set' ? { ...line, replica: withoutOnce(line.replica) } : line);
-        }, signal),
-      ),
-  },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
   {
