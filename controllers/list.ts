@@ -3,6 +3,7 @@ import { defaultPolicy, type PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Loop } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import { announceUnusable } from './announce-unusable.js';
+import { createAutoscaler } from './autoscaler/index.js';
 import { createJanitor, type RetentionLimits } from './janitor/index.js';
 import { createJobRunner } from './job-runner/index.js';
 import { createNetworkRoller } from './network-roller/index.js';
@@ -40,7 +41,7 @@ export function createLoops(
   const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
   const roller = announceUnusable(createStatusRoller(policy), recordsOfDeployments, findDeploymentOwner);
   return [
-    ...[keeper, createScheduler(policy)].map(loop => reportUnusable(holdUnusable(loop))),
+    ...[keeper, createScheduler(policy), createAutoscaler()].map(loop => reportUnusable(holdUnusable(loop))),
     reportUnusable(roller),
     announceUnusable(createJobRunner(policy), recordsOfJobs, findTenantOwner),
     announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
@@ -63,6 +64,7 @@ export const loopNames: readonly string[] = [
   'scheduler',
   'status-roller',
   'job-runner',
+  'autoscaler',
   'node-monitor',
   'network-roller',
   'secret-resolver',

@@ -16,6 +16,8 @@ export const recordsOfDeployments = [
   ranges.unresolved,
   ranges.deliveries,
   ranges.canaryOrders,
+  ranges.scalingPolicies,
+  ranges.scalings,
 ] as const;
 
 /** The deployment that a record stands beside. */

@@ -33,6 +33,7 @@ export const floors: readonly (readonly string[])[] = [
   ['api/routes'],
   ['controllers/reading'],
   [
+    'controllers/autoscaler',
     'controllers/janitor',
     'controllers/job-runner',
     'controllers/network-roller',

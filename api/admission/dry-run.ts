@@ -18,7 +18,8 @@ import { filters, summariseRejections } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
-import { warnAboveQuota } from './quota.js';
+import { warnOfReplicas } from './quota.js';
+import { countWanted } from './scaling.js';
 import { isFields } from './submitted.js';
 
 /** A dry run before its diff is computed. */
@@ -77,7 +78,7 @@ export async function dryRunDeployment(
     alterations,
     warnings: [
       ...warnings,
-      ...warnAboveQuota(env, tenant, spec),
+      ...warnOfReplicas(env, tenant, spec),
       ...warnUnresolved(spec, material, facts.secretKeys),
       ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
     ],
@@ -94,7 +95,7 @@ export async function dryRunDeployment(
 /** Explains every node for a workload, and where the replicas beyond the `placed` ones would go. */
 export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deployment, placed: number) {
   const reading = { cache: env.cache, policy: env.placementPolicy };
-  const preview = previewPlacement(spec, tenant, Math.max(0, spec.replicas - placed), reading);
+  const preview = previewPlacement(spec, tenant, Math.max(0, countWanted(env.cache, tenant, spec) - placed), reading);
   return {
     ...toExplanationView(explainDeployment(spec, tenant, reading, 'are replaced')),
     next: preview.nodes.map(({ name }) => name),

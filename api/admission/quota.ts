@@ -8,6 +8,7 @@ import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
 import { guardConflictKeys } from './conflict-keys.js';
 import type { QuotaEnv } from './env.js';
+import { countWanted, warnScaled } from './scaling.js';
 
 /** What a tenant may have, as far as that is limited. */
 export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
@@ -16,13 +17,18 @@ export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string)
 }
 
 /** Warns of the quotas that a deployment exceeds. It is stored all the same; the replicas above the quota wait. */
-export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
+export function warnAboveQuota(
+  env: QuotaEnv,
+  tenant: string,
+  spec: Deployment,
+  wanted = countWanted(env.cache, tenant, spec),
+): readonly Warning[] {
   const limits = readQuotas(env, tenant);
   const used = env.usage.of(tenant);
   const job = parseJobOwner(spec.name);
   const own = job === undefined ? keys.deployment(tenant, spec.name) : keys.job(tenant, job);
   const isNew = env.cache.get(own) === undefined;
-  const more = spec.replicas === 0 ? 0 : Math.max(0, spec.replicas - countPlaced(env.cache, tenant, spec.name));
+  const more = wanted === 0 ? 0 : Math.max(0, wanted - countPlaced(env.cache, tenant, spec.name));
   const warnings: Warning[] = [];
   const add = (kind: QuotaKind, field: string, amount: number) => {
     const limit = limits[kind];
@@ -36,6 +42,11 @@ export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment):
   add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));
   add('memory', 'resources.memory', more * (parseMemory(spec.resources?.memory ?? '') ?? 0));
   return warnings;
+}
+
+/** Warns of what becomes of the replicas that a deployment asks for: by its scaling policy, and by quotas. */
+export function warnOfReplicas(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
+  return [...warnScaled(env.cache, tenant, spec), ...warnAboveQuota(env, tenant, spec)];
 }
 
 function countPlaced(cache: Cache, tenant: string, name: string): number {

@@ -25,6 +25,8 @@ export interface DeploymentWrite extends Omit<RevisionCause, 'by'> {
   /** Further drafts of events, and puts, of the same transaction. */
   readonly events?: readonly EventDraft[];
   readonly puts?: readonly Put[];
+  /** A further change of the same transaction. */
+  readonly more?: Change | undefined;
 }
 
 /** A change to commit, with the bytes of the deployment in it. */
@@ -63,7 +65,7 @@ export function readLastRevision({ cache }: AdmissionEnv, tenant: string, name: 
 
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
 export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Promise<BuiltWrite> {
-  const { spec, metadata: toMetadata, caller, guards, conflictKeys = [], events = [] } = write;
+  const { spec, metadata: toMetadata, caller, guards, conflictKeys = [], events = [], more } = write;
   const { change, operation, alterations, reason, fromRevision, fromBackup } = write;
   const { metadata, bytes, puts } = buildRevision(spec, toMetadata, {
     change,
@@ -79,9 +81,11 @@ export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Pro
     ...puts,
     ...(await Promise.all(drafts.map(draft => env.events.put(draft)))),
     ...(write.puts ?? []),
+    ...(more?.puts ?? []),
     ...(await putConflictKeys(env.conflictLeases, conflictKeys, operation)),
   ];
-  return { change: { guards, puts: all, deletes: [], proof: puts[1].key }, bytes };
+  const whole = { guards: [...guards, ...(more?.guards ?? [])], puts: all, deletes: more?.deletes ?? [] };
+  return { change: { ...whole, proof: puts[1].key }, bytes };
 }
 
 const EVENTS = {

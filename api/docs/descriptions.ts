@@ -15,6 +15,7 @@ const ifMatch = ['If-Match'] as const;
 
 /** Routes that belong to no kind, as `METHOD path`. A route that neither this nor a kind describes keeps the document from being made. */
 export const descriptions: Readonly<Record<string, RouteNotes>> = {
+  'GET /api/v1/usage': { summary: 'What the deployments and the nodes of the tenant use', answer: object },
   'GET /api/v1/scheduler/regions': { summary: 'The declared regions, and whether they are enforced', answer: object },
   'POST /agent/v1/heartbeat': {
     summary: 'An agent says that it is there',

@@ -17,7 +17,13 @@ import type { StoredJob } from '../../crds/job/index.js';
 import { parseJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
-import { defaultPolicy, defineFleetIndexes, findNode, toResidencyRule } from '../../pkg/fleet/index.js';
+import {
+  defaultPolicy,
+  defineFleetIndexes,
+  findNode,
+  toResidencyRule,
+  withWantedReplicas,
+} from '../../pkg/fleet/index.js';
 import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
 import { type Cache, type Entry, findRecordFault, type Guard, value } from '../../pkg/store/index.js';
 import { carryReason, type UnmetDependency } from './dependencies.js';
@@ -105,6 +111,8 @@ export interface ObservedDeployment {
   readonly deployment: StoredDeployment | undefined;
   /** What is wrong with its record, when it cannot be worked with: `deployment` is then a substitute. */
   readonly fault?: string;
+  /** The same with as many replicas as it is to have; what is stored of it must not be made from this. */
+  readonly wanted: StoredDeployment | undefined;
   /** By slot, the lowest first. */
   readonly replicas: readonly ObservedReplica[];
   /** Holds while the deployment is exactly as it was read, absence included. */
@@ -161,6 +169,7 @@ function readOwned(
   return {
     deployment,
     ...(fault !== undefined && { fault }),
+    wanted: withWantedReplicas(deployment, cache),
     replicas: cache
       .list(ranges.replicasOf(tenant, name))
       .map(replica => observeReplica(replica, cache, residency))
@@ -190,7 +199,7 @@ export function listUnmetDependencies(
  */
 function explainUnmet(
   condition: UnmetDependency['condition'],
-  { deployment, replicas, fault }: ObservedDeployment,
+  { deployment, wanted, replicas, fault }: ObservedDeployment,
   cache: Cache,
 ): string | undefined {
   if (fault !== undefined) return 'has a record that cannot be worked with: send it again, or delete it';
@@ -203,8 +212,8 @@ function explainUnmet(
     return hasStarted ? undefined : `has not started${carryReason(deployment, cache)}`;
   }
   const healthy = own.filter(seen => isServing(seen) && seen.report?.health === 'healthy').length;
-  if (healthy >= deployment.replicas) return undefined;
-  return `is not healthy: ${healthy} of ${deployment.replicas} replicas${carryReason(deployment, cache)}`;
+  if (healthy >= wanted!.replicas) return undefined;
+  return `is not healthy: ${healthy} of ${wanted!.replicas} replicas${carryReason(deployment, cache)}`;
 }
 
 /** The names of the deployments that wait for the health of another. */

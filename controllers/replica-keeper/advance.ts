@@ -72,7 +72,7 @@ function describeOrder({ metadata: { generation } }: StoredDeployment, by: strin
 /** Records that a rollout is complete, has failed or has come further. Answers when its deadline is over, while it is neither. */
 export async function advanceRollout(
   subject: RolloutSubject,
-  { replicas }: ObservedDeployment,
+  { wanted, replicas }: ObservedDeployment,
   { canary, ...times }: Pick<RolloutJudgement, 'settleMs' | 'watchedSince' | 'canary'>,
   env: LoopEnv,
 ): Promise<number | undefined> {
@@ -82,7 +82,16 @@ export async function advanceRollout(
   const scheduling = readValue<SchedulingReport>(env.cache, keys.scheduling(tenant, deployment.name));
   const held = isWaitingForOthers(deployment, env.cache);
   const refused = scheduling?.uid === uid ? scheduling.summary : undefined;
-  const verdict = judgeRollout({ deployment, replicas, record, canary, held, refused, now, ...times });
+  const verdict = judgeRollout({
+    deployment: wanted ?? deployment,
+    replicas,
+    record,
+    canary,
+    held,
+    refused,
+    now,
+    ...times,
+  });
   switch (verdict.kind) {
     case 'open':
       return verdict.inMs;

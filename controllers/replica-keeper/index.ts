@@ -39,6 +39,8 @@ export function createReplicaKeeper(
       wakeItself(ranges.schedulings),
       wakeItself(ranges.rollouts),
       wakeItself(ranges.canaryOrders),
+      wakeItself(ranges.scalingPolicies),
+      wakeItself(ranges.scalings),
       withDependents(wakeReported((before, after) => toRelevantState(before) !== toRelevantState(after))),
       withDependents(wakeOnNodeChange),
       withDependents(wakeOnNodeStatusChange),

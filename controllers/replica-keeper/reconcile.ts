@@ -34,7 +34,7 @@ export function keepReplicas(policy: PlacementPolicy, settleMs: number, decide =
     const rollout = readRollout(reading, env.cache);
     const canary = rollout && (await settleCanary(rollout, reading, env));
     if (canary === 'recorded') return done;
-    const { steps, finished, settlesInMs } = decide(reading.deployment, reading.replicas, {
+    const { steps, finished, settlesInMs } = decide(reading.wanted, reading.replicas, {
       ...readRefusals(reading, env.cache),
       held: isWaitingForOthers(reading.deployment, env.cache),
       spare: fleet ? countSpare(reading, fleet, { cache: env.cache, policy }) : 0,

@@ -1,6 +1,7 @@
 import { type CanaryOutcome, getCanarySize, type StoredDeployment } from '../../crds/deployment/index.js';
 import type { CanaryRecord } from '../../crds/rollout/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
+import { withWantedReplicas } from '../../pkg/fleet/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import type { Change } from '../../pkg/store/index.js';
 import { draftOutcome, type RolloutSubject, storeRecord, toSubject } from './record-rollout.js';
@@ -16,7 +17,7 @@ export async function recordCanary(
   const { canary: _, progress: __, ...rest } = known ?? { uid: deployment.metadata.uid };
   const puts = [
     ...(ended ? [await env.events.put(draftOutcome(about, ended, 'canary_superseded'))] : []),
-    ...(canary ? [await env.events.put(draftStart(deployment, canary))] : []),
+    ...(canary ? [await env.events.put(draftStart(withWantedReplicas(deployment, env.cache), canary))] : []),
   ];
   return storeRecord(subject, { ...rest, ...(canary && { canary }), ...(ended && { lastCanary: ended }) }, puts);
 }

@@ -131,6 +131,8 @@ export async function removeDeployment(
       keys.scheduling(tenant, name),
       keys.rollout(tenant, name),
       keys.canaryOrder(tenant, name),
+      keys.scalingPolicy(tenant, name),
+      keys.scaling(tenant, name),
       ...clears.flatMap(({ deletes }) => deletes),
     ],
   };

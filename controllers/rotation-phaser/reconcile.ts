@@ -4,6 +4,7 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
+import { withWantedReplicas } from '../../pkg/fleet/index.js';
 import type { SecretIntent } from '../../pkg/material/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { toCredentialPath, type SecretStore } from '../../pkg/secrets/index.js';
@@ -172,7 +173,7 @@ function buildInput(
     progress,
     versions: observed.versions,
     isBeingWritten: observed.isBeingWritten,
-    consumers: listStayingConsumers(named.tenant, rotation.path, cache),
+    consumers: listStayingConsumers(named.tenant, rotation.path, cache).map(each => withWantedReplicas(each, cache)),
     holders: listHolders(named.tenant, rotation.path, cache),
   };
 }

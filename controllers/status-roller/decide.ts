@@ -65,6 +65,7 @@ export function rollStatus({ enforced, rotations = [], previous, ...given }: Sta
       enforced,
       rotations,
     }),
+    ...(input.scaling && { scaling: input.scaling }),
     ...(summary.refused?.refusing && { refusedBy: summary.refused.refusing }),
     // A changed deployment has causes of its own.
     ...(own?.events && own.observedGeneration === generation && { events: own.events }),

@@ -10,7 +10,7 @@ import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
+import { defaultPolicy, type PlacementPolicy, readScaling } from '../../pkg/fleet/index.js';
 import { again, done, type Loop, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { encode, readValue, value } from '../../pkg/store/index.js';
 import {
@@ -30,6 +30,7 @@ import {
 import { announceAll } from './announce.js';
 import { draftStatusEvents, rollStatus } from './decide.js';
 import { listOpenRotations, wakeOnRotation, wakeOnRotationProgress } from './rotations.js';
+import { toScalingStatus } from './scaling-status.js';
 import { summariseReplicas } from './summary.js';
 import { orUnusable } from './unusable.js';
 
@@ -44,6 +45,8 @@ export function createStatusRoller(policy: PlacementPolicy = defaultPolicy): Loo
       wakeItself(ranges.schedulings),
       wakeItself(ranges.unresolved),
       wakeItself(ranges.rollouts),
+      withDependents(wakeItself(ranges.scalingPolicies)),
+      withDependents(wakeItself(ranges.scalings)),
       withDependents(wakeItself(ranges.replicas)),
       withDependents(wakeReported()),
       withDependents(wakeOnNodeChange),
@@ -59,11 +62,11 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
   return async (queueKey, { cache, clock, commit, events, reads, log }) => {
     const named = parseQueueKey(queueKey);
     const { tenant, name } = named;
-    const { deployment, fault, replicas, same } = readDeployment(named, cache, regions);
+    const { deployment, wanted, fault, replicas, same } = readDeployment(named, cache, regions);
     const key = keys.status(tenant, name);
     const stored = cache.get(key);
     const guards = [{ key, at: stored?.revision ?? 0 }, same];
-    if (!deployment) {
+    if (!deployment || !wanted) {
       if (stored) await commit({ guards, puts: [], deletes: [key] });
       return done;
     }
@@ -78,8 +81,9 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
     const derive = () => {
       if (fault !== undefined) throw new Error(fault);
       const input = {
-        deployment,
+        deployment: wanted,
         replicas,
+        scaling: toScalingStatus(deployment, readScaling(cache, named)),
         scheduling: readValue<SchedulingReport>(cache, keys.scheduling(tenant, name)),
         unmet: listUnmetDependencies(deployment, cache),
         unresolved: readValue<Unresolved>(cache, keys.unresolved(tenant, name)),

@@ -3,6 +3,7 @@ import {
   type DeploymentPhase,
   getRolloutBounds,
   type RolloutFailure,
+  type ScalingStatus,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
 import { isResolved, isUpToDate } from '../../crds/replica/index.js';
@@ -72,6 +73,8 @@ export interface SummaryInput {
   readonly unmet: readonly UnmetDependency[];
   /** The secret resolver's stored report. */
   readonly unresolved?: Unresolved | undefined;
+  /** What its scaling policy has decided, where it has one. The deployment has that number of replicas here. */
+  readonly scaling?: ScalingStatus | undefined;
   /** What the replica keeper has recorded of the rollout. */
   readonly rollout?: RolloutRecord | undefined;
   readonly now: string;

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 import { type ArchivedRevision, archiveChanges } from '../archive/index.js';
-import { type Deployment, deploymentSchema } from '../deployment/index.js';
+import { type Deployment, deploymentSchema, scalingSchema } from '../deployment/index.js';
 import { FieldPath } from '../grammar/index.js';
 import { hashSpec } from '../meta/index.js';
 import { reject, type Rejection } from '../rejections/index.js';
@@ -89,6 +89,7 @@ export const backupImportSchema = Type.Object(
 
 const checkShape = createBodyCheck(backupImportSchema);
 const checkSpec = createBodyCheck(deploymentSchema);
+const checkPolicy = createBodyCheck(scalingSchema);
 
 /**
  * Checks `POST /api/v1/backups/import`. Its configurations are judged by their shape, and hold no credential: whether they can run
@@ -107,8 +108,10 @@ function listFaults(backup: Backup): readonly Rejection[] {
   if (chooseBackupRevisions(revisions).length < revisions.length) {
     return [reject('field_invalid', 'revisions', revisions.length, { wanted: backupRevisionsBound })];
   }
+  const policy = backup.scalingPolicy === null ? undefined : checkPolicy(backup.scalingPolicy);
   const faults = [
     ...listSpecFaults(backup, backup.deploymentName, root),
+    ...(policy?.ok === false ? policy.rejections.map(each => ({ ...each, field: `scalingPolicy.${each.field}` })) : []),
     ...revisions.flatMap((revision, position) => [
       ...listSpecFaults(revision, backup.deploymentName, root.child('revisions').index(position)),
       ...listOrderFaults(revisions, position),

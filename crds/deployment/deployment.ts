@@ -158,6 +158,8 @@ export interface DeploymentStatus {
   readonly rollout?: RolloutStatus;
   /** While a canary is under way. */
   readonly canary?: CanaryStatus;
+  /** While it has a scaling policy: what that has decided. */
+  readonly scaling?: ScalingStatus;
   /** While replicas have no node: the filters that refuse nodes. None where the tenant has no nodes. */
   readonly refusedBy?: readonly Reason[];
   /** The last event of each cause of this generation: one that returns soon counts its event up. */
@@ -228,6 +230,21 @@ export interface CanarySide {
   readonly restarts: number;
   /** The different codes with which containers of it ended last. */
   readonly exitCodes: readonly number[];
+}
+
+/** The scaling of a deployment as its status shows it. */
+export interface ScalingStatus {
+  readonly minReplicas: number;
+  readonly maxReplicas: number;
+  readonly targetCpuPercent?: number;
+  readonly targetMemoryPercent?: number;
+  /** How many replicas are wanted. */
+  readonly replicas: number;
+  /** What was used when that was decided, in percent of what is requested. */
+  readonly cpuPercent?: number;
+  readonly memoryPercent?: number;
+  readonly reason?: Reason;
+  readonly message: string;
 }
 
 /** An event that told of a status. */

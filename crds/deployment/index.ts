@@ -45,6 +45,7 @@ export type {
   ReplicaStatus,
   RolloutFailure,
   RolloutStatus,
+  ScalingStatus,
   StoredDeployment,
 } from './deployment.js';
 export { deploymentFields, deploymentSchema, optionalFields, supportedFields, templateFields } from './fields.js';
@@ -60,4 +61,25 @@ export {
   isExclusive,
   type RolloutBounds,
 } from './rollout.js';
+export type {
+  ScaledResource,
+  ScalingFigures,
+  ScalingPolicy,
+  ScalingRecord,
+  StoredScalingPolicy,
+} from './scaling.js';
+export {
+  admitScaling,
+  boundReplicas,
+  getRequest,
+  getScalingTarget,
+  getStatedReplicas,
+  getStabilization,
+  getWantedReplicas,
+  isPolicyOf,
+  listUnmeasurable,
+  scaledResources,
+  scalingSchema,
+  toScalingPolicy,
+} from './scaling.js';
 export { DEPLOYMENT_BYTES_MAX } from './size.js';

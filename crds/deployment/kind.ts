@@ -1,153 +1,15 @@
-import { Type } from 'typebox';
-
 import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import type { DeploymentStatus, StoredDeployment } from './deployment.js';
 import { deploymentFields, deploymentSchema } from './fields.js';
 import { canaryRequestSchema } from './rollout.js';
+import { getStatedReplicas, scalingSchema } from './scaling.js';
+import { statusSchema } from './status-schema.js';
 
 interface DeploymentView extends StoredDeployment {
   /** None until the status roller has looked at it. */
   readonly status?: DeploymentStatus | null;
 }
-
-const text = Type.String();
-const count = Type.Integer({ minimum: 0 });
-const nullable = Type.Unsafe<unknown>({ type: ['string', 'null'] });
-const time = Type.String({ format: 'date-time' });
-const output = {
-  exitCode: Type.Integer(),
-  at: time,
-  output: Type.Optional(text),
-  isWithheld: Type.Optional(Type.Boolean()),
-};
-const open = (properties: Parameters<typeof Type.Object>[0], description: string) =>
-  Type.Object(properties, { description });
-
-const canarySide = open(
-  { replicas: count, ready: count, unhealthy: count, restarts: count, exitCodes: Type.Array(Type.Integer()) },
-  'what is compared of one side of a canary',
-);
-
-const statusSchema = open(
-  {
-    phase: Type.Enum(
-      ['Pending', 'Unschedulable', 'Waiting', 'Progressing', 'Running', 'Degraded', 'Stopped', 'Failed', 'Deleting'],
-      { type: 'string' },
-    ),
-    message: text,
-    replicas: count,
-    readyReplicas: count,
-    updatedReplicas: count,
-    observedGeneration: count,
-    revision: Type.Optional(count),
-    secretsVersion: count,
-    placements: Type.Array(
-      open(
-        {
-          replica: count,
-          nodeId: nullable,
-          nodeName: Type.Optional(text),
-          state: text,
-          health: text,
-          restarts: count,
-          containerId: nullable,
-          image: Type.Optional(text),
-          generation: Type.Optional(count),
-          user: Type.Optional(text),
-          since: Type.Optional(time),
-          reason: Type.Optional(text),
-          message: Type.Optional(text),
-          lastEnd: Type.Optional(
-            open({ ...output, oomKilled: Type.Optional(Type.Boolean()) }, 'how its container ended last'),
-          ),
-          failedCheck: Type.Optional(
-            open({ ...output, timedOut: Type.Optional(Type.Boolean()) }, 'its last health check, when it failed'),
-          ),
-          retry: Type.Optional(open({ at: time, everySeconds: Type.Optional(count) }, 'when the next attempt follows')),
-          notMoved: Type.Optional(text),
-        },
-        'one replica as it is seen',
-      ),
-    ),
-    conditions: Type.Array(
-      open(
-        {
-          type: text,
-          status: Type.Enum(['True', 'False', 'Unknown'], { type: 'string' }),
-          reason: text,
-          message: text,
-          lastTransitionTime: Type.String({ format: 'date-time' }),
-          observedGeneration: count,
-        },
-        'one aspect of an object’s state',
-      ),
-    ),
-    rollout: Type.Optional(
-      open(
-        {
-          state: Type.Enum(['complete', 'progressing', 'canary', 'paused', 'failed'], { type: 'string' }),
-          revision: count,
-          completedRevision: Type.Optional(count),
-          waitsFor: Type.Optional(text),
-          failure: Type.Optional(
-            open(
-              {
-                revision: count,
-                at: time,
-                reason: text,
-                message: text,
-                replica: Type.Optional(count),
-                exitCode: Type.Optional(Type.Integer()),
-                output: Type.Optional(text),
-                rolledBackTo: Type.Optional(count),
-              },
-              'the last rollout that missed its deadline',
-            ),
-          ),
-          lastCanary: Type.Optional(
-            open(
-              {
-                revision: count,
-                outcome: Type.Enum(['promoted', 'aborted'], { type: 'string' }),
-                at: time,
-                message: text,
-              },
-              'how the last canary ended',
-            ),
-          ),
-        },
-        'how far the rollout of the present revision is',
-      ),
-    ),
-    canary: Type.Optional(
-      open(
-        {
-          state: Type.Enum(['starting', 'holding', 'failed'], { type: 'string' }),
-          revision: count,
-          slots: Type.Array(count),
-          wanted: count,
-          since: time,
-          healthySince: Type.Optional(time),
-          promotesAt: Type.Optional(time),
-          compared: open({ canary: canarySide, others: canarySide }, 'the new template against the old one'),
-          waitsFor: text,
-        },
-        'a canary that is under way',
-      ),
-    ),
-    refusedBy: Type.Optional(Type.Array(text)),
-    events: Type.Optional(
-      Type.Array(
-        open(
-          { type: text, reason: text, id: text, at: Type.String({ format: 'date-time' }) },
-          'the last event of a cause',
-        ),
-      ),
-    ),
-  },
-  'what was seen of a deployment',
-);
 
 /** Containers that are kept running. */
 export const deploymentKind = defineKind({
@@ -169,7 +31,7 @@ export const deploymentKind = defineKind({
   },
   fields: deploymentFields,
   body: deploymentSchema,
-  requests: { CanaryRequest: canaryRequestSchema },
+  requests: { CanaryRequest: canaryRequestSchema, ScalingPolicy: scalingSchema },
   status: { DeploymentStatus: statusSchema },
   kubernetes: { shortNames: ['mdeploy'] },
   events: [
@@ -189,6 +51,7 @@ export const deploymentKind = defineKind({
     'deployment.canary_started',
     'deployment.canary_promoted',
     'deployment.canary_aborted',
+    'deployment.scaled',
     'deployment.residency_violated',
     'deployment.deleted',
     'deployment.record_unusable',
@@ -238,6 +101,25 @@ export const deploymentKind = defineKind({
       answer: { status: 200, component: 'Object' },
       codes: documentCodes.canary,
     },
+    'GET /{name}/scaling': {
+      summary: 'Shows the scaling policy of a deployment, what was decided by it last, and what its replicas use now',
+      answer: { status: 200, component: 'Object' },
+      codes: ['deployment_not_found', 'scaling_policy_not_found'],
+    },
+    'PUT /{name}/scaling': {
+      summary: 'Has load move the number of replicas of a deployment within bounds',
+      headers: ['If-Match'],
+      body: 'ScalingPolicy',
+      answer: { status: 200, component: 'Object' },
+      otherwise: [{ status: 201, component: 'Object' }],
+      codes: documentCodes.scaling,
+    },
+    'DELETE /{name}/scaling': {
+      summary: 'Ends the scaling of a deployment: it goes back to the replicas of its spec',
+      headers: ['If-Match'],
+      answer: { status: 200, component: 'Object' },
+      codes: ['deployment_not_found', 'scaling_policy_not_found', 'revision_mismatch', 'outcome_unknown'],
+    },
     'GET /{name}/secrets/rotation': {
       summary: 'How far the rotation of a credential is',
       answer: { status: 200, component: 'Object' },
@@ -255,7 +137,7 @@ export const deploymentKind = defineKind({
   nameField: 'name',
   columns: defineColumns<DeploymentView>([
     { title: 'NAME', value: ({ name }) => name },
-    { title: 'READY', value: ({ status, replicas }) => `${status?.readyReplicas ?? 0}/${replicas}` },
+    { title: 'READY', value: view => `${view.status?.readyReplicas ?? 0}/${getStatedReplicas(view)}` },
     { title: 'PHASE', value: ({ status }) => status?.phase ?? 'Pending', format: 'state' },
     { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
     { title: 'IMAGE', value: ({ image }) => image },

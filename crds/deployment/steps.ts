@@ -2,6 +2,7 @@ import { formatCount } from '../grammar/index.js';
 import type { Condition } from '../meta/index.js';
 import { formatRemedy, type Reason } from '../reasons/index.js';
 import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from './deployment.js';
+import { getStatedReplicas } from './scaling.js';
 
 /** The way of a deployment from its declaration to its last replica; one that is deleted has another end, and `rotated` follows while a credential is rotated. */
 export type StepName = 'admitted' | 'placed' | 'secrets' | 'created' | 'healthy' | 'rolled out' | 'rotated' | 'removed';
@@ -59,7 +60,8 @@ interface StepInput {
  * The steps of a deployment, from its spec and its status alone: whoever shows a status can show the steps of the same
  * moment, and they cannot contradict it.
  */
-export function listSteps(deployment: StoredDeployment, status: Status): readonly DeploymentStep[] {
+export function listSteps(stored: StoredDeployment, status: Status): readonly DeploymentStep[] {
+  const deployment = { ...stored, replicas: getStatedReplicas({ replicas: stored.replicas, status }) };
   const { metadata } = deployment;
   const input: StepInput = {
     deployment,

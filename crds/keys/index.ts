@@ -113,6 +113,11 @@ export const keys = {
   rollout: byTenantAndName('rollouts/'),
   /** What people order of the canary of a deployment. */
   canaryOrder: byTenantAndName('canary-orders/'),
+  /** By what load moves the number of replicas of a deployment, and what it was moved to. */
+  scalingPolicy: byTenantAndName('scaling-policies/'),
+  scaling: byTenantAndName('scaling/'),
+  /** What the containers of a node use. */
+  usage: byTenantAndName('usage/'),
   /** Which deleted deployments had a name. */
   formerDeployments: byTenantAndName('former-deployments/'),
   /** What a backup holds beside what lists show of it. */
@@ -156,6 +161,9 @@ export const ranges = {
   unresolved: 'unresolved/',
   rollouts: 'rollouts/',
   canaryOrders: 'canary-orders/',
+  scalingPolicies: 'scaling-policies/',
+  scalings: 'scaling/',
+  usages: 'usage/',
   deliveries: 'deliveries/',
   formerDeployments: 'former-deployments/',
   backupContents: 'backup-contents/',

@@ -25,6 +25,7 @@ export {
   checkHeartbeat,
   checkJoinTokenRequest,
   checkRenewal,
+  USAGE_MAX,
 } from './requests.js';
 export type {
   AdvertisedCondition,
@@ -37,6 +38,8 @@ export type {
   NodeOrders,
   NodePresence,
   NodeStatus,
+  NodeUsage,
+  ReplicaUsage,
   StoredNode,
 } from './node.js';
 export { CONTAINERS_SEEN_WITHIN_MS, isEngineDown, listNodeConditions, toNodeStatus } from './node.js';

@@ -139,6 +139,22 @@ export const CONTAINERS_SEEN_WITHIN_MS = 75_000;
 /** The condition that says whether the container engine of a node answers. */
 const ENGINE_READY = 'EngineReady';
 
+/** What a replica uses on a node: thousandths of a core, and bytes. */
+export interface ReplicaUsage {
+  readonly replica: string;
+  readonly cpu: number;
+  readonly memory: number;
+}
+
+/** `usage/<tenant>/<node>`, on the node's lease: what its containers used a moment ago. */
+export interface NodeUsage {
+  /** Of the node. */
+  readonly id: string;
+  /** When the agent said so, by the clock of the server. */
+  readonly at: string;
+  readonly replicas: readonly ReplicaUsage[];
+}
+
 /** Whether an agent says that its container engine does not answer. */
 export function isEngineDown(conditions: readonly AdvertisedCondition[] = []): boolean {
   return conditions.some(({ type, status }) => type === ENGINE_READY && status === 'False');

@@ -151,6 +151,14 @@ const engineWord = Type.String({
 
 const engineSchema = Type.Object({ name: engineWord, version: engineWord }, { additionalProperties: false });
 
+/** Containers of which one heartbeat tells what they use. */
+export const USAGE_MAX = 1000;
+
+const usageSchema = Type.Object(
+  { replica: Type.String({ pattern: '^[0-9a-f-]{36}$' }), cpu: amount, memory: amount },
+  { additionalProperties: false },
+);
+
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
   {
@@ -161,6 +169,7 @@ export const heartbeatSchema = Type.Object(
     conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
     engine: Type.Optional(engineSchema),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
+    usage: Type.Optional(Type.Array(usageSchema, { maxItems: USAGE_MAX })),
   },
   { additionalProperties: false },
 );

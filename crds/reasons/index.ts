@@ -16,6 +16,7 @@ import { eventReasons, type ReasonEntry } from './events.js';
 import { jobReasons } from './jobs.js';
 import { networkReasons } from './networks.js';
 import { describeSilentEngine, ENGINE_REMEDY, nodeReasons } from './nodes.js';
+import { scalingReasons } from './scaling.js';
 
 export { describeSilentEngine, ENGINE_REMEDY };
 
@@ -26,6 +27,7 @@ const table = {
   ...jobReasons,
   ...nodeReasons,
   ...networkReasons,
+  ...scalingReasons,
 } as const;
 
 /** A word that says why something is as it is. What other releases have stored may hold others: `toKnownReason`. */

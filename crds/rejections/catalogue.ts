@@ -8,6 +8,7 @@ import { placementRejections } from './placement.js';
 import { recommendationRejections } from './recommendations.js';
 import { relationRejections } from './relations.js';
 import { requestRejections } from './requests.js';
+import { scalingRejections } from './scaling.js';
 import { secretMaterialRejections } from './secret-material.js';
 import { secretRejections } from './secrets.js';
 import { volumeRejections } from './volumes.js';
@@ -22,6 +23,7 @@ export const catalogueGroups = [
   volumeRejections,
   recommendationRejections,
   relationRejections,
+  scalingRejections,
   fieldRejections,
   requestRejections,
   callerRejections,

@@ -173,5 +173,16 @@ export const documentCodes = {
     'revision_mismatch',
     'outcome_unknown',
   ),
+  scaling: codes(
+    ...fields,
+    'replicas_out_of_range',
+    'scaling_range_invalid',
+    'scaling_target_required',
+    'scaling_request_missing',
+    'deployment_not_found',
+    'deployment_being_deleted',
+    'revision_mismatch',
+    'outcome_unknown',
+  ),
   request: fields,
 } as const;

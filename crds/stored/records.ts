@@ -75,6 +75,9 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       lastCanary: maybe(object({})),
     }),
   ],
+  [ranges.scalingPolicies, object({ metadata, minReplicas: count(0), maxReplicas: count(0), stabilization: text('') })],
+  [ranges.scalings, object({ uid: text(NOBODY), base: count(0), replicas: count(0), at: time(LONG_AGO) })],
+  [ranges.usages, object({ id: name(NOBODY), at: time(LONG_AGO), replicas: list(object({ replica: text('') })) })],
   [
     ranges.schedulings,
     object({

@@ -61,6 +61,12 @@ export class EngineView {
     return this.#order('POST', `/containers/${id}/kill`);
   }
 
+  /** Runs a command in a container, as a person logged in to the machine can, and does not wait for its end. */
+  async run(id: string, command: readonly string[]): Promise<void> {
+    const made = await this.#post<{ Id: string }>(`/containers/${id}/exec`, { Cmd: command }, 201);
+    await this.#post(`/exec/${made.Id}/start`, { Detach: true }, 200);
+  }
+
   /** What a container has printed, as the engine gives it. */
   async log(id: string): Promise<string> {
     const path = `http://engine/containers/${id}/logs?stdout=true&stderr=true`;
@@ -127,6 +133,15 @@ export class EngineView {
     const text = await body.text();
     if (statusCode >= 300) throw new Error(`the engine answered ${statusCode} to ${method} ${path}`);
     return (text.startsWith('{') ? JSON.parse(text) : undefined) as T;
+  }
+
+  async #post<T>(path: string, document: unknown, expected: number): Promise<T> {
+    const headers = { 'content-type': 'application/json' };
+    const options = { dispatcher: this.#dispatcher, method: 'POST', headers, body: JSON.stringify(document) } as const;
+    const { statusCode, body } = await request(`http://engine${path}`, options);
+    const text = await body.text();
+    if (statusCode !== expected) throw new Error(`the engine answered ${statusCode} to ${path}`);
+    return (text === '' ? {} : JSON.parse(text)) as T;
   }
 
   async #get<T>(path: string): Promise<T> {

@@ -17,6 +17,7 @@ export function createRemoteEngine(agent: SimProcess, engine: Engine, onMade: On
     list: nodeId => call('list', () => engine.list(nodeId)),
     listNodeIds: tenant => call('list nodes', () => engine.listNodeIds(tenant)),
     measureDisk: nodeId => call('disk', () => engine.measureDisk(nodeId)),
+    readUsage: id => call('usage', () => engine.readUsage(id)),
     inspect: id => call('inspect', () => engine.inspect(id)),
     findImage: image => call('holds', () => engine.findImage(image)),
     pull: (image, login) => call('pull', () => engine.pull(image, login)),

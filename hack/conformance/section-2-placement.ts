@@ -205,7 +205,12 @@ export const placementSentences: readonly Sentence[] = [
       'Backup: created from a deploymentName; holds spec and revision history',
       backups('hold spec, hash, author, history, and a checksum over all of it'),
     ),
-    notBuilt('scaling policies', 'Backup: holds the scaling policy'),
+    holds(
+      'Backup: holds the scaling policy',
+      testsIn('api/routes/backup/scaling.test.ts')(
+        'hold the scaling policy, and bring it back, change it back or take it away again',
+      ),
+    ),
     holds(
       'Backup: holds the canary state',
       testsIn('api/routes/deployment/canary.test.ts')('is part of a backup; a restore says that it is not resumed'),

@@ -1,12 +1,5 @@
 /** What the specification describes and Mooring does not do yet. */
-export type UnbuiltFeature =
-  | 'dashboard'
-  | 'jobs'
-  | 'recommendations'
-  | 'reverse proxy'
-  | 'scaling policies'
-  | 'snapshots'
-  | 'volumes';
+export type UnbuiltFeature = 'dashboard' | 'jobs' | 'recommendations' | 'reverse proxy' | 'snapshots' | 'volumes';
 
 /** A test that would fail if a sentence were false. */
 export interface TestReference {

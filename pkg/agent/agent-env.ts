@@ -44,6 +44,8 @@ export interface AgentOptions {
   readonly heartbeatMs?: number;
   /** How often all containers are listed again, even without an event. */
   readonly relistMs?: number;
+  /** How often it is measured what each container uses. Default: never. */
+  readonly usageMs?: number;
   /** Replicas worked on at the same time. */
   readonly concurrency?: number;
 }

@@ -4,8 +4,10 @@ import { asError } from '../fault/index.js';
 import { LinkRefusedFault, NODE_HELD } from '../link/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import type { EngineMonitor } from './engine-monitor.js';
+import type { ContainerView } from './container-view.js';
 import type { NodeHold } from './node-hold.js';
 import { sendHeartbeat } from './server-calls.js';
+import { UsageSampler } from './usage-sampler.js';
 
 /** How long to wait after a heartbeat that failed: an agent that waits for the lease of another asks soon again. */
 const AGAIN = {
@@ -17,12 +19,18 @@ const AGAIN = {
 interface HeartbeatParts {
   readonly hold: NodeHold;
   readonly monitor: EngineMonitor;
+  readonly view: ContainerView;
   readonly call: <T>(call: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal;
 }
 
-/** Sends heartbeats until aborted. The first that is accepted lets the agent act. */
+/** Sends heartbeats until aborted, with what containers use. The first that is accepted lets the agent act. */
 export async function sendHeartbeats(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts): Promise<void> {
+  const sampler = new UsageSampler(env, parts.view);
+  await Promise.all([sampler.run(options.usageMs, parts.signal), beat(env, options, parts, sampler)]);
+}
+
+async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts, sampler: UsageSampler): Promise<void> {
   const { clock, engine, random, log } = env;
   const { hold, monitor, call, signal } = parts;
   const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = options;
@@ -34,8 +42,10 @@ export async function sendHeartbeats(env: AgentEnv, options: AgentOptions, parts
       const conditions = [...engine.conditions(), monitor.describe()];
       warnOf(conditions, warned, env);
       const { containersSeenMsAgo } = monitor;
-      const beat = { labels, ...known, agentVersion: version, controlPlane, conditions, containersSeenMsAgo };
-      const { failedAfterMs } = await call(() => sendHeartbeat(env.link, beat));
+      const usage = sampler.unsent;
+      const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...(usage && { usage }) };
+      const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, ...known, ...told }));
+      sampler.markSent(usage);
       hold.confirm();
       waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
       failures = 0;

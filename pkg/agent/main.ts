@@ -29,6 +29,7 @@ import { readProcessTable } from './process-table.js';
 import { loadServerAuthority } from './trust.js';
 
 const STOP_WITHIN_MS = 3_000;
+const USAGE_MS = 15_000;
 
 interface AgentFlags {
   readonly server: string;
@@ -151,6 +152,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     ...described,
     version: readProductVersion(),
     diskBytes: bavail * bsize,
+    usageMs: USAGE_MS,
     ...(flags.containerDiskLimit !== undefined && { containerDiskBytes: flags.containerDiskLimit }),
     ...(join && { joinToken: join.token }),
   };

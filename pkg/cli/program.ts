@@ -76,6 +76,13 @@ function addReading(program: Commander, run: Run): void {
       run(async () => (await import('./commands/status.js')).status, { name, ...options }),
     );
   program
+    .command('top <what>')
+    .description('show what deployments or nodes use: "top deployments", "top nodes"')
+    .addOption(outputOption())
+    .action((what: string, { output }: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/autoscale.js')).top, { what, output }),
+    );
+  program
     .command('events')
     .description('list events')
     .option('-w, --watch', 'keep printing changes as they happen')
@@ -150,6 +157,19 @@ function addWriting(program: Commander, run: Run): void {
     .argument('<replicas>', 'number of replicas', parseCount)
     .action((name: string, replicas: number) =>
       run(async () => (await import('./commands/apply.js')).scale, { name, replicas }),
+    );
+  program
+    .command('autoscale <name>')
+    .description('have load move the number of replicas within bounds; without options, show how it stands')
+    .option('--min <replicas>', 'at least so many', parseCount)
+    .option('--max <replicas>', 'at most so many', parseCount)
+    .option('--cpu <percent>', 'aim at this share of the cpu that replicas request', parseCount)
+    .option('--memory <percent>', 'aim at this share of the memory that replicas request', parseCount)
+    .option('--stabilization <duration>', 'how long load must be lower before replicas go, such as 5m')
+    .option('--off', 'end it: the deployment goes back to the replicas of its spec')
+    .option('--dry-run', 'print what would happen, and change nothing')
+    .action((name: string, options: Options) =>
+      run(async () => (await import('./commands/autoscale.js')).autoscale, { name, ...options }),
     );
   program
     .command('rotate <name>')

@@ -1,4 +1,4 @@
-import type { Deployment, DeploymentStatus } from '../../crds/deployment/index.js';
+import { type Deployment, type DeploymentStatus, getStatedReplicas } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { Job, JobStatus } from '../../crds/job/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
@@ -66,9 +66,10 @@ export interface HolderView {
 export type Readiness = 'yes' | 'notYet' | 'no';
 
 /** Uses the status of the latest generation only. */
-export function assessReadiness({ metadata, replicas, status }: DeploymentView): Readiness {
+export function assessReadiness({ metadata, replicas: specified, status }: DeploymentView): Readiness {
   if (!status || status.uid !== metadata.uid || status.observedGeneration < metadata.generation) return 'notYet';
   if (status.phase === 'Failed') return 'no';
+  const replicas = getStatedReplicas({ replicas: specified, status });
   const settled = status.phase === 'Running' || status.phase === 'Stopped';
   const complete = status.readyReplicas >= replicas && status.updatedReplicas >= replicas;
   return settled && complete ? 'yes' : 'notYet';

@@ -23,6 +23,7 @@ export {
   toCandidate,
 } from './candidates.js';
 export { TenantFleets, TenantUsage } from './fleets.js';
+export { findUsage, readScaling, withWantedReplicas } from './scaling.js';
 export {
   defaultPolicy,
   type DeploymentExplanation,

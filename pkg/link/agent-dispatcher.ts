@@ -23,6 +23,7 @@ import { storeNetworkReports } from './network-intake.js';
 import { type AgentIdentity, demandHolder, NodeHeldFault, noteRival, renewPresence } from './presence.js';
 import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
+import { recordUsage } from './usage.js';
 
 /**
  * The control plane's end of the link: every request of an agent, for a node whose token has been verified.
@@ -49,6 +50,7 @@ export class AgentDispatcher {
       await demandHolder(this.#env, node);
       if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
       await renewPresence(this.#env, node, beat);
+      if (beat.usage) await recordUsage(this.#env, node, beat.usage);
     } catch (thrown) {
       if (thrown instanceof NodeHeldFault) await noteRival(this.#env, node);
       throw thrown;

@@ -1,6 +1,6 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import type { AssignedNetwork, SeenNetwork } from '../../crds/network/index.js';
-import type { AdvertisedCondition, AdvertisedEngine, Capacity } from '../../crds/node/index.js';
+import type { AdvertisedCondition, AdvertisedEngine, Capacity, ReplicaUsage } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
 import { Fault } from '../fault/index.js';
@@ -101,6 +101,8 @@ export interface Heartbeat {
   readonly engine?: AdvertisedEngine;
   /** How long ago the agent last listed its containers; left out by older agents. */
   readonly containersSeenMsAgo?: number;
+  /** What its containers used, when that was measured since the last heartbeat. */
+  readonly usage?: readonly ReplicaUsage[];
 }
 
 export interface HeartbeatReply {

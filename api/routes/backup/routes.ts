@@ -8,7 +8,7 @@ import {
   computeBackupChecksum,
   type StoredBackup,
 } from '../../../crds/backup/index.js';
-import { type StoredDeployment, toReplacement, toSpec } from '../../../crds/deployment/index.js';
+import { type StoredDeployment, toReplacement, toScalingPolicy, toSpec } from '../../../crds/deployment/index.js';
 import { createTypedId, isTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { type RolloutRecord, toCanaryState } from '../../../crds/rollout/index.js';
@@ -19,6 +19,7 @@ import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { checkCountQuota, findBackupBytesReached, listCountConflictKeys } from '../../admission/quota.js';
+import { findPolicy } from '../../admission/scaling.js';
 import { isFields } from '../../admission/submitted.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -65,12 +66,18 @@ async function createBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     specHash,
     secretsVersion: deployment.secretsVersion,
     spec: toSpec(deployment),
-    scalingPolicy: null,
+    scalingPolicy: toBackupPolicy(env, deployment),
     canaryState: toCanaryState(deployment, record),
     revisions,
     revisionsOmitted: past.length - revisions.length,
   };
   return storeBackup(env, call, { ...backup, checksum: computeBackupChecksum(backup) }, 'backed_up');
+}
+
+/** The scaling policy of a deployment, as far as a client may send it. */
+function toBackupPolicy({ cache }: AdmissionEnv, deployment: StoredDeployment): Backup['scalingPolicy'] {
+  const { stored } = findPolicy(cache, deployment);
+  return stored ? { ...toScalingPolicy(stored) } : null;
 }
 
 /** What answers add to a backup. One that is sent back with it is imported without it. */
@@ -248,7 +255,7 @@ async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
     return rejectRequest('backup_checksum_mismatch', 'checksum', backup.checksum);
   }
   const { tenant } = call;
-  const { spec, deploymentName, id, revisions } = backup;
+  const { spec, deploymentName, id, revisions, scalingPolicy } = backup;
   return submitDeployment(env, call, {
     load: async () => {
       await env.cache.barrier();
@@ -261,6 +268,7 @@ async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
       name: deploymentName,
       secretsVersion: Math.max(spec.secretsVersion, ...revisions.map(({ secretsVersion }) => secretsVersion)),
       revisions,
+      scalingPolicy,
       events: [draftEvent('backup.restored', call, backup, 'restored')],
       warnings: warnCanaryState(backup),
     },

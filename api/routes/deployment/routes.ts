@@ -8,6 +8,8 @@ import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { submitCanaryOrder } from './canary.js';
+import { deleteScaling, putScaling, showScaling } from './scaling.js';
+import { showUsage } from './usage.js';
 import { loadDeployment, readStatus } from './view.js';
 import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
 
@@ -21,6 +23,10 @@ export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
     defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
     defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),
     defineRoute('deployer', 'POST', `${ONE}/canary`, call => submitCanaryOrder(env, call)),
+    defineRoute('viewer', 'GET', `${ONE}/scaling`, call => showScaling(env, call)),
+    defineRoute('deployer', 'PUT', `${ONE}/scaling`, call => putScaling(env, call)),
+    defineRoute('deployer', 'DELETE', `${ONE}/scaling`, call => deleteScaling(env, call)),
+    defineRoute('viewer', 'GET', '/api/v1/usage', call => showUsage(env, call)),
     defineRoute('viewer', 'GET', `${ONE}/explain`, call => explain(env, call)),
     defineRoute('viewer', 'GET', '/api/v1/scheduler/regions', () => showRegions(env)),
   ];

@@ -6,17 +6,17 @@
 import type { ArchivedRevision } from '../../../crds/archive/index.js';
 import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { hashSpec } from '../../../crds/meta/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
-import { encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
-import { warnAboveQuota } from '../../admission/quota.js';
+import { warnOfReplicas } from '../../admission/quota.js';
+import { isUnchanged, judgeRestoredPolicy, type PolicyRestore } from '../../admission/scaling.js';
 import { readSubmitted } from '../../admission/submitted.js';
 import {
   buildWrite,
@@ -54,6 +54,8 @@ export interface SubmissionOrigin extends Pick<DeploymentWrite, 'fromRevision' |
   readonly warnings?: readonly Warning[];
   /** The history that comes with it, when the name has none here. */
   readonly revisions?: readonly ArchivedRevision[];
+  /** The scaling policy that comes with it; null: it had none. Left out: the present one stays. */
+  readonly scalingPolicy?: unknown;
 }
 
 /** Stores a new deployment: one transaction, and no read before it. */
@@ -111,6 +113,7 @@ interface JudgedDocument {
   readonly admission: AdmittedDeployment;
   readonly gathered: GatheredFacts;
   readonly origin: SubmissionOrigin | undefined;
+  readonly scaling: PolicyRestore | undefined;
 }
 
 async function judge(
@@ -137,7 +140,10 @@ async function judge(
     return rejectRequest('revision_mismatch', 'If-Match', request.headers['if-match'], { current: 'none' });
   }
   const warnings = [...(origin?.warnings ?? []), ...admission.warnings];
-  return { entry, admission: { ...admission, warnings }, gathered, origin };
+  const about = { tenant, spec: admission.spec, ...(stored && { before: stored }) };
+  const scaling = origin && judgeRestoredPolicy(env, about, origin.scalingPolicy, limits);
+  if (scaling instanceof RequestRejection) return scaling;
+  return { entry, admission: { ...admission, warnings }, gathered, origin, scaling };
 }
 
 /** The highest that a deployment that does not exist now is known to have had: what is brought back has no lower one. */
@@ -157,7 +163,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
   const { spec, alterations, material } = admission;
   const warnings = [
     ...admission.warnings,
-    ...warnAboveQuota(env, call.tenant, spec),
+    ...warnOfReplicas(env, call.tenant, spec),
     ...warnUnresolved(spec, material, gathered.facts.secretKeys),
   ];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
@@ -166,10 +172,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
     const headers = entry ? etag : { ...etag, location: `/api/v1/deployments/${spec.name}` };
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
-  const isSame =
-    entry !== undefined &&
-    findRecordFault(entry) === undefined &&
-    hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
+  const isSame = isUnchanged(entry, spec, judged.scaling);
   if (isSame && material.length === 0) return answer(toSpliceable(entry));
 
   // Material that comes with an unchanged document is guarded by its conflict keys all the same.
@@ -197,7 +200,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
 function buildDeploymentChange(
   env: AdmissionEnv,
   { tenant, caller, requestId }: ApiCall,
-  { entry, admission: { spec, alterations }, gathered, origin }: JudgedDocument,
+  { entry, admission: { spec, alterations }, gathered, origin, scaling }: JudgedDocument,
 ): Promise<BuiltWrite> {
   const { change, fromRevision, fromBackup, events, revisions = [] } = origin ?? {};
   const common = {
@@ -215,6 +218,7 @@ function buildDeploymentChange(
     const stored = value<StoredDeployment>(entry);
     return buildWrite(env, {
       ...common,
+      more: scaling?.toChange(stored.metadata.uid),
       change: change ?? 'update',
       before: toSpec(stored),
       metadata: hash => updateMetadata(env, stored.metadata, hash),
@@ -228,6 +232,7 @@ function buildDeploymentChange(
     ...common,
     change: change ?? 'create',
     metadata: hash => createMetadata(env, { tenant, uid, after: imported.at(-1)?.revision ?? lastRevision }, hash),
+    more: scaling?.toChange(uid),
     puts: imported.map(each => ({ key: keys.archive(tenant, uid, each.revision), bytes: encode(each) })),
     guards: [
       { key: keys.deployment(tenant, spec.name), at: 0 },

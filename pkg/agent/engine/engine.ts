@@ -96,6 +96,12 @@ export interface ContainerStatus {
   readonly lacksNetworks?: readonly string[];
 }
 
+/** What a container has used until now, and uses. */
+export interface ContainerUsage {
+  readonly cpuNanos: number; // of cpu time since its start: it counts up
+  readonly memory: number; // in bytes, without what the kernel can take back at once
+}
+
 export interface EngineFacts {
   readonly name: string;
   readonly version: string;
@@ -154,6 +160,7 @@ export interface Engine {
   inspect(id: string): Promise<ContainerStatus | undefined>;
   /** How many bytes each container of a node has written to its own file system, by id. The engine may have to count files. */
   measureDisk(nodeId: string): Promise<ReadonlyMap<string, number>>;
+  readUsage(id: string): Promise<ContainerUsage | undefined>; // undefined when it does not run
   /** The id that the image has on the engine now; undefined when it is not present. */
   findImage(image: string): Promise<string | undefined>;
   /**

@@ -4,6 +4,7 @@ import {
   claimName,
   type ContainerSpec,
   type ContainerStatus,
+  type ContainerUsage,
   type Engine,
   type EngineCondition,
   type EngineFacts,
@@ -49,8 +50,8 @@ export class SimulatedEngine implements Engine {
   readonly #listeners = new Set<Listener>();
   /** Bytes that each container has written, by id. */
   readonly written = new Map<string, number>();
+  changes = 0;
   #reachable = true;
-  #changes = 0;
 
   constructor(options: SimulatedEngineOptions) {
     this.#options = options;
@@ -58,10 +59,6 @@ export class SimulatedEngine implements Engine {
 
   get containers(): readonly ContainerStatus[] {
     return [...this.#containers.values()].map(container => this.networks.complete(container.status));
-  }
-
-  get changes(): number {
-    return this.#changes;
   }
 
   get isReachable(): boolean {
@@ -128,7 +125,7 @@ export class SimulatedEngine implements Engine {
       const failure = this.#options.refusePull?.(image, login);
       const isAbsent = !(this.#options.registryHasImage?.(image) ?? true);
       if (failure || isAbsent) throw new ImagePullFault(failure ?? 'not_found');
-      if (!this.#images.has(image)) this.#changes++;
+      if (!this.#images.has(image)) this.changes++;
       this.#images.add(image);
     });
   }
@@ -163,16 +160,11 @@ export class SimulatedEngine implements Engine {
 
       const id = this.#options.random.bytes(32).toString('hex');
       this.networks.attach(id, spec.networks);
-      this.#changes++;
+      this.changes++;
       const { name, owner, healthCheck, user = '' } = spec;
       const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined, user } as const;
-      const container: SimulatedContainer = {
-        status,
-        image: spec.image,
-        hasHealthCheck: healthCheck !== undefined,
-        runs: 0,
-        printed: [],
-      };
+      const hasHealthCheck = healthCheck !== undefined;
+      const container: SimulatedContainer = { status, image: spec.image, hasHealthCheck, runs: 0, printed: [] };
       this.#containers.set(id, container);
       this.#notify(container);
       return id;
@@ -183,7 +175,7 @@ export class SimulatedEngine implements Engine {
     return this.#call('start', () => {
       const container = this.#find(id);
       if (container.status.state === 'running') return;
-      this.#changes++;
+      this.changes++;
       const run = ++container.runs;
       const health = container.hasHealthCheck ? 'starting' : 'none';
       const { endedAt: _at, oomKilled: _oom, failedCheck: _check, ...status } = container.status;
@@ -202,7 +194,7 @@ export class SimulatedEngine implements Engine {
     return this.#call('stop', () => {
       const container = this.#containers.get(id);
       if (container?.status.state !== 'running') return;
-      this.#changes++;
+      this.changes++;
       this.#exit(container, 143);
       this.#notify(container);
     });
@@ -231,11 +223,13 @@ export class SimulatedEngine implements Engine {
     return this.#call('list', () => new Map(this.written));
   }
 
+  readUsage(id: string): Promise<ContainerUsage | undefined> {
+    return this.#call('inspect', () => this.#options.usage?.(this.#find(id).status));
+  }
+
   readLastLines(id: string): Promise<RedactedOutput> {
-    return this.#call('logs', () => {
-      const { output } = this.#find(id);
-      return output ? { output } : {};
-    });
+    const read = ({ output }: SimulatedContainer) => (output ? { output } : {});
+    return this.#call('logs', () => read(this.#find(id)));
   }
 
   async *logs(id: string, { tail, since = '' }: ContainerLogOptions): AsyncGenerator<LogEntry> {
@@ -250,6 +244,7 @@ export class SimulatedEngine implements Engine {
     const at = (this.#options.clock.now() / 1000).toFixed(9).padStart(20, '0');
     this.#find(id).printed.push({ stream, at, bytes: Buffer.from(text) });
   }
+
   async close(): Promise<void> {}
 
   async #call<T>(operation: EngineOperation, effect: () => T): Promise<T> {
@@ -273,7 +268,7 @@ export class SimulatedEngine implements Engine {
   }
 
   #drop(container: SimulatedContainer): void {
-    this.#changes++;
+    this.changes++;
     this.#exit(container, 137);
     this.#containers.delete(container.status.id);
     this.networks.leave(container.status.id);

@@ -1,6 +1,6 @@
 import type { ContainerHealth } from '../../../crds/report/index.js';
 import type { Clock, Random } from '../../clock/index.js';
-import type { ImageLogin, PullFailure } from './engine.js';
+import type { ContainerStatus, ContainerUsage, ImageLogin, PullFailure } from './engine.js';
 
 /** The calls of a simulated engine that can be slow or fail. */
 export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
@@ -20,6 +20,8 @@ export interface SimulatedEngineOptions {
   readonly healthyAfterMs?: number;
   /** What the health check of an image says then. Default: that it is healthy. */
   readonly health?: (image: string) => ContainerHealth;
+  /** What a container uses. Default: nothing is known of it. */
+  readonly usage?: (container: ContainerStatus) => ContainerUsage | undefined;
   readonly cpu?: number;
   readonly memory?: number;
 }

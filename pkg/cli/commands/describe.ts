@@ -1,4 +1,4 @@
-import type { DeploymentStatus } from '../../../crds/deployment/index.js';
+import { type DeploymentStatus, getStatedReplicas } from '../../../crds/deployment/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { deployments, events, findKind, type CellContext, jobs, networks, nodes, formatPairs } from '../kinds.js';
@@ -8,6 +8,7 @@ import type { Command } from '../session.js';
 import { describeNode, type NodeReplicasView } from './describe-node.js';
 import { describeJob } from './describe-job.js';
 import { describeNetwork, type NetworkView } from './networks.js';
+import { formatScaling } from './autoscale.js';
 import { formatReplicaStatuses } from './describe-replicas.js';
 import { listPlacementFacts } from './describe-spec.js';
 import { formatCanary, formatRollout } from './rollout.js';
@@ -97,7 +98,11 @@ function describeDeployment(
     ['Uid', metadata.uid],
     ['Phase', phase, choosePaint(ink, phase)],
     ['Message', status?.message],
-    ['Replicas', `${status?.readyReplicas ?? 0} of ${view.replicas} ready, ${status?.updatedReplicas ?? 0} up to date`],
+    [
+      'Replicas',
+      `${status?.readyReplicas ?? 0} of ${getStatedReplicas(view)} ready, ${status?.updatedReplicas ?? 0} up to date`,
+    ],
+    ['Scaling', status?.scaling && formatScaling(status.scaling)],
     ['Generation', `${metadata.generation} (observed: ${status?.observedGeneration ?? 0})`],
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
     ['Image', view.image],

@@ -1,6 +1,12 @@
 import type { ArchivedRevision } from '../../../crds/archive/index.js';
 import { formatCount } from '../../../crds/grammar/index.js';
-import type { CanaryAction, CanarySide, CanaryStatus, RolloutStatus } from '../../../crds/deployment/index.js';
+import {
+  type CanaryAction,
+  type CanarySide,
+  type CanaryStatus,
+  getStatedReplicas,
+  type RolloutStatus,
+} from '../../../crds/deployment/index.js';
 import { computeTemplateHash } from '../../../crds/replica/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
@@ -71,10 +77,11 @@ export const showRollout: Command<RolloutName & WaitOptions & { readonly watch?:
 /** Prints one line. Answers an exit code when the rollout is over. */
 function printRollout(
   { terminal, ink }: Session,
-  { name, metadata, status, replicas }: DeploymentView,
+  { name, metadata, status, replicas: specified }: DeploymentView,
 ): ExitCode | undefined {
   const isCurrent = status?.uid === metadata.uid && status.observedGeneration >= metadata.generation;
   const { rollout } = status ?? {};
+  const replicas = getStatedReplicas({ replicas: specified, ...(status && { status }) });
   const progress = `${status?.updatedReplicas ?? 0} of ${replicas} up to date, ${status?.readyReplicas ?? 0} ready`;
   const text =
     rollout && isCurrent

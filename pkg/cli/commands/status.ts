@@ -1,7 +1,9 @@
+import { getStatedReplicas } from '../../../crds/deployment/index.js';
 import { formatCount } from '../../../crds/grammar/index.js';
 import type { Client, WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
+import { formatScaling } from './autoscale.js';
 import { loadNodeNames } from './describe.js';
 import { formatReplicaTroubles, nameReplicaNode } from './describe-replicas.js';
 import { formatWaiting } from './describe-steps.js';
@@ -69,7 +71,11 @@ function formatTime({ terminal, ink }: Session): string {
 }
 
 /** `Progressing  1/2 ready  0: running/healthy  1: pulling/none  waiting for …` */
-function formatStatusLine({ ink }: Session, { status: current, replicas, metadata }: DeploymentView): string {
+function formatStatusLine(
+  { ink }: Session,
+  { status: current, replicas: specified, metadata }: DeploymentView,
+): string {
+  const replicas = getStatedReplicas({ replicas: specified, ...(current && { status: current }) });
   if (!current) return `${ink.yellow('Pending')}  0/${replicas} ready`;
   const stale = current.observedGeneration < metadata.generation ? ink.dim('  (of an earlier generation)') : '';
   const placements = current.placements.map(({ replica, state, health }) => `${replica}:${state}/${health}`).join(' ');
@@ -89,5 +95,8 @@ function formatStatus(session: Session, view: DeploymentView, nodeName: (id: str
   });
   const waiting = formatWaiting(view, { ink, now });
   const troubles = formatReplicaTroubles(view.status, { ink, now, nodeName, deployment: view.name });
-  return `${ink.bold(stripControls(view.name))}  ${formatStatusLine(session, view)}\n${rows.join('')}${waiting}${troubles}`;
+  const { scaling } = view.status ?? {};
+  const scaled = scaling ? `  scaling: ${stripControls(formatScaling(scaling))}\n` : '';
+  const head = `${ink.bold(stripControls(view.name))}  ${formatStatusLine(session, view)}\n`;
+  return `${head}${rows.join('')}${scaled}${waiting}${troubles}`;
 }

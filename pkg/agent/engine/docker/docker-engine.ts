@@ -30,6 +30,7 @@ import {
 } from './docker-container.js';
 import { runInContainer } from './docker-exec.js';
 import { shutBridge } from './internal-bridges.js';
+import { readStats } from './docker-stats.js';
 import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
 import { type Bridge, DockerNetworks } from './docker-networks.js';
 import { quotesSecret, type RedactedOutput, redactOutput } from '../redact.js';
@@ -120,6 +121,8 @@ export class DockerEngine implements Engine {
     const { status, body } = await this.#inspect(id);
     return status === 404 ? undefined : readContainerStatus(body);
   }
+
+  readonly readUsage = (id: string) => readStats(this.#api, id);
 
   async findImage(image: string): Promise<string | undefined> {
     const path = `/images/${encodeURIComponent(image)}/json`;

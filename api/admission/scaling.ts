@@ -1,0 +1,143 @@
+import {
+  admitScaling,
+  boundReplicas,
+  type Deployment,
+  getWantedReplicas,
+  isPolicyOf,
+  listUnmeasurable,
+  type ScalingPolicy,
+  type StoredDeployment,
+  type StoredScalingPolicy,
+  toScalingPolicy,
+} from '../../crds/deployment/index.js';
+import { formatCount } from '../../crds/grammar/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
+import type { Warning } from '../../crds/rule/index.js';
+import { readScaling } from '../../pkg/fleet/index.js';
+import {
+  type Cache,
+  type Change,
+  encode,
+  type Entry,
+  findRecordFault,
+  type Put,
+  readValue,
+  value,
+} from '../../pkg/store/index.js';
+import { RequestRejection } from '../http/reply.js';
+import type { AdmissionEnv } from './env.js';
+
+/** The policy of a deployment, when it is of this very one. */
+export interface KnownPolicy {
+  /** What is stored at its key, of whichever deployment. */
+  readonly entry: Entry | undefined;
+  readonly stored: StoredScalingPolicy | undefined;
+}
+
+export function findPolicy(cache: Pick<Cache, 'get'>, deployment: StoredDeployment): KnownPolicy {
+  const { metadata, name } = deployment;
+  const entry = cache.get(keys.scalingPolicy(metadata.tenant, name));
+  const stored = entry && value<StoredScalingPolicy>(entry);
+  return { entry, stored: isPolicyOf(deployment, stored) ? stored : undefined };
+}
+
+/** The put that stores a policy. `uid` is that of the deployment. */
+export function putPolicy(
+  { clock }: Pick<AdmissionEnv, 'clock'>,
+  { tenant, name, uid }: { readonly tenant: string; readonly name: string; readonly uid: string },
+  policy: ScalingPolicy,
+  before?: StoredScalingPolicy,
+): Put {
+  const now = new Date(clock.now()).toISOString();
+  const { generation = 0, createdAt = now } = before?.metadata ?? {};
+  const metadata = { tenant, uid, generation: generation + 1, createdAt, updatedAt: now, specHash: hashSpec(policy) };
+  return {
+    key: keys.scalingPolicy(tenant, name),
+    bytes: encode({ metadata, ...policy } satisfies StoredScalingPolicy),
+  };
+}
+
+/** How many replicas a document would have, by the policy of the deployment that it changes. */
+export function countWanted(cache: Pick<Cache, 'get'>, tenant: string, { name, replicas }: Deployment): number {
+  const stored = readValue<StoredDeployment>(cache, keys.deployment(tenant, name));
+  if (!stored) return replicas;
+  const { policy, record } = readScaling(cache, { tenant, name });
+  return getWantedReplicas({ metadata: stored.metadata, replicas }, policy, record);
+}
+
+/** Says what becomes of the replicas that a document asks for, where the deployment has a scaling policy. */
+export function warnScaled(cache: Pick<Cache, 'get'>, tenant: string, spec: Deployment): readonly Warning[] {
+  const deployment = readValue<StoredDeployment>(cache, keys.deployment(tenant, spec.name));
+  const policy = deployment && findPolicy(cache, deployment).stored;
+  if (!policy) return [];
+  const warnings = listUnmeasurable(policy, spec).map(resource => ({
+    code: 'scaling_request_missing',
+    field: `resources.${resource}`,
+    message: `the scaling policy has a target for ${resource}: without a request its number of replicas does not move`,
+  }));
+  const { replicas } = spec;
+  return replicas === 0 || replicas === deployment.replicas ? warnings : [...warnings, describeBase(replicas, policy)];
+}
+
+/** What a policy makes of the replicas of a spec. */
+export function describeBase(replicas: number, policy: ScalingPolicy): Warning {
+  const bounded = boundReplicas(replicas, policy);
+  const bounds = `its scaling policy allows ${policy.minReplicas} to ${policy.maxReplicas}`;
+  return bounded === replicas
+    ? { code: 'scaling_moves_replicas', field: 'replicas', message: `${bounds}, and moves the number on from there` }
+    : {
+        code: 'scaling_overrides_replicas',
+        field: 'replicas',
+        message: `${bounds}: ${formatCount(bounded, 'replica')} of it are run instead of ${replicas}`,
+      };
+}
+
+/** A policy that is brought back with a deployment, or taken away because the deployment had none then. */
+export interface PolicyRestore {
+  readonly isSame: boolean;
+  /** For the deployment of this uid. */
+  readonly toChange: (uid: string) => Change;
+}
+
+/** Whether a document, with the policy that comes with it, is what is stored. */
+export function isUnchanged(
+  entry: Entry | undefined,
+  spec: Deployment,
+  restored: PolicyRestore | undefined,
+): entry is Entry {
+  if (!entry || restored?.isSame === false || findRecordFault(entry) !== undefined) return false;
+  return hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
+}
+
+/** Judges the policy that is brought back with a deployment: null where it had none, undefined where the present one stays. */
+export function judgeRestoredPolicy(
+  env: Pick<AdmissionEnv, 'cache' | 'clock'>,
+  { tenant, spec, before }: { readonly tenant: string; readonly spec: Deployment; readonly before?: StoredDeployment },
+  policy: unknown,
+  limits: AdmissionEnv['deploymentLimits'],
+): PolicyRestore | RequestRejection | undefined {
+  if (policy === undefined) return undefined;
+  const key = keys.scalingPolicy(tenant, spec.name);
+  const entry = env.cache.get(key);
+  const known = before && findPolicy(env.cache, before).stored;
+  const guards = [{ key, at: entry?.revision ?? 0 }];
+  if (policy === null) {
+    return { isSame: !known, toChange: () => ({ guards, puts: [], deletes: entry ? [key] : [] }) };
+  }
+  const admission = admitScaling(policy, spec, limits);
+  if (!admission.ok) {
+    const [first, ...rest] = admission.rejections;
+    const place = (each: typeof first) => ({ ...each, field: `scalingPolicy.${each.field}` });
+    return new RequestRejection([place(first), ...rest.map(place)]);
+  }
+  const { spec: wanted } = admission;
+  return {
+    isSame: known !== undefined && hashSpec(toScalingPolicy(known)) === hashSpec(wanted),
+    toChange: uid => ({
+      guards,
+      puts: [putPolicy(env, { tenant, name: spec.name, uid }, wanted, known)],
+      deletes: [],
+    }),
+  };
+}
