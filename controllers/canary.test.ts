@@ -206,6 +206,28 @@ describe('a canary', () => {
     expect((await cluster.status())?.phase).to.equal('Running');
   });
 
+  it('that has failed without autoRollback is not promoted by a later revision of the same content', async () => {
+    const stays = { ...rollout, autoRollback: false };
+    await begin({ rollout: stays });
+    breakImage('web:2');
+    await reportAll();
+    await cluster.clock.pass(20_000);
+    breakImage('none');
+    await reportAll();
+    await cluster.clock.pass(20_000);
+    await apply(3, { image: 'web:2', rollout: stays, replicas: 4 });
+    await cluster.clock.pass(900_000);
+    expect(await images()).to.deep.equal(['web:1', 'web:1', 'web:1', 'web:2']);
+    const status = await cluster.status();
+    expect(status).to.include({ phase: 'Failed' });
+    expect(status?.canary).to.include({ state: 'failed' });
+    expect(status?.canary?.waitsFor).to.include('an order, because it has failed');
+    await order('abort');
+    await cluster.clock.pass(30_000);
+    expect(await images()).to.deep.equal(['web:1', 'web:1', 'web:1', 'web:1']);
+    expect(await cluster.status()).to.include({ phase: 'Running' });
+  });
+
   it('is not for the first rollout of a deployment, nor for a change that recreates nothing, nor for a rotation', async () => {
     breakImage('none');
     await apply(1);

@@ -80,7 +80,7 @@ export function judgeRollout(input: RolloutJudgement): RolloutVerdict {
   if (isWaiting || (isFirst && next.some(({ node }) => node === 'nowhere'))) {
     return { kind: record?.progress ? 'waits' : 'open' };
   }
-  if (record?.failed?.revision === metadata.generation) return { kind: 'open' };
+  if (record?.failed?.revision === metadata.generation || input.canary?.hasFailed) return { kind: 'open' };
   const canaryVerdict = input.canary && weighCanary(input, input.canary);
   if (canaryVerdict) return canaryVerdict;
   const placed = next.filter(({ node }) => node !== 'nowhere').length;

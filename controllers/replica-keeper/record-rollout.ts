@@ -9,6 +9,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import { computeTemplateHash } from '../../crds/replica/index.js';
 import {
+  type CanaryRecord,
   type CompletedRollout,
   computeContentHash,
   findHeldCanary,
@@ -106,10 +107,8 @@ export async function recordFailure(
   const next = { uid: metadata.uid, ...(completed && { completed }) };
   const canary = findHeldCanary(deployment, subject.record);
   if (!target || refused !== undefined) {
-    const kept = {
-      ...(subject.record?.canary && { canary: subject.record.canary }),
-      ...(lastCanary && { lastCanary }),
-    };
+    const left = canary ? toFailedCanary(canary) : subject.record?.canary;
+    const kept = { ...(left && { canary: left }), ...(lastCanary && { lastCanary }) };
     return storeRecord(subject, { ...next, ...kept, failed: failure }, [failed]);
   }
 
@@ -140,6 +139,12 @@ export async function recordFailure(
     },
     [...built.puts, ...(isOrdered ? [] : [failed]), ...(aborted ? [aborted] : []), event],
   );
+}
+
+/** No hold runs any more: from now on it waits for an order. */
+function toFailedCanary(canary: CanaryRecord): CanaryRecord {
+  const { healthy: _, ...rest } = canary;
+  return { ...rest, hasFailed: true };
 }
 
 /** The event of a canary that is over. */

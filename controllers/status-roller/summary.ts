@@ -107,6 +107,8 @@ export function summariseReplicas({
       return trouble ? [{ ...trouble, seen }] : [];
     });
   const troubled = listTroubled(staying);
+  const canary = findHeldCanary(deployment, rollout);
+  const { failed } = rollout ?? {};
   return {
     wanted,
     records: replicas.length,
@@ -126,8 +128,8 @@ export function summariseReplicas({
     unmet,
     unresolved: unresolved?.uid === uid ? unresolved : undefined,
     unstamped: staying.filter(({ replica }) => !isResolved(replica)).length,
-    failed: rollout?.uid === uid && rollout.failed?.revision === generation ? rollout.failed : undefined,
-    canary: findHeldCanary(deployment, rollout),
+    failed: rollout?.uid === uid && (canary?.hasFailed || failed?.revision === generation) ? failed : undefined,
+    canary,
   };
 }
 

@@ -47,6 +47,8 @@ export interface CanaryRecord {
   readonly healthy?: CanaryHealth;
   /** It was ill together with the others: until it is healthy again it has the deadline of the rollout. */
   readonly isRecovering?: true;
+  /** It has failed and was not rolled back (`failed` says why): whatever revision has this content, only an order promotes it. */
+  readonly hasFailed?: true;
   /** Its rollout goes on. */
   readonly promotedAt?: string;
 }
