@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -26,6 +27,19 @@ const WAY = [
   `-n ${AWAY} route add default via 10.214.77.1`,
 ];
 const ANSWER = "require('net').createServer(s => s.on('error', () => {}).end('away\\n')).listen(7777, '0.0.0.0')";
+/** Sends its first argument to everyone on its networks, at the port of the second. */
+const SHOUT = `const [text, port] = process.argv.slice(1);
+for (const { address, netmask, family, internal } of Object.values(require('os').networkInterfaces()).flat()) {
+  if (family !== 'IPv4' || internal) continue;
+  const mask = netmask.split('.');
+  const broadcast = address.split('.').map((part, at) => Number(part) | (255 - Number(mask[at]))).join('.');
+  const socket = require('dgram').createSocket('udp4').bind(0, address, () => {
+    socket.setBroadcast(true);
+    socket.setMulticastInterface(address);
+    socket.send('broadcast from ' + text, port, broadcast, () =>
+      socket.send('multicast from ' + text, port, '224.0.0.1', () => socket.close()));
+  });
+}`;
 const SHOP = '0b0f7a0e-0000-4000-8000-00000000000a';
 const BANK = '0b0f7a0e-0000-4000-8000-00000000000b';
 
@@ -79,7 +93,7 @@ describe('networks on the docker engine', function () {
     ask<{ Labels: Record<string, string>; IPAM: { Config: { Gateway: string }[] } }>('GET', `/networks/${name}`);
   const inspect = (id: string) =>
     ask<{
-      State: { StartedAt: string };
+      State: { StartedAt: string; Pid: number };
       HostConfig: { Dns: string[] };
       NetworkSettings: { Networks: Readonly<Record<string, { IPAddress: string }>> };
     }>('GET', `/containers/${id}/json`);
@@ -219,6 +233,33 @@ describe('networks on the docker engine', function () {
       machine?.close();
       away?.kill();
       await run('ip', ['netns', 'del', AWAY]).catch(() => undefined);
+    }
+  });
+
+  it('that are internal do not reach the machine by what is sent to everyone either', async function () {
+    if (!dockerd.separates) {
+      this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
+      this.skip();
+    }
+    const [closed, open] = [network('closed', { internal: true }), network('open')];
+    for (const each of [closed, open]) await engine.ensureNetwork(each);
+    const [inside, outside] = [await start('inside', [closed]), await start('outside', [open])];
+    const heard = new Set<string>();
+    const machine = createSocket('udp4').on('message', text => heard.add(String(text)));
+    try {
+      await new Promise<void>(resolve => machine.bind(0, '0.0.0.0', resolve));
+      const shout = async (id: string, text: string) => {
+        const words = [process.execPath, '-e', SHOUT, text, String(machine.address().port)];
+        await run('nsenter', ['-t', String((await inspect(id)).State.Pid), '-n', ...words]);
+      };
+      await until('both to be heard from an open network', async () => {
+        await shout(inside, 'inside');
+        await shout(outside, 'outside');
+        return heard.has('broadcast from outside') && heard.has('multicast from outside');
+      });
+      expect([...heard].sort()).to.deep.equal(['broadcast from outside', 'multicast from outside']);
+    } finally {
+      machine.close();
     }
   });
 

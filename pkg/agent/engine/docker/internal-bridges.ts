@@ -16,6 +16,8 @@ export function shutBridge(bridge: string, run?: RunProgram): Promise<boolean> {
   const form = bridge.startsWith(INTERNAL_BRIDGE_PREFIX) ? `${INTERNAL_BRIDGE_PREFIX}+` : bridge;
   const rules = ['iptables', 'ip6tables'].flatMap((program): readonly DropRule[] => [
     { program, table: 'raw', words: ['PREROUTING', '-i', form, '-m', 'addrtype', '--dst-type', 'LOCAL'] },
+    // Broadcast and multicast are not local addresses, and reach the machine all the same.
+    { program, table: 'mangle', words: ['INPUT', '-i', form] },
     { program, table: 'mangle', words: ['FORWARD', '-i', form, ...ROUTED] },
     { program, table: 'mangle', words: ['FORWARD', '-o', form, ...ROUTED] },
   ]);

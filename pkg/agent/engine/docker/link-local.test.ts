@@ -1,20 +1,21 @@
 import { expect } from 'chai';
 
+import { shutBridge } from './internal-bridges.js';
 import { LinkLocalBarrier } from './link-local.js';
 
-describe('LinkLocalBarrier', () => {
-  /** A firewall in memory: the rules of each program. */
-  const openFirewall = (isUsable = true) => {
-    const rules: string[] = [];
-    const run = async (program: string, words: readonly string[]) => {
-      if (!isUsable) throw new Error('permission denied');
-      const rule = `${program} ${words.slice(4).join(' ')}`;
-      if (words[3] === '--insert') rules.push(rule);
-      else if (!rules.includes(rule)) throw new Error('no such rule');
-    };
-    return { rules, run };
+/** A firewall in memory: the rules of each program. */
+const openFirewall = (isUsable = true) => {
+  const rules: string[] = [];
+  const run = async (program: string, words: readonly string[]) => {
+    if (!isUsable) throw new Error('permission denied');
+    const rule = `${program} ${words.slice(4).join(' ')}`;
+    if (words[3] === '--insert') rules.push(rule);
+    else if (!rules.includes(rule)) throw new Error('no such rule');
   };
+  return { rules, run };
+};
 
+describe('LinkLocalBarrier', () => {
   it('knows nothing before the first bridge', () => {
     expect(new LinkLocalBarrier(true).isBlocked).to.equal(undefined);
   });
@@ -51,5 +52,20 @@ describe('LinkLocalBarrier', () => {
     const barrier = new LinkLocalBarrier(false, run);
     await barrier.block('moor-aa');
     expect([barrier.isBlocked, rules]).to.deep.equal([false, []]);
+  });
+});
+
+describe('shutBridge', () => {
+  it('drops what goes to the machine and what it would route, of all internal networks, both families, once', async () => {
+    const { rules, run } = openFirewall();
+    for (const bridge of ['moor-xaa', 'moor-xbb']) expect(await shutBridge(bridge, run)).to.equal(true);
+    expect(rules).to.deep.equal(
+      ['iptables', 'ip6tables'].flatMap(program => [
+        `${program} PREROUTING -i moor-x+ -m addrtype --dst-type LOCAL -j DROP`,
+        `${program} INPUT -i moor-x+ -j DROP`,
+        `${program} FORWARD -i moor-x+ -m physdev ! --physdev-is-bridged -j DROP`,
+        `${program} FORWARD -o moor-x+ -m physdev ! --physdev-is-bridged -j DROP`,
+      ]),
+    );
   });
 });
