@@ -168,10 +168,7 @@ export class DockerEngine implements Engine {
     if (!spec.networks?.length) await this.#networks.ensureTenant(spec.network, spec.owner.tenant);
     const { status, body } = await this.#requestContainer(spec);
     if (status === 409) return this.#settleName(spec);
-    if (status !== 404) {
-      await this.#networks.join(body.Id, spec.networks?.slice(1) ?? [], spec.alias);
-      return body.Id;
-    }
+    if (status !== 404) return this.#networks.joinFurther(body.Id, spec);
 
     this.#networks.forget();
     if ((await this.findImage(spec.image)) !== undefined) throw new EngineRefusedFault(404, body.message);
@@ -281,7 +278,7 @@ export class DockerEngine implements Engine {
     const holder = readContainerStatus(body);
     switch (claimName(holder?.owner, spec.owner)) {
       case 'adopt':
-        return body.Id;
+        return this.#networks.joinFurther(body.Id, spec); // whoever created it may have ended before that
       case 'replace':
         await this.remove(body.Id);
         return this.create(spec);

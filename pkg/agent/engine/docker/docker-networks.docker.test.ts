@@ -284,6 +284,17 @@ describe('networks on the docker engine', function () {
     expect((await inspect(web)).State.StartedAt).to.equal(before);
   });
 
+  it('are all joined by a container that was created and not attached further, once it is found by its name', async () => {
+    const [front, back] = [network('front'), network('back')];
+    for (const each of [front, back]) await engine.ensureNetwork(each);
+    const cut = await create('web', [front]);
+    const { name, owner } = (await engine.inspect(cut))!;
+    for (const _ of ['after a crash', 'and once more']) {
+      expect(await create('web', [front, back], { name, owner })).to.equal(cut);
+      expect(Object.keys((await inspect(cut)).NetworkSettings.Networks)).to.have.members([front.name, back.name]);
+    }
+  });
+
   it('may be removed and created anew under a container that is stopped', async () => {
     const [front, back] = [network('front'), network('back')];
     for (const each of [front, back]) await engine.ensureNetwork(each);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { EngineRefusedFault, NameConflictFault, type NetworkSpec } from '../engine.js';
+import { type ContainerSpec, EngineRefusedFault, NameConflictFault, type NetworkSpec } from '../engine.js';
 import type { DockerApi } from './docker-api.js';
 import { type ContainerInspection, hasNamedNetworks, NODE_LABEL, readOwner, TENANT_LABEL } from './docker-container.js';
 import { INTERNAL_BRIDGE_PREFIX } from './internal-bridges.js';
@@ -100,6 +100,12 @@ export class DockerNetworks {
         throw new EngineRefusedFault(answer.status, message);
       }
     }
+  }
+
+  /** Attaches a container to all but the first of its networks, on which it was created. Answers its id. */
+  async joinFurther(container: string, { networks = [], alias }: ContainerSpec): Promise<string> {
+    await this.join(container, networks.slice(1), alias);
+    return container;
   }
 
   /** Attaches a stopped container to the networks that have its networks' names now: the engine knows them by their ids. */
