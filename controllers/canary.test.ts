@@ -320,6 +320,26 @@ describe('a canary', () => {
     expect(await images()).to.deep.equal(['web:2', 'web:2', 'web:2']);
   });
 
+  it('says that it is not judged while it is paused or waits for a dependency, and is judged afterwards', async () => {
+    const dependsOn = [{ name: 'db', condition: 'healthy' }] as const;
+    const db = { ...makeDeployment({ name: 'db', replicas: 1 }), metadata: makeMetadata('dep_2', 1) };
+    await cluster.put(keys.deployment(TENANT, 'db'), db);
+    await begin({ dependsOn });
+    await apply(3, { image: 'web:2', dependsOn, rollout: { ...rollout, paused: true } });
+    breakImage('web:2');
+    await reportAll();
+    await cluster.clock.pass(60_000);
+    expect((await cluster.status())?.canary?.waitsFor).to.match(/^it is paused, and not judged meanwhile: .*resume web/);
+    await cluster.erase(keys.deployment(TENANT, 'db'));
+    await apply(4, { image: 'web:2', dependsOn });
+    await cluster.clock.pass(60_000);
+    expect((await cluster.status())?.canary?.waitsFor).to.match(/^db, which .*; it is not judged meanwhile$/);
+    expect(await events('canary_aborted')).to.have.length(0);
+    await cluster.put(keys.deployment(TENANT, 'db'), db);
+    await cluster.clock.pass(60_000);
+    expect(await events('canary_aborted')).to.have.length(1);
+  });
+
   it('goes on where it was, whichever controllers lead, and its hold is not begun anew', async () => {
     await begin();
     for (const holder of ['bb', 'ccc', 'dddd']) {

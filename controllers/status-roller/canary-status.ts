@@ -8,14 +8,16 @@ import {
 import { isUpToDate } from '../../crds/replica/index.js';
 import type { CanaryRecord } from '../../crds/rollout/index.js';
 import { isServing, type ObservedReplica } from '../reading/index.js';
+import { listUnmet, type ReplicaSummary } from './summary.js';
 
 /** The canary of a deployment while it is held: which replicas, what is compared, and what it waits for. */
 export function toCanaryStatus(
   deployment: StoredDeployment,
   replicas: readonly ObservedReplica[],
   canary: CanaryRecord,
-  hasFailed: boolean,
+  { failed, unmet }: Pick<ReplicaSummary, 'failed' | 'unmet'>,
 ): CanaryStatus {
+  const hasFailed = failed !== undefined || canary.hasFailed === true;
   const { uid } = deployment.metadata;
   const own = replicas.filter(({ replica }) => replica.deploymentUid === uid && !replica.retiringSince);
   const next = own.filter(({ replica }) => isUpToDate(replica, deployment));
@@ -33,7 +35,7 @@ export function toCanaryStatus(
     ...(healthy && { healthySince: healthy.since }),
     ...(promotesAt !== undefined && { promotesAt }),
     compared: { canary: toSide(next), others: toSide(own.filter(seen => !next.includes(seen))) },
-    waitsFor: describeWait(deployment, state, promotesAt),
+    waitsFor: describeWait(deployment, state, { promotesAt, unmet }),
   };
 }
 
@@ -51,11 +53,12 @@ function toSide(replicas: readonly ObservedReplica[]): CanarySide {
 function describeWait(
   { name, rollout }: StoredDeployment,
   state: CanaryStatus['state'],
-  promotesAt: string | undefined,
+  { promotesAt, unmet }: Pick<ReplicaSummary, 'unmet'> & { readonly promotesAt: string | undefined },
 ): string {
   const order = `"moor canary promote ${name}" or "moor canary abort ${name}"`;
-  if (rollout?.paused === true) return `it is paused: "moor rollout resume ${name}" continues it`;
+  if (rollout?.paused === true) return `it is paused, and not judged meanwhile: "moor rollout resume ${name}" continues it`;
   if (state === 'failed') return `an order, because it has failed: ${order}`;
+  if (unmet.length > 0) return `${listUnmet(unmet)}; it is not judged meanwhile`;
   if (state === 'starting') return 'its replicas to become ready';
   return promotesAt === undefined
     ? `an order: ${order}`

@@ -56,7 +56,7 @@ export function rollStatus({ enforced, rotations = [], previous, ...given }: Sta
     placements: toReplicaStatuses(input),
     rollout: toRolloutStatus(deployment, summary, replicas, input.rollout),
     ...(summary.canary && {
-      canary: toCanaryStatus(deployment, replicas, summary.canary, summary.failed !== undefined),
+      canary: toCanaryStatus(deployment, replicas, summary.canary, summary),
     }),
     conditions: buildConditions(deployment, summary, {
       previous: own?.conditions ?? [],

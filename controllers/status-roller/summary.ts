@@ -197,7 +197,11 @@ export function derivePhase(
 
 /** What a deployment waits for, for people. */
 export function describeUnmet(unmet: readonly UnmetDependency[]): string {
-  return `waits for ${unmet.map(({ name, because }) => `${name}, which ${because}`).join('; ')}`;
+  return `waits for ${listUnmet(unmet)}`;
+}
+
+export function listUnmet(unmet: readonly UnmetDependency[]): string {
+  return unmet.map(({ name, because }) => `${name}, which ${because}`).join('; ');
 }
 
 function describeLeftovers(containers: number, { stalled: [first] }: ReplicaSummary): string {
