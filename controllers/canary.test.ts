@@ -329,7 +329,9 @@ describe('a canary', () => {
     breakImage('web:2');
     await reportAll();
     await cluster.clock.pass(60_000);
-    expect((await cluster.status())?.canary?.waitsFor).to.match(/^it is paused, and not judged meanwhile: .*resume web/);
+    expect((await cluster.status())?.canary?.waitsFor).to.match(
+      /^it is paused, and not judged meanwhile: .*resume web/,
+    );
     await cluster.erase(keys.deployment(TENANT, 'db'));
     await apply(4, { image: 'web:2', dependsOn });
     await cluster.clock.pass(60_000);

@@ -97,8 +97,15 @@ const report = (slot: number, of: StoredDeployment, change: Partial<Report>): Ob
   const each = seen(slot, 'ready', of);
   return { ...each, report: { ...each.report!, ...change } };
 };
+const failed = (slot: number) => report(slot, wanting(), { state: 'failed', reason: 'image_pull_failed' });
 const canary: CanaryRecord = { revision: 2, contentHash: 'c', startedAt: '2030-01-01T00:00:00.000Z', baseline };
 const healthy = { since: new Date(settling.now - 60_000).toISOString(), restarts: { canary: 1, others: 4 } };
+const judge = (
+  deployment: StoredDeployment,
+  replicas: readonly ObservedReplica[],
+  change: Partial<CanaryRecord>,
+  watchedSince = 0,
+) => judgeCanary({ deployment, replicas, canary: { ...canary, ...change }, watchedSince, ...settling });
 const timed = (hold: string) => wanting({ rollout: { ...rollout, canary: { replicas: 1, hold } } });
 
 const verdicts: readonly (readonly [
@@ -114,6 +121,8 @@ const verdicts: readonly (readonly [
   ['crashes in a loop', {}, [...olds('ready', 'ready'), seen(3, 'crash_loop')], 'worse'],
   ['may end while it starts', {}, [...olds('ready', 'ready'), seen(3, 'exited')], 'starting'],
   ['must not end once it was healthy', { healthy }, [...olds('ready', 'ready'), seen(3, 'exited')], 'worse'],
+  ['may fail to start before it was healthy', {}, [...olds('ready', 'ready'), failed(3)], 'starting'],
+  ['must not fail to start once it was healthy', { healthy }, [...olds('ready', 'ready'), failed(3)], 'worse'],
   ['is ill like all others', { healthy }, [...olds('unhealthy', 'unhealthy'), seen(3, 'unhealthy')], 'changed'],
   ['is ill more than others', {}, [...olds('ready', 'unhealthy'), seen(3, 'unhealthy')], 'worse'],
   [
@@ -151,10 +160,33 @@ describe('a canary, decided', () => {
   }
   for (const [name, change, replicas, kind, deployment = held(3, 1)] of verdicts) {
     it(`is judged: it ${name}`, () => {
-      const verdict = judgeCanary({ deployment, replicas, canary: { ...canary, ...change }, ...settling });
+      const verdict = judge(deployment, replicas, change);
       expect(verdict.kind).to.equal(kind);
     });
   }
+
+  it('whose hold began ahead of this clock, which another one set, begins it now', () => {
+    const ahead = { ...healthy, since: new Date(settling.now + 3_600_000).toISOString() };
+    const verdict = judge(timed('60s'), [...olds('ready', 'ready'), seen(3)], { healthy: ahead });
+    const since = new Date(settling.now).toISOString();
+    expect(verdict).to.deep.equal({ kind: 'changed', healthy: { ...healthy, since } });
+    expect(judge(timed('60s'), [...olds('ready', 'ready'), seen(3)], { healthy: { ...healthy, since } })).to.deep.equal(
+      {
+        kind: 'holds',
+        inMs: 60_000,
+      },
+    );
+  });
+
+  it('has not held out before whoever leads now has watched it for a while, at most for its hold', () => {
+    const since = new Date(settling.now - 86_400_000).toISOString();
+    const watched = (hold: string, ms: number) =>
+      judge(timed(hold), [...olds('ready', 'ready'), seen(3)], { healthy: { ...healthy, since } }, settling.now - ms);
+    expect(watched('1h', 1)).to.deep.equal({ kind: 'holds', inMs: 59_999 });
+    expect(watched('10s', 1)).to.deep.equal({ kind: 'holds', inMs: 9_999 });
+    expect(watched('1h', 60_000)).to.deep.equal({ kind: 'held out' });
+    expect(watched('1h', -1), 'the clock was set back').to.deep.equal({ kind: 'held out' });
+  });
 
   it('is never compared with itself: what an earlier canary knew counts only when it was complete', () => {
     const deployment = held(3, 1);

@@ -7,7 +7,12 @@ export interface CanaryJudgement extends Settling {
   readonly deployment: StoredDeployment;
   readonly replicas: readonly ObservedReplica[];
   readonly canary: CanaryRecord;
+  /** Since when this process keeps the replicas. */
+  readonly watchedSince: number;
 }
+
+/** How long whoever leads watches a canary before it promotes it: what was reported while nobody led may be stale. */
+const WATCHED_MS = 60_000;
 
 /** How a canary is. */
 export type CanaryVerdict =
@@ -24,11 +29,18 @@ export type CanaryVerdict =
 /**
  * Compares the replicas of the new template with those of the old one.
  *
- * It is worse when a greater part of it is unhealthy, cannot start, crashes in a loop, or, once it was healthy, has ended, or when
- * its containers have restarted more often since. What ails both alike is not the new template, and they need not recover in the same
+ * It is worse when a greater part of it is unhealthy, crashes in a loop, or, once it was healthy, has ended or cannot start, or when
+ * its containers have restarted more often since. Until it was healthy a start that fails is tried again, within the deadline of the
+ * rollout: a registry may be away for a moment. What ails both alike is not the new template, and they need not recover in the same
  * moment. A replica on a node that nobody hears of says nothing.
  */
-export function judgeCanary({ deployment, replicas, canary, ...settling }: CanaryJudgement): CanaryVerdict {
+export function judgeCanary({
+  deployment,
+  replicas,
+  canary,
+  watchedSince,
+  ...settling
+}: CanaryJudgement): CanaryVerdict {
   const { healthy, isRecovering } = canary;
   const { next, others } = splitSides(deployment, replicas);
   const ill = next.filter(seen => isIll(seen, healthy));
@@ -52,7 +64,7 @@ export function judgeCanary({ deployment, replicas, canary, ...settling }: Canar
   const available = next.filter(seen => isAvailable(seen, settling)).length;
   if (available < getCanarySize(deployment).next) return healthy ? { kind: 'changed' } : { kind: 'starting' };
   if (!healthy) return { kind: 'changed', healthy: { since: new Date(settling.now).toISOString(), restarts } };
-  return judgeHold(deployment, healthy, settling.now);
+  return judgeHold(deployment, healthy, { now: settling.now, watchedSince });
 }
 
 /** Replicas that are to stay, of the new template and of older ones. */
@@ -68,8 +80,8 @@ export function splitSides(
 
 function isIll({ node, report }: ObservedReplica, healthy: CanaryHealth | undefined): boolean {
   if (node !== 'well' || !report) return false;
-  if (report.health === 'unhealthy' || report.state === 'failed' || report.reason === 'crash_loop') return true;
-  return healthy !== undefined && report.state === 'exited';
+  if (report.health === 'unhealthy' || report.reason === 'crash_loop') return true;
+  return healthy !== undefined && (report.state === 'exited' || report.state === 'failed');
 }
 
 /** Of a side without replicas nothing is ill. */
@@ -81,11 +93,18 @@ function countRestarts(replicas: readonly ObservedReplica[]): number {
   return replicas.reduce((sum, { report }) => sum + (report?.restarts ?? 0), 0);
 }
 
-/** A time that cannot be read, or is ahead of this clock, is no shorter hold, and never a longer one. */
-function judgeHold(deployment: StoredDeployment, { since }: CanaryHealth, now: number): CanaryVerdict {
+/** A time that cannot be read, or that another clock set ahead of this one, begins the hold anew. */
+function judgeHold(
+  deployment: StoredDeployment,
+  healthy: CanaryHealth,
+  { now, watchedSince }: Pick<CanaryJudgement, 'now' | 'watchedSince'>,
+): CanaryVerdict {
   const hold = getCanaryHold(deployment);
   if (hold === undefined) return { kind: 'holds' };
-  const left = Math.min(now, Date.parse(since)) + hold - now;
-  if (Number.isNaN(left)) return { kind: 'changed' };
+  const since = Date.parse(healthy.since);
+  if (Number.isNaN(since)) return { kind: 'changed' };
+  if (since > now) return { kind: 'changed', healthy: { ...healthy, since: new Date(now).toISOString() } };
+  const watchedUntil = watchedSince > now ? now : watchedSince + Math.min(hold, WATCHED_MS);
+  const left = Math.max(since + hold, watchedUntil) - now;
   return left > 0 ? { kind: 'holds', inMs: left } : { kind: 'held out' };
 }

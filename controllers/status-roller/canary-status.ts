@@ -56,7 +56,8 @@ function describeWait(
   { promotesAt, unmet }: Pick<ReplicaSummary, 'unmet'> & { readonly promotesAt: string | undefined },
 ): string {
   const order = `"moor canary promote ${name}" or "moor canary abort ${name}"`;
-  if (rollout?.paused === true) return `it is paused, and not judged meanwhile: "moor rollout resume ${name}" continues it`;
+  if (rollout?.paused === true)
+    return `it is paused, and not judged meanwhile: "moor rollout resume ${name}" continues it`;
   if (state === 'failed') return `an order, because it has failed: ${order}`;
   if (unmet.length > 0) return `${listUnmet(unmet)}; it is not judged meanwhile`;
   if (state === 'starting') return 'its replicas to become ready';
