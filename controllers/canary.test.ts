@@ -342,6 +342,25 @@ describe('a canary', () => {
     expect(await events('canary_aborted')).to.have.length(1);
   });
 
+  it('that only names a node comes to rest, whatever is on that node already', async () => {
+    await begin({ image: 'web:1', rollout: patient });
+    const before = await replicas();
+    await apply(3, { rollout: patient, nodeId: before[0]!.nodeId! });
+    await cluster.clock.pass(60_000);
+    const during = await replicas();
+    const kept = during.filter(({ uid }) => before.some(each => each.uid === uid));
+    expect([during.length, kept.length]).to.deep.equal([3, 2]);
+    const status = await cluster.status();
+    expect(status).to.include({ updatedReplicas: 1, readyReplicas: 3 });
+    expect(status?.canary).to.include({ state: 'holding' }).and.to.nested.include({ 'slots.length': 1 });
+    await cluster.clock.pass(60_000);
+    expect((await replicas()).map(({ uid }) => uid)).to.deep.equal(during.map(({ uid }) => uid));
+    await order('promote');
+    await cluster.clock.pass(60_000);
+    expect(await cluster.status()).to.include({ phase: 'Running', updatedReplicas: 3 });
+    expect(new Set((await replicas()).map(({ nodeId }) => nodeId))).to.deep.equal(new Set([before[0]!.nodeId]));
+  });
+
   it('goes on where it was, whichever controllers lead, and its hold is not begun anew', async () => {
     await begin();
     for (const holder of ['bb', 'ccc', 'dddd']) {

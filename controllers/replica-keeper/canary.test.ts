@@ -28,6 +28,8 @@ const sizes: readonly (readonly [name: string, deployment: StoredDeployment, nex
   ['of none', held(0, 1), 0, 0],
 ];
 
+const named = held(3, 1, { image: old.image, nodeId: 'node_1' });
+
 const plans: readonly (readonly [
   name: string,
   deployment: StoredDeployment,
@@ -83,6 +85,18 @@ const plans: readonly (readonly [
     [...olds('ready', 'ready'), seen(2), seen(3, 'draining')],
     ['retire 3'],
     { spare: 1 },
+  ],
+  [
+    'that only names a node is made beside those that are there already',
+    named,
+    olds('ready', 'ready', 'ready'),
+    ['fill 3'],
+  ],
+  [
+    'that only names a node copies nothing that is there already',
+    named,
+    [...olds('ready', 'ready'), seen(3, 'ready', named)],
+    [],
   ],
   [
     'takes nothing that serves away while a dependency is not met',

@@ -1,6 +1,5 @@
 import { getCanaryHold, getCanarySize, type StoredDeployment } from '../../crds/deployment/index.js';
-import { isUpToDate } from '../../crds/replica/index.js';
-import type { CanaryHealth, CanaryRecord } from '../../crds/rollout/index.js';
+import { type CanaryHealth, type CanaryRecord, isOfPresent } from '../../crds/rollout/index.js';
 import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
 
 export interface CanaryJudgement extends Settling {
@@ -42,7 +41,7 @@ export function judgeCanary({
   ...settling
 }: CanaryJudgement): CanaryVerdict {
   const { healthy, isRecovering } = canary;
-  const { next, others } = splitSides(deployment, replicas);
+  const { next, others } = splitSides(deployment, replicas, canary);
   const ill = next.filter(seen => isIll(seen, healthy));
   const illOthers = others.filter(seen => isIll(seen, healthy)).length;
   if (!isRecovering && isMore(ill.length / next.length, illOthers / others.length)) {
@@ -71,10 +70,11 @@ export function judgeCanary({
 export function splitSides(
   deployment: StoredDeployment,
   replicas: readonly ObservedReplica[],
+  { baseline }: CanaryRecord,
 ): { readonly next: readonly ObservedReplica[]; readonly others: readonly ObservedReplica[] } {
   const { uid } = deployment.metadata;
   const own = replicas.filter(({ replica }) => replica.deploymentUid === uid && !replica.retiringSince);
-  const next = own.filter(({ replica }) => isUpToDate(replica, deployment));
+  const next = own.filter(({ replica }) => isOfPresent(replica, deployment, baseline));
   return { next, others: own.filter(seen => !next.includes(seen)) };
 }
 

@@ -4,8 +4,8 @@ import {
   type RolloutFailure,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
-import { computeTemplateHash, isResolved, isUpToDate, type Replica } from '../../crds/replica/index.js';
-import type { CanaryRecord, RolloutProgress, RolloutRecord } from '../../crds/rollout/index.js';
+import { computeTemplateHash, isResolved, type Replica } from '../../crds/replica/index.js';
+import { type CanaryRecord, isOfPresent, type RolloutProgress, type RolloutRecord } from '../../crds/rollout/index.js';
 import {
   countUnsettledMs,
   explainTrouble,
@@ -69,7 +69,8 @@ export function judgeRollout(input: RolloutJudgement): RolloutVerdict {
   if (record?.completed?.templateHash === computeTemplateHash(deployment)) return { kind: 'open' };
 
   const own = replicas.filter(({ replica }) => replica.deploymentUid === metadata.uid);
-  const next = own.filter(({ replica }) => !replica.retiringSince && isUpToDate(replica, deployment));
+  const baseline = input.canary?.baseline;
+  const next = own.filter(({ replica }) => !replica.retiringSince && isOfPresent(replica, deployment, baseline));
   const available = next.filter(seen => isAvailable(seen, input)).length;
   const isWhole = available >= deployment.replicas && next.length === replicas.length;
   if (isWhole && !input.canary) return { kind: 'complete' };

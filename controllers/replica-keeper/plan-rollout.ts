@@ -5,8 +5,7 @@ import {
   type RolloutBounds,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
-import { isUpToDate } from '../../crds/replica/index.js';
-import type { ReplicaForm } from '../../crds/rollout/index.js';
+import { isOfPresent, type ReplicaForm } from '../../crds/rollout/index.js';
 import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
 
 /** What a rollout does next with one replica. */
@@ -43,7 +42,7 @@ export interface RolloutPlanInput extends Settling {
 export function planRollout(input: RolloutPlanInput): readonly RolloutStep[] {
   const { deployment, records, kept, held, baseline } = input;
   const { surge, unavailable } = getRolloutBounds(deployment);
-  const next = kept.filter(({ replica }) => isUpToDate(replica, deployment));
+  const next = kept.filter(({ replica }) => isOfPresent(replica, deployment, baseline));
   const older = kept.filter(seen => !next.includes(seen));
   // What is left of a canary that another one has superseded goes before what it is compared with.
   const isBase = ({ replica }: ObservedReplica) => replica.templateHash === baseline?.templateHash;
@@ -181,11 +180,11 @@ function countNeeded(input: RolloutPlanInput, unavailable: number): number {
 }
 
 /** Whether a replica finds a place where one of an older template goes. */
-function makesRoom({ deployment, kept, crowded }: RolloutPlanInput): boolean {
+function makesRoom({ deployment, kept, crowded, baseline }: RolloutPlanInput): boolean {
   if (!crowded || !isExclusive(deployment)) return false;
   if (deployment.placement?.antiAffinity?.self === true) return true;
   const wanted = new Set((deployment.ports ?? []).map(({ hostPort }) => hostPort));
-  const old = kept.filter(({ replica }) => !isUpToDate(replica, deployment));
+  const old = kept.filter(({ replica }) => !isOfPresent(replica, deployment, baseline));
   return old.some(({ replica }) =>
     (replica.template.ports ?? []).some(({ hostPort }) => hostPort !== undefined && wanted.has(hostPort)),
   );

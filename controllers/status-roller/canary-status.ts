@@ -5,8 +5,7 @@ import {
   getCanarySize,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
-import { isUpToDate } from '../../crds/replica/index.js';
-import type { CanaryRecord } from '../../crds/rollout/index.js';
+import { type CanaryRecord, isOfPresent } from '../../crds/rollout/index.js';
 import { isServing, type ObservedReplica } from '../reading/index.js';
 import { listUnmet, type ReplicaSummary } from './summary.js';
 
@@ -20,7 +19,7 @@ export function toCanaryStatus(
   const hasFailed = failed !== undefined || canary.hasFailed === true;
   const { uid } = deployment.metadata;
   const own = replicas.filter(({ replica }) => replica.deploymentUid === uid && !replica.retiringSince);
-  const next = own.filter(({ replica }) => isUpToDate(replica, deployment));
+  const next = own.filter(({ replica }) => isOfPresent(replica, deployment, canary.baseline));
   const { startedAt: since, revision, healthy } = canary;
   const hold = getCanaryHold(deployment);
   const ends = Date.parse(healthy?.since ?? '') + (hold ?? NaN);

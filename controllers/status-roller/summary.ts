@@ -6,8 +6,8 @@ import {
   type ScalingStatus,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
-import { isResolved, isUpToDate } from '../../crds/replica/index.js';
-import { type CanaryRecord, findHeldCanary, type RolloutRecord } from '../../crds/rollout/index.js';
+import { isResolved } from '../../crds/replica/index.js';
+import { type CanaryRecord, findHeldCanary, isOfPresent, type RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   explainTrouble,
@@ -91,7 +91,9 @@ export function summariseReplicas({
 }: SummaryInput): ReplicaSummary {
   const { uid, deletedAt, generation } = deployment.metadata;
   const wanted = deletedAt ? 0 : deployment.replicas;
-  const isPresent = ({ replica }: ObservedReplica) => replica.deploymentUid === uid && isUpToDate(replica, deployment);
+  const canary = findHeldCanary(deployment, rollout);
+  const isPresent = ({ replica }: ObservedReplica) =>
+    replica.deploymentUid === uid && isOfPresent(replica, deployment, canary?.baseline);
   const own = replicas.filter(({ replica }) => !replica.retiringSince && replica.deploymentUid === uid);
   // During a rollout or a drain there may be more replicas than wanted: the others count only when they serve.
   const present = own.filter(isPresent);
@@ -107,7 +109,6 @@ export function summariseReplicas({
       return trouble ? [{ ...trouble, seen }] : [];
     });
   const troubled = listTroubled(staying);
-  const canary = findHeldCanary(deployment, rollout);
   const { failed } = rollout ?? {};
   return {
     wanted,

@@ -11,7 +11,7 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus } from '../../crds/node/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
-import { computeContentHash, findHeldCanary, type RolloutRecord } from '../../crds/rollout/index.js';
+import { computeContentHash, findHeldCanary, isOfPresent, type RolloutRecord } from '../../crds/rollout/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import type { History, Invariant, StoreChange } from './history.js';
 
@@ -161,8 +161,9 @@ const keepsCanarySmall =
       const record = history.get<RolloutRecord>(keys.rollout(tenant, deployment.name));
       if (record?.uid !== uid || !record.completed) continue;
       const staying = listStaying(deployment, history);
-      const next = staying.filter(each => isUpToDate(each, deployment)).length;
-      if (findHeldCanary(deployment, record)) {
+      const canary = findHeldCanary(deployment, record);
+      const next = staying.filter(each => isOfPresent(each, deployment, canary?.baseline)).length;
+      if (canary) {
         const most = getCanarySize(deployment).next + readiness.countDrainSurplus(tenant);
         expect(next, `replicas of the canary of ${deployment.name}`).to.be.at.most(most);
         continue;
