@@ -5,6 +5,7 @@ import type { StoredJob } from '../../crds/job/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { type Replica, computeTemplateHash } from '../../crds/replica/index.js';
+import type { RolloutRecord } from '../../crds/rollout/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { History } from './history.js';
 import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
@@ -102,7 +103,10 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, history
 
   const status = history.get<DeploymentStatus>(keys.status(tenant, name));
   const isAbroad = machines.length === 0 && deployment.placement?.residency !== undefined;
-  const waits = isAbroad ? 'Waiting' : 'Unschedulable';
+  // What misses its deadline for want of a node has failed, and says of what.
+  const { failed } = history.get<RolloutRecord>(keys.rollout(tenant, name)) ?? {};
+  const hasFailed = failed?.revision === metadata.generation;
+  const waits = hasFailed ? 'Failed' : isAbroad ? 'Waiting' : 'Unschedulable';
   const phase = replicas === 0 ? 'Stopped' : possible < replicas ? waits : 'Running';
   const observedGeneration = metadata.generation;
   expect(status, `status of ${name}`).to.include({ uid, phase, readyReplicas: possible, observedGeneration });
