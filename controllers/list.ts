@@ -62,9 +62,9 @@ export function createSecretLoops(secrets: SecretStore, retention?: RetentionLim
 export const loopNames: readonly string[] = [
   'replica-keeper',
   'scheduler',
+  'autoscaler',
   'status-roller',
   'job-runner',
-  'autoscaler',
   'node-monitor',
   'network-roller',
   'secret-resolver',

@@ -180,10 +180,9 @@ describe('access to routes', () => {
 
   it('limits failed authentications without locking out valid tokens', async () => {
     const good = await lab.tenantToken(lab.a);
-    const statuses: number[] = [];
-    for (let attempt = 0; attempt < 15; attempt++) statuses.push((await list('nonsense')).status);
+    const answers = await Promise.all(Array.from({ length: 60 }, () => list('nonsense')));
 
-    expect(statuses.at(-1)).to.equal(429);
+    expect(answers.map(({ status }) => status)).to.include.members([401, 429]);
     expect((await list(good)).status).to.equal(200);
   });
 });

@@ -13,6 +13,8 @@ function said({ status, text, headers }: LabResponse, name: string): string {
 
 const bodies: Readonly<Record<string, { readonly body: unknown }>> = {
   'POST /api/v1/deployments/{name}/secrets/rotate': { body: { phase: 'stage' } },
+  'POST /api/v1/deployments/{name}/canary': { body: { action: 'promote' } },
+  'PUT /api/v1/deployments/{name}/scaling': { body: { minReplicas: 1, maxReplicas: 2, targetCpuPercent: 50 } },
   'POST /api/v1/archives/deployments/{name}/rollback': { body: { revision: 1 } },
 };
 

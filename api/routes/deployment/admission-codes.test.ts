@@ -93,5 +93,5 @@ describeCodes(
       ],
     },
   ],
-  { supportedFields: new Set(['replicas']), settings: { volumeManagement: false } },
+  { supportedFields: new Set(['replicas', 'networks']), settings: { volumeManagement: false } },
 );
