@@ -246,10 +246,17 @@ describe('a rollout', () => {
   const refusals: readonly (readonly [Partial<StoredDeployment>, RegExp])[] = [
     [{}, /it has no health check, for which shop waits/],
     [{ nodeId: 'node_n1', healthCheck }, /it names node node_n1, which does not exist any more/],
+    [{ networks: ['front', 'removed'], healthCheck }, /it names network removed, which does not exist any more/],
+    [{ networks: ['front', 'moved'], healthCheck }, /it names network moved, which is on another node/],
   ];
+  const putNetwork = (name: string, nodeId: string) => {
+    const network = { name, driver: 'bridge', labels: {}, internal: false, nodeId };
+    return cluster.put(keys.network(TENANT, name), { metadata: makeMetadata(`net_${name}`), ...network });
+  };
   for (const [first, because] of refusals) {
     it(`is not brought back to what would be refused: ${because.source}`, async () => {
       breakImage('none');
+      for (const name of ['front', 'removed', 'moved']) await putNetwork(name, 'node_n2');
       await apply(1, first, {});
       await cluster.clock.pass(10_000);
       breakImage('web:2');
@@ -261,6 +268,8 @@ describe('a rollout', () => {
       );
       await cluster.clock.pass(20_000);
       await cluster.erase(keys.node(TENANT, 'n1'));
+      await cluster.erase(keys.network(TENANT, 'removed'));
+      await putNetwork('moved', 'node_n1');
       await cluster.clock.pass(70_000);
       expect((await stored())?.metadata.generation).to.equal(2);
       const status = await cluster.status();

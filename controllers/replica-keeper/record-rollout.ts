@@ -5,7 +5,9 @@ import {
   type StoredDeployment,
   toSpec,
 } from '../../crds/deployment/index.js';
+import { isDnsLabel } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
+import type { StoredNetwork } from '../../crds/network/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import { computeTemplateHash } from '../../crds/replica/index.js';
 import {
@@ -20,7 +22,7 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import { buildRevision, nextMetadata, readRevision, toRollbackSpec } from '../../pkg/history/index.js';
 import { findNode } from '../../pkg/fleet/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Entry, type Guard, type Put } from '../../pkg/store/index.js';
+import { type Change, encode, type Entry, type Guard, type Put, readValue } from '../../pkg/store/index.js';
 import { listHealthWaiters } from '../reading/index.js';
 
 /** The deployment and its rollout as they were read: every change is guarded by both. */
@@ -168,13 +170,25 @@ const pickOutcome = ({ revision, at, message }: RolloutFailure) => ({ revision, 
 
 /** Why a configuration that was accepted once must not be stored now, as far as other objects decide it. Its secrets are looked up later. */
 function explainRefused(
-  { nodeId, healthCheck }: Deployment,
+  { nodeId, healthCheck, networks = [] }: Deployment,
   before: StoredDeployment,
   { cache }: Pick<LoopEnv, 'cache'>,
 ): string | undefined {
   if (nodeId !== undefined && !findNode(nodeId, before.metadata.tenant, cache)) {
     return `it names node ${nodeId}, which does not exist any more; correct the deployment`;
   }
+  const places = networks.map(network => ({
+    network,
+    at: isDnsLabel(network)
+      ? readValue<StoredNetwork>(cache, keys.network(before.metadata.tenant, network))?.nodeId
+      : undefined,
+  }));
+  const away = places.find(({ at }) => at === undefined);
+  if (away)
+    return `it names network ${away.network}, which does not exist any more; create it, or correct the deployment`;
+  const elsewhere = places.find(({ at }) => at !== (nodeId ?? places[0]?.at));
+  if (elsewhere)
+    return `it names network ${elsewhere.network}, which is on another node by now; correct the deployment`;
   const waiters = healthCheck || !before.healthCheck ? [] : listHealthWaiters(before, cache);
   if (waiters.length === 0) return undefined;
   const names = waiters.slice(0, 5).join(', ');
