@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { ranges } from '../../crds/keys/index.js';
+import type { NodePresence } from '../../crds/node/index.js';
 import { calm, storm } from '../../dev/simulation/index.js';
 import { restoreBackup } from './backup.js';
 import { History } from './history.js';
@@ -36,6 +37,8 @@ const AFTERMATH_MS = 75_000;
 /** A rollout is complete when its replicas have been ready for some seconds. */
 const LAST_WORK_MS = 10_000;
 const QUIET_MS = 40_000;
+/** A node forgets by then that a second agent came for it. */
+const RIVAL_FORGOTTEN_MS = 210_000;
 const SEEDS_A_RESTORE = 5;
 const SEEDS_A_ROLLOUT = 4;
 
@@ -201,6 +204,7 @@ async function lowerAndRaise(cluster: SimCluster, history: History, inspect: () 
 async function expectQuiet(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   await world.pass(history.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
+  if (history.all<NodePresence>(ranges.alive).some(({ rival }) => rival)) await world.pass(RIVAL_FORGOTTEN_MS, inspect);
   const before = standing(cluster, history);
   await world.pass(QUIET_MS, inspect);
   expect(standing(cluster, history), 'something happened though nothing was asked').to.deep.equal(before);
