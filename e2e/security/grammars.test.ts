@@ -57,6 +57,7 @@ async function consume(items: AsyncIterable<unknown>): Promise<void> {
 const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   isContainerUser,
   isCountry,
+  isReservedLabel: grammar.isReservedLabel,
   isCredential: text => [isCredential('A', text), isCredential(text, 'x')],
   isDnsLabel: grammar.isDnsLabel,
   isDnsLabelText: grammar.isDnsLabelText,
@@ -130,6 +131,7 @@ const exempt: Readonly<Record<string, string>> = {
   parseKvMetadata: 'a document that was read as JSON',
   parseKvVersion: 'a document that was read as JSON',
   parseKvWrite: 'a document that was read as JSON',
+  parseJobOwner: 'a name of ours',
   parseQueueKey: 'a key that a loop made',
   parseQuotaSettings: 'of the operator’s settings',
   parseRegionSettings: 'of the operator’s settings',

@@ -225,28 +225,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'networks that are not wanted any more stay on the engine',
-    noticedAt: 6,
+    pace: { networks: 6 },
     engine: engine => instead(engine, 'removeNetworks', () => Promise.resolve(0)),
-  },
-  {
-    mistake: 'agents do not hear of networks that come later',
-    noticedAt: 3,
-    link: link =>
-      instead(link, 'assignments', (onLine, signal) =>
-        link.assignments(line => (line.type === 'networks' ? undefined : onLine(line)), signal),
-      ),
-  },
-  {
-    mistake: 'a network that was removed by hand is taken to be there',
-    noticedAt: 5,
-    engine: engine => {
-      const made = new Set<string>();
-      return instead(engine, 'ensureNetwork', async spec => {
-        if (made.has(spec.name)) return;
-        await engine.ensureNetwork(spec);
-        made.add(spec.name);
-      });
-    },
   },
   {
     mistake: 'a container is made without the secrets that could not be had',

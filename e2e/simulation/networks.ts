@@ -15,7 +15,8 @@ const NETWORKS = '/api/v1/networks';
 /** Tenants create and delete their network, and people on the machines remove one, every few seconds until `until`. */
 export function useNetworks(cluster: SimCluster, until: number): void {
   const { world, machines } = cluster;
-  world.after(world.between(1_000, 6_000), 'a network is wanted', () => {
+  const { networks: pace = 1 } = cluster.pace;
+  world.after(world.between(1_000, 6_000) / pace, 'a network is wanted', () => {
     if (world.time >= until) return;
     const tenant = world.pick(TENANTS);
     const about = { tenant, params: { name: LAN } };

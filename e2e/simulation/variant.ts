@@ -9,6 +9,8 @@ import type { Cache, Store } from '../../pkg/store/index.js';
 export interface Pace {
   /** Machines change hands. */
   readonly machines?: number;
+  /** Networks come, go and are removed by hand. */
+  readonly networks?: number;
   /** Operators give orders. */
   readonly orders?: number;
   /** A backup is restored: else at every fifth seed. */
