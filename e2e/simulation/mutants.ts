@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 38, ...keeping(staysAbroad) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 19, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
@@ -186,7 +186,7 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', apiCache: withoutQuotas },
+  { mistake: 'nodes join whatever the quota is', noticedAt: 22, apiCache: withoutQuotas },
   { mistake: 'a quota that is raised wakes no deployment', ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', ...keeping(shrinks) },
   {
@@ -211,7 +211,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'an agent that is refused lets its containers run for ever',
-    noticedAt: 7,
+    noticedAt: 14,
     link: link => instead(link, 'findDoubles', () => Promise.resolve([])),
   },
   {
@@ -238,7 +238,7 @@ export const mutants: readonly Mutant[] = [
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
   },
-  { mistake: 'a ticket is good as often as it is shown', noticedAt: 37, ...blindTo(ranges.deliveries) },
+  { mistake: 'a ticket is good as often as it is shown', noticedAt: 43, ...blindTo(ranges.deliveries) },
   {
     mistake: 'a deployment of a deleted name begins to count at one',
     noticedAt: 2,

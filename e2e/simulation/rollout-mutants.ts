@@ -54,12 +54,12 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a canary is larger than was asked for',
-    noticedAt: 44,
+    noticedAt: 12,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
-    noticedAt: 28,
+    noticedAt: 12,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),
@@ -73,7 +73,7 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    noticedAt: 12,
+    noticedAt: 32,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -95,7 +95,7 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 8,
+    noticedAt: 28,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,
