@@ -98,6 +98,8 @@ async function settleEnd(
   const { reason, message = '' } = end;
   if (reason === 'complete' && !follow) return exitCode.ok;
   if (reason !== 'complete' && reason !== 'container_gone') {
+    // The log of what has ended is kept: the rest of it is read from there.
+    if (follow && source.ends) return undefined;
     terminal.err(`${ink.yellow('log broke off')}: ${source.label}: ${stripControls(message)}\n`);
     if (!follow) return exitCode.unreachable;
   }
