@@ -128,7 +128,7 @@ describe('a job on a real engine', function () {
     expect(failing).to.include({ status: 42, stdout: 'one\ntwo\n' });
     const passing = await moor('run', image, '--name', 'ran', '-e', 'MODE=a', '--', '/bin/sh', '-c', 'echo $MODE');
     expect(passing).to.deep.equal({ status: 0, stdout: 'a\n', stderr: '' });
-    await until('the list to show it', async () => /^ran +Succeeded +1\/1 +0 /m.test((await moor('jobs')).stdout));
+    expect((await moor('jobs')).stdout).to.match(/^ran +Succeeded +1\/1 +0 /m);
     expect((await moor('logs', 'job/ran')).stdout).to.equal('a\n');
     expect((await moor('describe', 'job', 'ran')).stdout).to.contain('job.succeeded');
     expect((await moor('delete', 'job', 'ran')).stdout).to.equal('job/ran deleted\n');

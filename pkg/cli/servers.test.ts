@@ -15,7 +15,7 @@ interface Ended {
 
 function moor(...words: readonly string[]): Promise<Ended> {
   return new Promise(resolve => {
-    execFile(moorPath, words, { timeout: 30_000 }, (error, out, err) =>
+    execFile(moorPath, words, { timeout: 30_000, env: { ...process.env, CI: 'true' } }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),
     );
   });
@@ -48,4 +48,13 @@ describe('servers started with moor', () => {
       expect(out).to.contain(option);
     });
   }
+});
+
+describe('moor whose output is a pipe', () => {
+  it('writes no colours, also where CI is set', async () => {
+    const { code, err } = await moor('get', 'nodes', '--server', 'http://127.0.0.1:1');
+
+    expect(code).to.be.greaterThan(0);
+    expect(err).to.match(/^moor: http:/);
+  });
 });

@@ -40,7 +40,7 @@ export function createProcessTerminal(): Terminal {
     readInput: readAll,
     confirm: question => confirm(question, interrupt.signal),
     width: stdout.isTTY ? stdout.columns : undefined,
-    colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+    colours: stdout.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     environment: env,
     interrupted: interrupt.signal,
     clock: systemClock,
