@@ -139,6 +139,16 @@ describe('the next step of a job', () => {
       { status: open, records: [record({ report: reported('failed') })] },
       'Pending',
     ],
+    [
+      'one that is called ended without a word on how is waited for',
+      { status: open, records: [record({ report: reported('exited', { reason: 'container_exited' }) })] },
+      'Pending',
+    ],
+    [
+      'one that is called ended while it waits for its first start is waited for',
+      { status: open, records: [record({ report: reported('exited', { reason: 'crash_loop' }) })] },
+      'Pending',
+    ],
     ['one on a silent node is waited for', { status: open, records: [record({ node: 'failed' })] }, 'Pending'],
     [
       'one on a lost node has failed',

@@ -22,7 +22,7 @@ export function judgeAttempt(
   });
   if (!seen) return fail('container_lost', 'its record was removed by something else: nothing is known of its end');
   const { report, node, nodeName = seen.replica.nodeId ?? '' } = seen;
-  if (report?.state === 'exited') return endByReport(attempt, seen, report, now);
+  if (report?.state === 'exited' && isEnd(report)) return endByReport(attempt, seen, report, now);
   if (node === 'gone') return fail('node_gone', `its node ${nodeName} was deleted while it ran there`);
   if (isLost(seen, workload)) return fail('node_lost', `its node ${nodeName} failed and did not come back in time`);
   if (report?.state === 'removed')
@@ -40,6 +40,11 @@ function locate(seen: ObservedReplica | undefined): Pick<AttemptStatus, 'nodeId'
     ...(replica?.nodeId !== undefined && { nodeId: replica.nodeId }),
     ...(nodeName !== undefined && { nodeName }),
   };
+}
+
+/** Agents of earlier releases call a container exited that was created and waits for its first start: nothing says how it ended. */
+function isEnd({ exitCode, reason = 'container_exited' }: Report): boolean {
+  return exitCode !== undefined || (reason !== 'container_exited' && reason !== 'crash_loop');
 }
 
 /** The agent's word that the container has ended, or that it cannot be known any more how. */

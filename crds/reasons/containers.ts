@@ -20,7 +20,7 @@ export const containerReasons = {
   },
   disk_limit_exceeded: {
     meaning:
-      'The container wrote more to its own file system than its node allows. It was removed, and a fresh one is started with a back-off.',
+      'The container wrote more to its own file system than its node allows. It was removed, and a fresh one is started with a back-off; an attempt of a job has failed.',
     remedy:
       'Have the program write less outside of volumes, or have the operator raise --container-disk-limit of the agent.',
   },

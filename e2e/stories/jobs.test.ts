@@ -152,6 +152,19 @@ describe('a job on a real engine', function () {
     });
   }
 
+  for (const point of ['agent.stopping', 'agent.stopped'] as const) {
+    it(`counts one as timed out whose program ends well when it is stopped, also when the agent dies at ${point}`, async () => {
+      const name = point.replace('.', '-');
+      const script = 'trap "exit 0" TERM; sleep 600 & wait';
+      await dieAt({ part: machine.agent, at: [point] }, async () => {
+        await jobs.create({ name, backoffLimit: 0, timeoutSeconds: 2, ...shell(script) });
+        const { status } = await jobs.reaches(name, 'Failed');
+        expect(status).to.include({ exitCode: 0, attempts: 1 });
+        expect(status.history[0]).to.include({ reason: 'timed_out' });
+      });
+    });
+  }
+
   for (const point of ['job.deciding', 'job.decided'] as const) {
     it(`runs each attempt once when the controllers die at ${point}, again and again`, async () => {
       const name = point.replace('.', '-');

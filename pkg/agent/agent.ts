@@ -129,7 +129,7 @@ export class Agent {
       history,
       outbox,
       kept,
-      attempts: await Attempts.load(this.#env),
+      attempts: await Attempts.load(this.#env, uid => assignments.wanted(uid)),
       diskLimit,
       networks,
       images: await PulledImages.load(disk, node.id),

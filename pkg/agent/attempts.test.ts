@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 
 import type { Replica } from '../../crds/replica/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { replica } from '../link/dispatcher-lab.testing.js';
+import { Attempts } from './attempts.js';
+import { createMemoryDisk } from './disk.js';
 import { type ContainerStatus, EngineRefusedFault, EngineUnreachableFault } from './engine/index.js';
 import { type AttemptFacts, decideNextStep } from './next-step.js';
 import { NodeLab } from './node-lab.testing.js';
@@ -20,7 +23,8 @@ describe('the next step of an attempt', () => {
     ['creates the first container', 'none', {}, 'create'],
     ['starts it', 'created', {}, 'start'],
     ['lets it run', 'running', { wasStarted: true }, 'settled'],
-    ['stops it when its time is over', 'running', { wasStarted: true, leftMs: 0 }, 'stop'],
+    ['stops it when its time is over', 'running', { wasStarted: true, leftMs: 0 }, 'interrupt'],
+    ['stops it when it was about to be stopped before', 'running', { wasStarted: true, hasFailed: true }, 'interrupt'],
     ['leaves it when it has ended', 'exited', { wasStarted: true }, 'settled'],
     ['leaves it when it has ended, also if nothing was noted', 'exited', {}, 'settled'],
     ['creates no second one', 'none', { wasStarted: true }, 'settled'],
@@ -41,6 +45,8 @@ describe('the next step of an attempt', () => {
   }
 });
 
+const LIMIT = 10 * 2 ** 20;
+
 describe('an agent with an attempt of a job', () => {
   let lab: NodeLab;
   let starts: number;
@@ -51,6 +57,7 @@ describe('an agent with an attempt of a job', () => {
       if (operation === 'start' && when === 'after') starts++;
       return undefined;
     };
+    lab.containerDiskBytes = LIMIT;
     await lab.start();
     await lab.startAgent();
   });
@@ -59,6 +66,14 @@ describe('an agent with an attempt of a job', () => {
     lab.stop();
   });
 
+  /** Programs that end well when they are asked to. */
+  const stopWell = () => {
+    lab.engine.stop = async id => {
+      const failed = lab.failure?.('stop', 'before');
+      if (failed) throw failed;
+      lab.engine.crash(id, 0);
+    };
+  };
   const begin = async (changes: Partial<Replica> = {}) => {
     await lab.assign(attempt(changes));
     await lab.clock.pass(2_000);
@@ -167,5 +182,103 @@ describe('an agent with an attempt of a job', () => {
     await lab.clock.pass(30_000);
     expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 143, reason: 'timed_out' });
     expect(starts).to.equal(1);
+  });
+
+  it('does not call one ended that is created and waits for its start', async () => {
+    const seen = new Set<string>();
+    let refusals = 0;
+    lab.failure = (operation, when) => {
+      if (operation === 'start' && when === 'after') starts++;
+      if (operation !== 'create' || when !== (refusals < 2 ? 'before' : 'after')) return undefined;
+      refusals++;
+      return new EngineRefusedFault(500, 'busy');
+    };
+    await lab.assign(attempt());
+    for (let step = 0; step < 100; step++) {
+      await lab.clock.pass(100);
+      seen.add(`${lab.engine.containers[0]?.state ?? 'no'} container, ${lab.report('rep_1')?.state}`);
+    }
+    expect([refusals, starts]).to.deep.equal([3, 1]);
+    expect([...seen].filter(each => each.startsWith('created'))).to.deep.equal(['created container, failed']);
+    expect(lab.report('rep_1')).to.include({ state: 'running' });
+  });
+
+  it('says why it has stopped it, although its program ended well and the clock was set back', async () => {
+    stopWell();
+    const now = lab.clock.now.bind(lab.clock);
+    await begin({ once: { timeoutSeconds: 30 } });
+    await lab.clock.pass(20_000);
+    const stop = lab.engine.stop.bind(lab.engine);
+    lab.engine.stop = id => {
+      lab.clock.now = () => now() - 3_600_000;
+      return stop(id);
+    };
+    await lab.clock.pass(10_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'timed_out' });
+  });
+
+  it('says that it has stopped it for its disk, although its program ended well', async () => {
+    stopWell();
+    await begin();
+    lab.engine.written.set(lab.engine.containers[0]!.id, 2 * LIMIT);
+    await lab.clock.pass(70_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'disk_limit_exceeded' });
+    expect(lab.report('rep_1')?.message).to.include('wrote 20 MiB').and.not.include('fresh one');
+    await lab.stopAgent();
+    await lab.engine.remove(lab.engine.containers[0]!.id);
+    await lab.startAgent();
+    await lab.clock.pass(5_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'disk_limit_exceeded' });
+  });
+
+  it('knows why it was about to stop it when it dies before the engine has', async () => {
+    stopWell();
+    await begin({ once: { timeoutSeconds: 30 } });
+    lab.failure = (operation, when) =>
+      operation === 'stop' && when === 'before' ? new EngineUnreachableFault('it did not answer') : undefined;
+    await lab.clock.pass(40_000);
+    await lab.stopAgent();
+    await end(0);
+    lab.failure = undefined;
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'timed_out' });
+  });
+
+  it('does not blame the time when its program has ended by itself', async () => {
+    await begin({ once: { timeoutSeconds: 30 } });
+    await lab.stopAgent();
+    await lab.clock.pass(60_000);
+    lab.engine.crash(lab.engine.containers[0]!.id, 0);
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'container_exited' });
+  });
+
+  it('creates none again whose note is lost, when its container was seen', async () => {
+    await begin();
+    await lab.stopAgent();
+    lab.files.delete('attempts.json');
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    await lab.engine.remove(lab.engine.containers[0]!.id);
+    await lab.clock.pass(60_000);
+    expect(starts).to.equal(1);
+    expect(lab.report('rep_1')).to.include({ state: 'exited' });
+  });
+});
+
+describe('the attempts that an agent has noted', () => {
+  it('are forgotten when there are many, the oldest first, and never while they are assigned', async () => {
+    const files = new Map<string, string>();
+    const load = () => Attempts.load({ clock: new ManualClock(), disk: createMemoryDisk(files) }, wanted);
+    const wanted = (uid: string) => (uid === 'old-0' ? 'run' : uid === 'old-1' ? 'unknown' : 'nothing');
+    const attempts = await load();
+    for (const uid of ['old-0', 'old-1', 'old-2']) await attempts.noteStart(uid);
+    for (let number = 0; number < 1_000; number++) await attempts.noteStart(`new-${number}`);
+    const again = await load();
+    const isKnown = async (uid: string) => (await again.observe(attempt({ uid }), undefined))?.wasStarted;
+    const known = await Promise.all(['old-0', 'old-1', 'old-2', 'new-999'].map(isKnown));
+    expect(known).to.deep.equal([true, true, false, true]);
   });
 });

@@ -26,6 +26,13 @@ export class DiskLimit {
     return this.#over.get(id);
   }
 
+  /** What is reported of a container that has written too much. `fate` is what was done with it. */
+  describe(container: ContainerStatus, fate: string): string | undefined {
+    const bytes = this.findExcess(container);
+    if (bytes === undefined || this.limit === undefined) return undefined;
+    return `the container wrote ${toMebibytes(bytes)} MiB to its own file system, of which this node allows ${toMebibytes(this.limit)} MiB; it was ${fate}: have the program write less`;
+  }
+
   /** Measures all containers. True when one of them is above the limit. */
   async measure(): Promise<boolean> {
     const { engine, log } = this.#env;
@@ -39,11 +46,6 @@ export class DiskLimit {
     }
     return this.#over.size > 0;
   }
-}
-
-/** What is reported of a container that was removed for it. */
-export function describeExcess(bytes: number, limit: number): string {
-  return `the container wrote ${toMebibytes(bytes)} MiB to its own file system, of which this node allows ${toMebibytes(limit)} MiB; it was removed, and a fresh one follows: have the program write less`;
 }
 
 function toMebibytes(bytes: number): number {

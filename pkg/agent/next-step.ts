@@ -36,7 +36,7 @@ export interface NextStepInput {
 export interface AttemptFacts {
   /** The engine was asked, or was about to be asked, to start its container. */
   readonly wasStarted: boolean;
-  /** It is known that its container is not started any more. */
+  /** It has failed, whatever becomes of its container: that is not started any more, or is to be stopped. */
   readonly hasFailed: boolean;
   /** How long the engine still has to show whether it has started the container. */
   readonly confirmMs: number;
@@ -53,6 +53,7 @@ type PlainStep =
   | 'start'
   | 'restart'
   | 'stop'
+  | 'interrupt'
   | 'remove'
   | 'discard'
   | 'gone'
@@ -97,11 +98,18 @@ export function decideNextStep(input: NextStepInput): ReplicaStep {
  */
 function decideAttemptStep({ container, backoffMs, isOverDisk }: NextStepInput, facts: AttemptFacts): ReplicaStep {
   const { wasStarted, hasFailed, confirmMs, leftMs } = facts;
-  if (container?.state === 'running') return { kind: isOverDisk || leftMs <= 0 ? 'stop' : 'settled' };
+  if (container?.state === 'running') {
+    return { kind: hasFailed || isOverDisk || leftMs <= 0 ? 'interrupt' : 'settled' };
+  }
   if (container?.state !== 'created') return { kind: 'settled' };
   if (hasFailed) return { kind: 'remove' };
   if (wasStarted) return { kind: confirmMs > 0 ? 'confirm' : 'abandon' };
   return backoffMs > 0 ? { kind: 'backoff', ms: backoffMs } : { kind: 'start' };
+}
+
+/** Whether the step brings a container up. */
+export function isStart(step: ReplicaStep['kind']): boolean {
+  return step === 'pull' || step === 'create' || step === 'start' || step === 'restart';
 }
 
 /** There is no ticket for the secrets of a replica. A fresh one has been requested. */
@@ -117,6 +125,12 @@ export interface StepFailure {
   readonly reason: Reason;
   readonly message: string;
 }
+
+export const OUTDATED: StepFailure = {
+  reason: 'assignment_outdated',
+  message:
+    'this node already received a newer generation of this slot; if etcd was restored from a backup, run moor admin restore',
+};
 
 /**
  * What to report about a failed step. Undefined when the engine or the control plane is unreachable, because then nothing is
@@ -148,6 +162,7 @@ const REFUSED_STEPS: Partial<Readonly<Record<ReplicaStep['kind'], Reason>>> = {
   start: 'start_failed',
   restart: 'restart_failed',
   stop: 'stop_failed',
+  interrupt: 'stop_failed',
   remove: 'remove_failed',
 };
 

@@ -1,4 +1,5 @@
 import { type Disk, readStateFile } from './disk.js';
+import { type Engine, ImageMissingFault } from './engine/index.js';
 
 const FILE = 'images.json';
 /** The least recently pulled are forgotten: they are pulled once more before their next use. */
@@ -39,6 +40,12 @@ export class PulledImages {
   /** Whether this node has pulled the image, and the engine has no other under its name since. */
   has(image: string, id: string): boolean {
     return this.#images.get(image) === id;
+  }
+
+  /** Throws when the image is not present, or is there only because of a node of another tenant on the same engine. */
+  async demand(image: string, engine: Engine): Promise<void> {
+    const id = await engine.findImage(image);
+    if (id === undefined || !this.has(image, id)) throw new ImageMissingFault(image);
   }
 
   async add(image: string, id: string): Promise<void> {

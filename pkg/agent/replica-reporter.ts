@@ -125,10 +125,10 @@ export class ReplicaReporter {
   }
 
   /** Reports an attempt whose container is gone: with the exit code that was seen of it, if there is one. */
-  reportLost(uid: string, failure: StepFailure): void {
+  reportLost(uid: string, failure: StepFailure | undefined): void {
     const end = this.#parts.history.lastEnd(uid);
-    if (end) this.report(uid, 'exited', { exitCode: end.exitCode, reason: 'container_exited' });
-    else this.report(uid, 'exited', failure);
+    if (!end) return this.report(uid, 'exited', failure ?? LOST);
+    this.report(uid, 'exited', { exitCode: end.exitCode, ...(failure ?? { reason: 'container_exited' }) });
   }
 
   /** When the container of an attempt has started: by then its time is counted. */
@@ -139,7 +139,7 @@ export class ReplicaReporter {
   /** A replica of which nothing was reported yet may wait because of the one that had its slot before. */
   reportBackoff(uid: string, slot: SlotTemplate | undefined): void {
     const { view, outbox } = this.#parts;
-    if (view.get(uid)) return this.reportStatus(uid);
+    if (view.get(uid)?.state === 'exited') return this.reportStatus(uid);
     if (outbox.latest(uid)) return;
     const retry = slot && this.scheduleRetry(uid, slot);
     this.report(uid, 'failed', {
@@ -231,6 +231,12 @@ export class ReplicaReporter {
     return isSame ? known : check;
   }
 }
+
+const LOST: StepFailure = {
+  reason: 'container_lost',
+  message:
+    'its container was removed by something else, so its exit code is not known: look on the node for what removes containers',
+};
 
 /** What is reported of a step that the engine does not finish. */
 const STUCK: Readonly<Record<SlowStep['state'], StepFailure>> = {

@@ -5,12 +5,12 @@ import { again, done, type ReconcileResult } from '../reconcile/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
 import { type Attempts, UNCONFIRMED } from './attempts.js';
 import { buildContainerSpec } from './container-spec.js';
-import { describeExcess, type DiskLimit } from './disk-limit.js';
+import type { DiskLimit } from './disk-limit.js';
 import { checkHostPorts } from './host-ports.js';
 import type { KeptLogs } from './kept-logs.js';
 import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
-import { decideNextStep, type ReplicaStep, toStepFailure } from './next-step.js';
+import { decideNextStep, isStart, OUTDATED, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { NodeNetworks } from './networks.js';
 import { runPreStop } from './pre-stop.js';
 import { pullImage } from './pull-image.js';
@@ -77,7 +77,7 @@ export class ReplicaWorker {
         backoffMs,
         isSlotTaken: view.hasOtherOf(assignments.get(uid)),
         isOverDisk: container !== undefined && this.#parts.diskLimit.findExcess(container) !== undefined,
-        attempt: attempts.observe(assignments.get(uid), container),
+        attempt: await attempts.observe(assignments.get(uid), container),
       });
       try {
         const next = await this.#take(uid, step);
@@ -102,11 +102,7 @@ export class ReplicaWorker {
         this.#reporter.reportBackoff(uid, this.#findSlot(uid));
         return again(step.ms, 'the slot waits for its start back-off');
       case 'refuse':
-        this.#reporter.report(uid, 'failed', {
-          reason: 'assignment_outdated',
-          message:
-            'this node already received a newer generation of this slot; if etcd was restored from a backup, run moor admin restore',
-        });
+        this.#reporter.report(uid, 'failed', OUTDATED);
         return done;
       case 'wait':
         return again(SOON_MS, 'another container of the slot has to be removed first');
@@ -128,9 +124,22 @@ export class ReplicaWorker {
       case 'remove':
         await this.#takeDown(uid, step.kind);
         return undefined;
+      case 'interrupt':
+        await this.#interrupt(uid);
+        return undefined;
       case 'discard':
         return this.#discard(uid);
     }
+  }
+
+  /** Stops an attempt that may not go on. Why is on disk before the engine is asked. */
+  async #interrupt(uid: string): Promise<void> {
+    const { assignments, attempts, view, diskLimit } = this.#parts;
+    const replica = assignments.get(uid);
+    const container = view.get(uid);
+    if (!replica || !container) return;
+    await attempts.noteStop(replica, diskLimit.describe(container, 'stopped'));
+    await this.#takeDown(uid, 'stop');
   }
 
   /** Reports a replica that is as it should be: it runs, or it is an attempt that has ended. */
@@ -138,11 +147,10 @@ export class ReplicaWorker {
     const { assignments, view, attempts } = this.#parts;
     const replica = assignments.get(uid);
     const container = view.get(uid);
-    const { leftMs } = attempts.observe(replica, container) ?? { leftMs: Infinity };
     if (!replica?.once) this.#reporter.reportStatus(uid);
     else attempts.report(replica, container, this.#reporter);
-    const isTimed = container?.state === 'running' && Number.isFinite(leftMs);
-    return isTimed ? again(Math.max(1, leftMs), 'an attempt is stopped when its time is over') : done;
+    const leftMs = attempts.countLeft(replica, container);
+    return Number.isFinite(leftMs) ? again(Math.max(1, leftMs), 'an attempt is stopped when its time is over') : done;
   }
 
   /** Removes a container that has written too much. A restarted one would have all of it still: a fresh one follows. */
@@ -151,7 +159,7 @@ export class ReplicaWorker {
     const container = view.get(uid);
     const slot = this.#findSlot(uid);
     if (!container || !slot) return undefined;
-    const message = describeExcess(diskLimit.findExcess(container) ?? 0, diskLimit.limit ?? 0);
+    const message = diskLimit.describe(container, 'removed, and a fresh one follows') ?? '';
     if (container.state === 'running') await this.#takeDown(uid, 'stop');
     await history.countRestart(uid, slot);
     await this.#takeDown(uid, 'remove');
@@ -183,7 +191,7 @@ export class ReplicaWorker {
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
     const joined = await this.#parts.networks.prepare(replica, view.get(uid));
     if (step === 'create') {
-      await this.#demandImage(image);
+      await this.#parts.images.demand(image, engine);
       const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));
       failpoint('agent.secrets_fetched');
       const { namePrefix: prefix = '' } = this.#options;
@@ -221,12 +229,6 @@ export class ReplicaWorker {
     failpoint('agent.started');
     await view.inspect(uid, id);
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
-  }
-
-  /** Throws when the image is not present, or is there only because of a node of another tenant on the same engine. */
-  async #demandImage(image: string): Promise<void> {
-    const id = await this.#env.engine.findImage(image);
-    if (id === undefined || !this.#parts.images.has(image, id)) throw new ImageMissingFault(image);
   }
 
   async #takeDown(uid: string, step: 'stop' | 'remove'): Promise<void> {
@@ -291,9 +293,4 @@ export class ReplicaWorker {
     const { assignments, view } = this.#parts;
     return assignments.get(uid) ?? view.get(uid)?.owner;
   }
-}
-
-/** Whether the step brings a container up. */
-function isStart(step: ReplicaStep['kind']): boolean {
-  return step === 'pull' || step === 'create' || step === 'start' || step === 'restart';
 }
