@@ -8,52 +8,99 @@ export async function timeToRunning(
   name: string,
   wish: { readonly image: string; readonly replicas: number },
 ): Promise<number> {
-  const abort = new AbortController();
-  const tail = desk.client.watch<ShownDeployment>('/api/v1/deployments', { signal: abort.signal });
-  const changes = tail[Symbol.asyncIterator]();
-  while ((await next(changes)).type !== 'bookmark');
-
-  const begun = performance.now();
-  await desk.apply({ name, ...wish });
-  for (;;) {
-    const change = await next(changes);
-    if ('object' in change && change.object.name === name && change.object.status?.phase === 'Running') break;
-  }
-  const took = performance.now() - begun;
-  abort.abort();
+  const took = await timeUntil<ShownDeployment>(desk, '/api/v1/deployments', {
+    act: () => desk.apply({ name, ...wish }),
+    isOver: shown => shown.name === name && shown.status?.phase === 'Running',
+  });
   await desk.remove(name);
   return took;
 }
 
-/** Milliseconds that the engine itself takes to create and start so many of the same containers at once. */
-export async function timeEngineAlone(
-  engine: DockerEngine,
-  wish: { readonly tenant: string; readonly name: string; readonly image: string; readonly count: number },
+/** Milliseconds from the beginning of `act` until a tail of `path` that was already open shows that it is over. */
+export async function timeUntil<T>(
+  desk: TenantClient,
+  path: string,
+  { act, isOver }: { readonly act: () => Promise<unknown>; readonly isOver: (shown: T) => boolean },
 ): Promise<number> {
-  const { tenant, name, image, count } = wish;
-  const owner = { nodeId: 'nobody', tenant, deployment: name, deploymentUid: name, generation: 1, templateHash: '0' };
-  const network = `mooring-${tenant}`;
+  const abort = new AbortController();
+  const changes = desk.client.watch<T>(path, { signal: abort.signal })[Symbol.asyncIterator]();
+  while ((await next(changes)).type !== 'bookmark');
+
   const begun = performance.now();
-  const ids = await Promise.all(
-    Array.from({ length: count }, async (_, slot) => {
-      const replica = `${name}-${slot}`;
-      const who = { ...owner, replica, slot };
-      const id = await engine.create({
-        name: replica,
-        image,
-        environment: {},
-        ports: [],
-        network,
-        alias: name,
-        owner: who,
-      });
-      await engine.start(id);
-      return id;
-    }),
-  );
+  const acted = act();
+  for (;;) {
+    const change = await next(changes);
+    if ('object' in change && isOver(change.object)) break;
+  }
+  const took = performance.now() - begun;
+  abort.abort();
+  await acted;
+  return took;
+}
+
+/** Containers that the engine is asked for directly, in the network of a tenant. */
+interface EngineWish {
+  readonly tenant: string;
+  readonly name: string;
+  readonly image: string;
+  readonly count: number;
+}
+
+/** Milliseconds that the engine itself takes to create and start so many of the same containers at once. */
+export async function timeEngineAlone(engine: DockerEngine, wish: EngineWish): Promise<number> {
+  const begun = performance.now();
+  const ids = await Promise.all(Array.from({ length: wish.count }, (_, slot) => startAlone(engine, wish, slot)));
   const took = performance.now() - begun;
   await Promise.all(ids.map(id => engine.remove(id)));
   return took;
+}
+
+/**
+ * Milliseconds that the engine itself takes to replace so many containers: `surge` at a time, a new one is created and
+ * started, then an old one is stopped and removed.
+ */
+export async function timeReplacingAlone(
+  engine: DockerEngine,
+  wish: EngineWish & { readonly surge: number },
+): Promise<number> {
+  const { name, count, surge } = wish;
+  const slots = Array.from({ length: count }, (_, slot) => slot);
+  const old = await Promise.all(slots.map(slot => startAlone(engine, { ...wish, name: `${name}-old` }, slot)));
+  const fresh: string[] = [];
+  const begun = performance.now();
+  await inLanes(surge, slots, async slot => {
+    fresh.push(await startAlone(engine, wish, slot));
+    await engine.stop(old[slot]!, 10);
+    await engine.remove(old[slot]!);
+  });
+  const took = performance.now() - begun;
+  await Promise.all(fresh.map(id => engine.remove(id)));
+  return took;
+}
+
+/** Does all of `items`, so many at a time. */
+export async function inLanes<T>(lanes: number, items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items];
+  const lane = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await run(item);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+async function startAlone(engine: DockerEngine, { tenant, name, image }: EngineWish, slot: number): Promise<string> {
+  const replica = `${name}-${slot}`;
+  const owner = { nodeId: 'nobody', tenant, deployment: name, deploymentUid: name, generation: 1, templateHash: '0' };
+  const id = await engine.create({
+    name: replica,
+    image,
+    environment: {},
+    ports: [],
+    network: `mooring-${tenant}`,
+    alias: name,
+    owner: { ...owner, replica, slot },
+  });
+  await engine.start(id);
+  return id;
 }
 
 async function next<T>(changes: AsyncIterator<WatchChange<T>>): Promise<WatchChange<T>> {

@@ -1,23 +1,52 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { inLanes, timeEngineAlone, timeReplacingAlone, timeToRunning, timeUntil } from '../../e2e/lab/apply-time.js';
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
-import { timeEngineAlone, timeToRunning } from '../../e2e/lab/apply-time.js';
 import { Fleet } from '../../e2e/lab/fleet.js';
-import { TenantClient } from '../../e2e/lab/tenant-client.js';
+import { JobClient, type ShownJob } from '../../e2e/lab/job-client.js';
+import { type ShownDeployment, TenantClient } from '../../e2e/lab/tenant-client.js';
 import { DockerEngine } from '../../pkg/agent/index.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
 
-/** W5: from apply to a container that was seen running, against the engine's own create and start. */
-export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
-  const plane = await ControlPlane.start();
+/** A control plane with one machine and its engine, and what is asked of it. */
+interface Bench {
+  readonly fleet: Fleet;
+  readonly engine: DockerEngine;
+  readonly shop: TenantClient;
+  readonly image: string;
+  /** A name that nothing had before. */
+  readonly next: () => string;
+}
+
+async function withMachine(
+  settings: Readonly<Record<string, string>>,
+  measure: (bench: Bench) => Promise<BenchResult[]>,
+): Promise<BenchResult[]> {
+  const plane = await ControlPlane.start(settings);
   const fleet = await Fleet.start(plane);
   const engine = new DockerEngine({ host: fleet.engine.host });
+  let count = 0;
   try {
     const shop = await TenantClient.open(plane, 'bench');
     await fleet.enrol(shop.client, 'bench-1');
     const image = await fleet.image('1');
     await timeToRunning(shop, 'warm', { image, replicas: 1 });
-    let count = 0;
-    const next = () => `bench-${count++}`;
+    return await measure({ fleet, engine, shop, image, next: () => `bench-${count++}` });
+  } finally {
+    await engine.close();
+    await fleet.stop();
+    await plane.stop();
+  }
+}
+
+const shown = (ours: readonly number[], alone: readonly number[]) =>
+  `${median(ours).toFixed(0)} ms against ${median(alone).toFixed(0)} ms`;
+
+/** W5: from apply to a container that was seen running, against the engine's own create and start. */
+export function applyToRunning(rounds: number): Promise<BenchResult[]> {
+  return withMachine({}, async ({ engine, shop, image, next }) => {
     const one = await interleave(rounds * 8, {
       ours: () => timeToRunning(shop, next(), { image, replicas: 1 }),
       engine: () => timeEngineAlone(engine, { tenant: shop.id, name: next(), image, count: 1 }),
@@ -26,8 +55,6 @@ export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
       ours: () => timeToRunning(shop, next(), { image, replicas: 20 }),
       engine: () => timeEngineAlone(engine, { tenant: shop.id, name: next(), image, count: 20 }),
     });
-    const shown = ({ ours, engine: alone }: { ours: number[]; engine: number[] }) =>
-      `${median(ours).toFixed(0)} ms against ${median(alone).toFixed(0)} ms`;
     return [
       {
         workload: 'W5',
@@ -36,7 +63,7 @@ export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
         floor: 1.5,
         target: 1.15,
         larger: false,
-        figures: shown(one),
+        figures: shown(one.ours, one.engine),
       },
       {
         workload: 'W5b',
@@ -45,12 +72,95 @@ export async function applyToRunning(rounds: number): Promise<BenchResult[]> {
         floor: 1.5,
         target: 1.2,
         larger: false,
-        figures: shown(many),
+        figures: shown(many.ours, many.engine),
       },
     ];
-  } finally {
-    await engine.close();
-    await fleet.stop();
-    await plane.stop();
-  }
+  });
+}
+
+const REPLICAS = 20;
+const SURGE = 5;
+
+/** W20: a rollout of 20 replicas, 5 beyond the wanted ones at a time, against the engine's own time for the same. */
+export function rollOut(rounds: number): Promise<BenchResult[]> {
+  // A container without a health check counts as soon as it runs: how long it must settle is not the platform's time.
+  return withMachine({ MOORING_ROLLOUT_SETTLE_SECONDS: '0' }, async ({ engine, shop, image, next }) => {
+    const rollout = { maxSurge: SURGE, maxUnavailable: 0 };
+    await shop.apply({ name: 'rolled', image, replicas: REPLICAS, rollout });
+    await shop.reaches('rolled', 'Running');
+    const isOver = ({ name, metadata, status }: ShownDeployment) =>
+      name === 'rolled' && status?.rollout?.state === 'complete' && status.rollout.revision === metadata.generation;
+    const cells = await interleave(rounds, {
+      ours: async () => {
+        const before = (await shop.show('rolled')).metadata.generation;
+        return timeUntil<ShownDeployment>(shop, '/api/v1/deployments', {
+          act: () => shop.change('rolled', { environment: { ROUND: next() } }),
+          isOver: each => each.metadata.generation > before && isOver(each),
+        });
+      },
+      engine: () => timeReplacingAlone(engine, { tenant: shop.id, name: next(), image, count: REPLICAS, surge: SURGE }),
+    });
+    return [
+      {
+        workload: 'W20',
+        what: `a rollout of ${REPLICAS} replicas, ${SURGE} more at a time, over the engine’s own stops, creates and starts`,
+        ratio: ratio(cells.ours, cells.engine),
+        floor: 1.3,
+        target: 1.15,
+        larger: false,
+        figures: shown(cells.ours, cells.engine),
+      },
+    ];
+  });
+}
+
+const JOBS = 200;
+const PARALLEL_RUNS = 20;
+const run = promisify(execFile);
+
+/** W21: 200 jobs that do nothing, against as many `docker run`, 20 at a time. */
+export function runJobs(rounds: number): Promise<BenchResult[]> {
+  return withMachine({}, async ({ fleet, shop, image, next }) => {
+    const jobs = new JobClient(shop);
+    const names = () => Array.from({ length: JOBS }, next);
+    const cells = await interleave(rounds, {
+      ours: async () => {
+        const created = names();
+        const left = new Set(created);
+        const took = await timeUntil<ShownJob>(shop, '/api/v1/jobs', {
+          act: () =>
+            inLanes(PARALLEL_RUNS, created, async name => {
+              await jobs.create({ name, image, entrypoint: ['/bin/true'], backoffLimit: 0 });
+            }),
+          isOver: ({ name, status }) => {
+            if (status.phase === 'Failed') throw new Error(`job ${name} failed: ${status.message}`);
+            if (status.phase === 'Succeeded') left.delete(name);
+            return left.size === 0;
+          },
+        });
+        await inLanes(PARALLEL_RUNS, created, name => jobs.remove(name));
+        return took;
+      },
+      engine: async () => {
+        const begun = performance.now();
+        const network = `mooring-${shop.id}`;
+        await inLanes(PARALLEL_RUNS, names(), async name => {
+          const argv = ['--host', fleet.engine.host, 'run', '--rm', '--name', name, '--network', network];
+          await run('docker', [...argv, '--entrypoint', '/bin/true', image]);
+        });
+        return performance.now() - begun;
+      },
+    });
+    return [
+      {
+        workload: 'W21',
+        what: `${JOBS} jobs of true, over ${PARALLEL_RUNS} parallel docker run`,
+        ratio: ratio(cells.ours, cells.engine),
+        floor: 1.3,
+        target: 1,
+        larger: false,
+        figures: shown(cells.ours, cells.engine),
+      },
+    ];
+  });
 }

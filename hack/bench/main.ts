@@ -7,7 +7,7 @@ import { loadavg } from 'node:os';
 
 import { measureAdmission } from './admission.js';
 import { compareWith } from './against.js';
-import { applyToRunning } from './containers.js';
+import { applyToRunning, rollOut, runJobs } from './containers.js';
 import { holdLimits } from './limits.js';
 import { measureOverload } from './overload.js';
 import { measureReads } from './reads.js';
@@ -23,6 +23,8 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   w3e: measureSchedulingOnEtcd,
   w5: applyToRunning,
   w8: measureReads,
+  rollout: rollOut,
+  jobs: runJobs,
   admission: measureAdmission,
   limits: holdLimits,
   overload: measureOverload,
