@@ -144,7 +144,7 @@ describe('event of an unschedulable deployment, on a real etcd,', () => {
       { length: 40_000 },
       (_, position): RejectedNode => ({ node: longest(position), reasons }),
     );
-    const verdict = toVerdict('dep_1', { nodes: [], unplaced: 1, refused }, {} as Workload)!;
+    const verdict = toVerdict('dep_1', { unplaced: 1, refused }, {} as Workload)!;
     const events = new EventWriter(new EventLeases(store, systemClock, 1), systemClock, systemRandom);
     const env = { clock: systemClock, random: systemRandom, cache, log: silentLogger, events } as unknown as LoopEnv;
     const name = longest(0);

@@ -32,6 +32,7 @@ import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
 import { DEPENDENTS } from './wakes.js';
 
 export { deriveQueueKey, formatQueueKey, parseQueueKey };
+export * from './forms.js';
 export * from './observed.js';
 export * from './trouble.js';
 export * from './wakes.js';

@@ -55,7 +55,7 @@ function buildCanaryChange(
     case 'ordered':
       return decision.action === 'promote'
         ? recordPromotion(subject, decision.by, env)
-        : recordFailure(subject, describeOrder(subject.deployment, decision.by, env), env, { isOrdered: true });
+        : recordFailure(subject, describeOrder(subject.deployment, decision.by, env), env, decision.by);
     case 'discard': {
       const { key, revision } = subject.order!;
       return { guards: [{ key, at: revision }], puts: [], deletes: [key] };

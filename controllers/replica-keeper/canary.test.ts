@@ -113,7 +113,7 @@ const report = (slot: number, of: StoredDeployment, change: Partial<Report>): Ob
 };
 const failed = (slot: number) => report(slot, wanting(), { state: 'failed', reason: 'image_pull_failed' });
 const canary: CanaryRecord = { revision: 2, contentHash: 'c', startedAt: '2030-01-01T00:00:00.000Z', baseline };
-const healthy = { since: new Date(settling.now - 60_000).toISOString(), restarts: { canary: 1, others: 4 } };
+const healthy = { since: new Date(settling.now - 60_000).toISOString(), restarted: { r3: 1, r0: 4 } };
 const judge = (
   deployment: StoredDeployment,
   replicas: readonly ObservedReplica[],
@@ -159,6 +159,19 @@ const verdicts: readonly (readonly [
     { healthy },
     [report(0, old, { restarts: 5 }), report(1, old, { restarts: 1 }), report(3, wanting(), { restarts: 2 })],
     'holds',
+  ],
+  ['came to another node', { healthy }, [...olds('ready', 'ready'), seen(4)], 'holds'],
+  [
+    'restarts where it came to',
+    { healthy },
+    [...olds('ready', 'ready'), report(4, wanting(), { restarts: 1 })],
+    'worse',
+  ],
+  [
+    'does not know how often it had restarted',
+    { healthy: { since: healthy.since } },
+    [...olds('ready', 'ready'), report(3, wanting(), { restarts: 9 })],
+    'changed',
   ],
   ['holds', { healthy }, [...olds('ready', 'ready'), seen(3)], 'holds', timed('61s')],
   ['has held out', { healthy }, [...olds('ready', 'ready'), seen(3)], 'held out', timed('60s')],

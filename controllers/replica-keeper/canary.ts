@@ -59,9 +59,9 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   );
   const isDue = completed && !isBack && !isPromoted && rollout?.canary && rollout.paused !== true;
   if (isDue && old.length > 0 && deployment.replicas > 0) {
-    const { templateHash, template } = chooseBaseline(old, completed.templateHash, canary?.baseline);
-    const startedAt = new Date(now).toISOString();
-    const begun = { revision: metadata.generation, contentHash, startedAt, baseline: { templateHash, template } };
+    const { templateHash, template, namedNode } = chooseBaseline(old, completed.templateHash, canary?.baseline);
+    const baseline = { templateHash, template, ...(namedNode !== undefined && { namedNode }) };
+    const begun = { revision: metadata.generation, contentHash, startedAt: new Date(now).toISOString(), baseline };
     return { kind: 'start', canary: begun, ...(ended && { ended }) };
   }
   if (canary && !isPromoted) return { kind: 'end', ...(ended && { ended }) };

@@ -30,8 +30,10 @@ export interface KeeperInput {
   readonly crowded?: boolean;
   /** A dependency of the deployment is not met. */
   readonly held?: boolean;
-  /** How many replicas the nodes would take beyond those that wait already; negative when not even those. */
+  /** How many replicas like the one that leaves next the nodes would take beyond those that wait already; negative when not even those. */
   readonly spare?: number;
+  /** The uids of lost replicas that other nodes would take. */
+  readonly replaceable?: ReadonlySet<string>;
   /** In milliseconds, and how long a container without a health check must run until a rollout counts on it. */
   readonly now?: number;
   readonly settleMs?: number;
@@ -54,15 +56,14 @@ export interface KeeperInput {
 export function decideReplicas(
   deployment: StoredDeployment | undefined,
   replicas: readonly ObservedReplica[],
-  { refused = 0, crowded = false, held = false, spare = 0, now = 0, settleMs = 0, baseline }: KeeperInput = {},
+  { refused = 0, crowded = false, held = false, spare = 0, now = 0, settleMs = 0, ...input }: KeeperInput = {},
 ): ReplicaDecision {
+  const { baseline, replaceable } = input;
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
   const kept: ObservedReplica[] = [];
-  let replaceable = spare;
   for (const seen of replicas) {
-    const unwanted = explainUnwanted(seen, wanted, replaceable > 0);
-    if (unwanted === 'node_lost') replaceable -= 1;
+    const unwanted = explainUnwanted(seen, wanted, replaceable?.has(seen.replica.uid) ?? false);
     if (unwanted === undefined) kept.push(seen);
     else if (isWithoutContainer(seen, deployment)) steps.push({ kind: 'clear', seen });
     else if (!seen.replica.retiringSince) steps.push({ kind: 'retire', seen, because: unwanted });
@@ -167,6 +168,11 @@ export type SlotStep =
   /** Delete the record of a replica that has no container, or none that counts: its slot is then empty. */
   | { readonly kind: 'clear'; readonly seen: ObservedReplica };
 
+/** Which replica leaves its draining node next. */
+export function chooseLeaver(leavers: readonly ObservedReplica[]): ObservedReplica | undefined {
+  return leavers.find(seen => !isServing(seen)) ?? leavers[0];
+}
+
 /**
  * Moves one replica at a time off draining nodes.
  *
@@ -183,7 +189,7 @@ function planDrain(
   wanted: number,
   spare: number,
 ): readonly SlotStep[] {
-  const next = leavers.find(seen => !isServing(seen)) ?? leavers[0];
+  const next = chooseLeaver(leavers);
   if (!next) return [];
 
   const isReplaced = staying.length > wanted;

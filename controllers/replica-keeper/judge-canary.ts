@@ -49,12 +49,11 @@ export function judgeCanary({
     return { kind: 'worse', ill, message };
   }
   if (ill.length > 0) return isRecovering ? { kind: 'starting' } : { kind: 'changed', isRecovering: true };
-  const restarts = { canary: countRestarts(next), others: countRestarts(others) };
+  const restarted = listRestarts([...next, ...others]);
   if (healthy) {
-    const since = {
-      canary: restarts.canary - healthy.restarts.canary,
-      others: Math.max(0, restarts.others - healthy.restarts.others),
-    };
+    // Those that have left their node since take their counts with them.
+    const before = healthy.restarted ?? restarted;
+    const since = { canary: countRestarts(next, before), others: countRestarts(others, before) };
     if (isMore(since.canary / next.length, since.others / others.length)) {
       const message = `its containers have ended ${since.canary} times since it was healthy, those of the old template ${since.others} times`;
       return { kind: 'worse', ill: next.filter(({ report }) => report?.restarts), message };
@@ -62,7 +61,8 @@ export function judgeCanary({
   }
   const available = next.filter(seen => isAvailable(seen, settling)).length;
   if (available < getCanarySize(deployment).next) return healthy ? { kind: 'changed' } : { kind: 'starting' };
-  if (!healthy) return { kind: 'changed', healthy: { since: new Date(settling.now).toISOString(), restarts } };
+  if (!healthy) return { kind: 'changed', healthy: { since: new Date(settling.now).toISOString(), restarted } };
+  if (!healthy.restarted) return { kind: 'changed', healthy: { ...healthy, restarted } };
   return judgeHold(deployment, healthy, { now: settling.now, watchedSince });
 }
 
@@ -89,8 +89,15 @@ function isMore(part: number, other: number): boolean {
   return (part || 0) > (other || 0);
 }
 
-function countRestarts(replicas: readonly ObservedReplica[]): number {
-  return replicas.reduce((sum, { report }) => sum + (report?.restarts ?? 0), 0);
+function listRestarts(replicas: readonly ObservedReplica[]): Readonly<Record<string, number>> {
+  const counts = replicas.map(({ replica, report }) => [replica.uid, report?.restarts ?? 0] as const);
+  return Object.fromEntries(counts.filter(([, restarts]) => restarts > 0));
+}
+
+/** How often containers of replicas have restarted since they had so often. */
+function countRestarts(replicas: readonly ObservedReplica[], before: Readonly<Record<string, number>>): number {
+  const counts = replicas.map(({ replica, report }) => (report?.restarts ?? 0) - (before[replica.uid] ?? 0));
+  return counts.reduce((sum, restarts) => sum + Math.max(0, restarts), 0);
 }
 
 /** A time that cannot be read, or that another clock set ahead of this one, begins the hold anew. */

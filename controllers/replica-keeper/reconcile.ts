@@ -1,13 +1,26 @@
 import { keys } from '../../crds/keys/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { type PlacementPolicy, type PlacementSources, TenantFleets, toWorkload } from '../../pkg/fleet/index.js';
+import {
+  type PlacementPolicy,
+  type PlacementSources,
+  sumRequests,
+  TenantFleets,
+  toWorkload,
+} from '../../pkg/fleet/index.js';
 import type { NodeFleet } from '../../pkg/placement/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { readValue } from '../../pkg/store/index.js';
-import { isWaiting, type ObservedDeployment, parseQueueKey, readDeployment } from '../reading/index.js';
+import {
+  groupByForm,
+  isLost,
+  isWaiting,
+  type ObservedDeployment,
+  parseQueueKey,
+  readDeployment,
+} from '../reading/index.js';
 import { advanceRollout, isWaitingForOthers, readRollout, settleCanary } from './advance.js';
-import { decideReplicas, type KeeperInput } from './decide.js';
+import { chooseLeaver, decideReplicas, type KeeperInput } from './decide.js';
 import { buildStep, draftResidencyEvent, isMove, listAbandoned, logStep, removeDeployment, without } from './steps.js';
 
 /** How often to look for another node for replicas whose node is lost or draining. */
@@ -37,7 +50,7 @@ export function keepReplicas(policy: PlacementPolicy, settleMs: number, decide =
     const { steps, finished, settlesInMs } = decide(reading.wanted, reading.replicas, {
       ...readRefusals(reading, env.cache),
       held: isWaitingForOthers(reading.deployment, env.cache),
-      spare: fleet ? countSpare(reading, fleet, { cache: env.cache, policy }) : 0,
+      ...(fleet && findSpare(reading, fleet, { cache: env.cache, policy })),
       now: env.clock.now(),
       settleMs,
       ...(canary && { baseline: canary.baseline }),
@@ -98,24 +111,40 @@ async function waitForAll(steps: readonly Promise<void>[]): Promise<void> {
 }
 
 /**
- * How many replicas of the deployment the nodes would take beyond those that wait already, at most as many as are lost or
- * leaving; negative when not even those that wait find a node.
+ * How many replicas the nodes would take beyond those that wait already, at most as many as are lost or leaving, and which lost ones
+ * could run elsewhere. Each is asked for as it would be made anew: those of an older template that is kept as that asks.
  *
  * Lost replicas do not count against the tenant's quotas here: each is deleted when its replacement is created.
  */
-function countSpare({ deployment, replicas }: ObservedDeployment, fleet: NodeFleet, sources: PlacementSources): number {
-  if (!deployment || deployment.metadata.deletedAt) return 0;
+function findSpare(
+  { deployment, replicas }: ObservedDeployment,
+  fleet: NodeFleet,
+  sources: PlacementSources,
+): Pick<KeeperInput, 'spare' | 'replaceable'> {
+  if (!deployment || deployment.metadata.deletedAt) return {};
   const { tenant } = deployment.metadata;
-  const lost = replicas.filter(seen => seen.lost && !seen.replica.retiringSince).length;
-  const leaving = replicas.some(({ draining }) => draining) ? 1 : 0;
-  const waiting = replicas.filter(({ replica }) => isWaiting(replica)).length;
-
-  const { requests } = toWorkload(deployment, tenant, sources, fleet.totals);
+  const leaver = chooseLeaver(replicas.filter(({ draining, replica }) => draining && !replica.retiringSince));
+  const lost = replicas.filter(seen => seen.lost && !seen.replica.retiringSince);
+  const gone = sumRequests(lost.map(({ replica }) => replica));
   const totals = {
-    replicas: fleet.totals.replicas - lost,
-    cpu: fleet.totals.cpu - lost * (requests.cpu ?? 0),
-    memory: fleet.totals.memory - lost * (requests.memory ?? 0),
+    replicas: fleet.totals.replicas - gone.replicas,
+    cpu: fleet.totals.cpu - gone.cpu,
+    memory: fleet.totals.memory - gone.memory,
   };
-  const placement = fleet.place(lost + leaving + waiting, toWorkload(deployment, tenant, sources, totals));
-  return placement.nodes.length - waiting;
+  const groups = groupByForm(deployment, replicas, sources.cache).map(group => {
+    const waiting = group.replicas.filter(({ replica }) => isWaiting(replica)).length;
+    const own = lost.filter(seen => group.replicas.includes(seen) && isLost(seen, deployment));
+    // Those of a machine that is off for certain are given up in any case.
+    const givenUp = own.toSorted((a, b) => Number(b.lost?.by === 'fence') - Number(a.lost?.by === 'fence'));
+    const leaving = leaver && group.replicas.includes(leaver) ? 1 : 0;
+    const workload = toWorkload(group.spec, tenant, sources, totals);
+    return { waiting, leaving, givenUp, count: waiting + leaving + givenUp.length, workload };
+  });
+  const spares = fleet.placeEach(groups).map(({ nodes }, at) => nodes.length - groups[at]!.waiting);
+  return {
+    spare: spares[groups.findIndex(({ leaving }) => leaving > 0)] ?? 0,
+    replaceable: new Set(
+      groups.flatMap(({ givenUp }, at) => givenUp.slice(0, Math.max(0, spares[at]!)).map(({ replica }) => replica.uid)),
+    ),
+  };
 }

@@ -87,16 +87,24 @@ export const toSubject = ({ metadata, name }: StoredDeployment): Pick<EventDraft
  */
 export async function recordFailure(
   subject: RolloutSubject,
-  found: RolloutFailure,
+  given: RolloutFailure,
   env: LoopEnv,
-  { isOrdered = false } = {},
+  orderedBy?: string,
 ): Promise<Change> {
   const { deployment } = subject;
   const { metadata, rollout } = deployment;
-  const target = rollout?.autoRollback === false && !isOrdered ? undefined : await findTarget(subject, env);
-  const refused = target && explainRefused(target.spec, deployment, env);
-  const stays = `${found.message}; it is not rolled back to revision ${target?.revision}: ${refused}`;
-  const failure = refused === undefined ? found : { ...found, message: stays };
+  const isOrdered = orderedBy !== undefined;
+  const found = rollout?.autoRollback === false && !isOrdered ? undefined : await findTarget(subject, env);
+  const target = found === 'gone' ? undefined : found;
+  const back = target?.revision ?? subject.record?.completed?.revision;
+  const refused =
+    found === 'gone'
+      ? `revision ${back} is not kept any more; send its configuration again`
+      : target && explainRefused(target.spec, deployment, env);
+  const stays = isOrdered
+    ? `the canary of revision ${metadata.generation} was not aborted, as ${orderedBy} ordered: ${refused}`
+    : `${given.message}; it is not rolled back to revision ${back}: ${refused}`;
+  const failure = refused === undefined ? given : { ...given, message: stays };
   const { exitCode, replica, reason, message } = failure;
   const data = {
     generation: metadata.generation,
@@ -198,14 +206,19 @@ function explainRefused(
 /** Revisions before the failed one that are looked at: more are not kept. */
 const REVISIONS_MAX = 50;
 
+interface RollbackTarget {
+  readonly revision: number;
+  readonly spec: Deployment;
+}
+
 /**
- * The newest configuration before this one with the template that was complete last. Undefined when there is none, or when it
- * would change nothing.
+ * The newest configuration before this one with the template that was complete last; `gone` when it is not kept any more and no canary
+ * knows it either. Undefined when nothing was complete, or when it would change nothing.
  */
 async function findTarget(
   { deployment, record: known }: RolloutSubject,
   { reads }: Pick<LoopEnv, 'reads'>,
-): Promise<{ readonly revision: number; readonly spec: Deployment } | undefined> {
+): Promise<RollbackTarget | 'gone' | undefined> {
   const { metadata } = deployment;
   const { completed } = known ?? {};
   if (!completed) return undefined;
@@ -216,5 +229,28 @@ async function findTarget(
     const spec = toRollbackSpec(toSpec(deployment), archived.spec);
     return computeTemplateHash(spec) === computeTemplateHash(deployment) ? undefined : { revision, spec };
   }
-  return undefined;
+  const spec = rebuildBaseline(deployment, known, completed);
+  return spec ? { revision: completed.revision, spec } : 'gone';
+}
+
+/** The configuration that a canary is compared with, from its replicas. Undefined when they do not tell all of it. */
+function rebuildBaseline(
+  deployment: StoredDeployment,
+  known: RolloutRecord | undefined,
+  completed: CompletedRollout,
+): Deployment | undefined {
+  const { template, namedNode } = findHeldCanary(deployment, known)?.baseline ?? {};
+  if (!template) return undefined;
+  const secrets = (template.secrets ?? []).flatMap(({ name, vault_path }) =>
+    (deployment.secrets ?? []).filter(each => each.name === name && each.vault_path === vault_path).slice(0, 1),
+  );
+  const { secrets: _, ...rest } = template;
+  const form = {
+    ...rest,
+    ...(secrets.length > 0 && { secrets }),
+    ...(namedNode !== undefined && { nodeId: namedNode }),
+  };
+  const spec = toRollbackSpec(toSpec(deployment), { ...form, kind: 'Deployment', name: deployment.name, replicas: 0 });
+  const { secretsVersion } = template;
+  return computeTemplateHash({ ...spec, secretsVersion }) === completed.templateHash ? spec : undefined;
 }

@@ -69,6 +69,7 @@ function newReplica(
   uid: string,
   createdAt: string,
 ): Replica {
+  const namedNode = like ? like.namedNode : deployment.nodeId;
   return {
     uid,
     tenant: deployment.metadata.tenant,
@@ -78,6 +79,7 @@ function newReplica(
     generation: deployment.metadata.generation,
     templateHash: like?.templateHash ?? computeTemplateHash(deployment),
     template: like?.template ?? toContainerTemplate(deployment),
+    ...(namedNode !== undefined && { namedNode }),
     createdAt,
   };
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { toContainerTemplate, computeTemplateHash } from '../../crds/replica/index.js';
-import { isServing, type NodeLoss, type ObservedReplica } from '../reading/index.js';
+import { isLost, isServing, type NodeLoss, type ObservedReplica } from '../reading/index.js';
 import { type KeeperInput, decideReplicas } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
@@ -223,7 +223,9 @@ describe('replica keeper decides for lost and draining nodes', () => {
 
   for (const { name, deployment = web(), replicas, spare = 0, steps } of cases) {
     it(name, () => {
-      expect(decideSteps(deployment, replicas, { spare })).to.deep.equal(steps);
+      const lost = replicas.filter(each => isLost(each, deployment)).map(({ replica }) => replica.uid);
+      const replaceable = new Set(lost.slice(0, Math.max(0, spare)));
+      expect(decideSteps(deployment, replicas, { spare, replaceable })).to.deep.equal(steps);
     });
   }
 

@@ -150,11 +150,14 @@ describe('scheduler decision', () => {
   const seen = (slot: number, change: Partial<ObservedReplica['replica']> = {}) =>
     ({ replica: { uid: `r${slot}`, slot, deploymentUid: 'dep_1', ...change }, revision: 1 }) as ObservedReplica;
   const node = (id: string) => ({ id, name: id }) as Candidate;
+  const group = (placement: PlacementResult, waiting = [seen(0), seen(1)]) => ({
+    waiting,
+    placement,
+    workload: asking,
+  });
   const input = (change: Partial<ScheduleInput> = {}): ScheduleInput => ({
     uid: 'dep_1',
-    waiting: [seen(0), seen(1)],
-    placement: { ...placed(1, refused('c', toFilterRejection('ready', 'ready', 'failed'))), nodes: [node('a')] },
-    workload: asking,
+    groups: [group({ ...placed(1, refused('c', toFilterRejection('ready', 'ready', 'failed'))), nodes: [node('a')] })],
     report: undefined,
     mayExplain: true,
     now: NOW,
@@ -169,7 +172,7 @@ describe('scheduler decision', () => {
   });
 
   it('clears the report when every replica has a node', () => {
-    const decision = decideSchedule(input({ placement: { ...placed(0), nodes: [node('a'), node('b')] } }));
+    const decision = decideSchedule(input({ groups: [group({ ...placed(0), nodes: [node('a'), node('b')] })] }));
     expect(decision).to.deep.include({ verdict: undefined, report: { kind: 'clear' } });
     expect(decision.assignments).to.have.length(2);
   });
@@ -182,9 +185,31 @@ describe('scheduler decision', () => {
         throw new Error('the nodes were asked');
       },
     };
-    const decision = decideSchedule(input({ placement, mayExplain: false }));
+    const decision = decideSchedule(input({ groups: [group(placement)], mayExplain: false }));
     expect(decision.assignments).to.have.length(1);
     expect(decision.report).to.deep.equal({ kind: 'nothing' });
+  });
+
+  it('gives each group its own nodes, and reports what is left of all with the reasons of each', () => {
+    const first = placed(
+      1,
+      refused('a', toFilterRejection('ready', 'ready', 'failed'), toFilterRejection('network', 'net', 'none')),
+    );
+    const second = placed(
+      1,
+      refused('a', toFilterRejection('ready', 'ready', 'failed'), toFilterRejection('port', '80/tcp', '80/tcp taken')),
+    );
+    const groups = [
+      group({ ...first, nodes: [node('x')] }, [seen(0), seen(1)]),
+      group({ ...second, nodes: [node('y')] }, [seen(2), seen(3)]),
+    ];
+    const { assignments, verdict: left } = decideSchedule(input({ groups }));
+    expect(assignments.map(each => [each.seen.replica.slot, each.node.id])).to.deep.equal([
+      [0, 'x'],
+      [2, 'y'],
+    ]);
+    expect(left).to.deep.include({ unplaced: 2, filters: ['network', 'port', 'ready'] });
+    expect(ungroupRejections(left!.groups)[0]?.reasons).to.have.length(3);
   });
 
   const deployment = {

@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { hashSpec } from '../../crds/meta/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
-import { groupRejections, type RejectionGroup, type SchedulingReport } from '../../crds/scheduling/index.js';
+import {
+  groupRejections,
+  type RejectedNode,
+  type RejectionGroup,
+  type SchedulingReport,
+} from '../../crds/scheduling/index.js';
 import {
   type Candidate,
   isResidencyUnmet,
@@ -11,7 +16,7 @@ import {
   type Workload,
 } from '../../pkg/placement/index.js';
 import type { Guard } from '../../pkg/store/index.js';
-import { isWaiting, type ObservedDeployment, type ObservedReplica } from '../reading/index.js';
+import { isHoldingOlder, isWaiting, type ObservedDeployment, type ObservedReplica } from '../reading/index.js';
 
 /** How often an event may be written for one deployment. */
 const REPORT_INTERVAL_MS = 60_000;
@@ -27,13 +32,19 @@ export interface Assignment {
   readonly portGuard?: Extract<Guard, { readonly at: number }>;
 }
 
-/** Everything that the scheduler decides from, for one deployment with replicas that wait for a node. */
-export interface ScheduleInput {
-  readonly uid: string;
+/** Replicas that are placed alike, and what was found for them. */
+export interface PlacedGroup {
   /** The replicas that wait, in the order in which they are placed. */
   readonly waiting: readonly ObservedReplica[];
   readonly placement: PlacementResult;
   readonly workload: Workload;
+}
+
+/** Everything that the scheduler decides from, for one deployment with replicas that wait for a node. */
+export interface ScheduleInput {
+  readonly uid: string;
+  /** One, unless replicas of an older template wait as well. */
+  readonly groups: readonly PlacedGroup[];
   /** The report that is stored. */
   readonly report: SchedulingReport | undefined;
   /** Whether the reasons of every node may be computed now; if not, the stored report stays. */
@@ -56,7 +67,7 @@ export interface ScheduleDecision {
 export function listUnplaced({ deployment, replicas }: ObservedDeployment): readonly ObservedReplica[] {
   if (!deployment || deployment.metadata.deletedAt) return [];
   const { uid } = deployment.metadata;
-  const isHolding = deployment.rollout?.paused === true || deployment.rollout?.canary !== undefined;
+  const isHolding = isHoldingOlder(deployment);
   return replicas.filter(
     ({ replica }) =>
       isWaiting(replica) && replica.deploymentUid === uid && (isHolding || isUpToDate(replica, deployment)),
@@ -70,11 +81,29 @@ export function isReported(report: SchedulingReport | undefined, uid: string, un
 
 /** Decides which replica gets which node, and what is reported about those that get none. */
 export function decideSchedule(input: ScheduleInput): ScheduleDecision {
-  const { uid, waiting, placement, workload, report, mayExplain, now } = input;
-  const assignments = placement.nodes.map((node, position) => ({ seen: waiting[position]!, node }));
+  const { uid, groups, report, mayExplain, now } = input;
+  const assignments = groups.flatMap(({ waiting, placement }) =>
+    placement.nodes.map((node, position) => ({ seen: waiting[position]!, node })),
+  );
   if (!mayExplain) return { assignments, verdict: undefined, report: { kind: 'nothing' } };
-  const verdict = toVerdict(uid, placement, workload);
+  const verdict = toVerdict(uid, joinPlacements(groups), groups[0]!.workload);
   return { assignments, verdict, report: verdict ? decideReport(verdict, report, now) : { kind: 'clear' } };
+}
+
+/** What is left without a node of all groups: every node has the reasons of each. */
+export function joinPlacements(
+  groups: readonly Pick<PlacedGroup, 'placement'>[],
+): Pick<PlacementResult, 'unplaced' | 'refused'> {
+  const left = groups.map(({ placement }) => placement).filter(({ unplaced }) => unplaced > 0);
+  const [first = { unplaced: 0, refused: [] }, ...others] = left;
+  if (others.length === 0) return first;
+  const reasons = new Map<string, RejectedNode['reasons']>();
+  for (const { node, reasons: more } of left.flatMap(({ refused }) => refused)) {
+    const known = reasons.get(node) ?? [];
+    reasons.set(node, [...known, ...more.filter(({ message }) => known.every(each => each.message !== message))]);
+  }
+  const refused = Array.from(reasons, ([node, all]) => ({ node, reasons: all }));
+  return { unplaced: left.reduce((sum, { unplaced }) => sum + unplaced, 0), refused };
 }
 
 /** What is done about the report of replicas that found no node. */
@@ -99,7 +128,7 @@ export interface SchedulingVerdict extends Omit<SchedulingReport, 'event' | 'las
 /** Why replicas of the deployment `uid` are left without a node. Undefined when none is. */
 export function toVerdict(
   uid: string,
-  { unplaced, refused }: PlacementResult,
+  { unplaced, refused }: Pick<PlacementResult, 'unplaced' | 'refused'>,
   { residency }: Workload,
 ): SchedulingVerdict | undefined {
   if (unplaced === 0) return undefined;

@@ -3,7 +3,7 @@ import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
-import { parseQueueKey, readWorkload } from '../reading/index.js';
+import { groupByForm, parseQueueKey, readWorkload } from '../reading/index.js';
 import {
   buildPlacements,
   buildReport,
@@ -51,21 +51,26 @@ export function schedule(policy: PlacementPolicy): Reconcile {
     const { uid } = reading.deployment.metadata;
     const fleet = state.fleets.readNow(tenant);
     const totals = state.fleets.readTotals(tenant);
-    const workload = toWorkload(reading.deployment, tenant, { cache: env.cache, policy }, totals);
-    const placement = fleet.place(waiting.length, workload);
+    const wanted = groupByForm(reading.deployment, waiting, env.cache).map(({ spec, replicas }) => ({
+      waiting: replicas,
+      count: replicas.length,
+      workload: toWorkload(spec, tenant, { cache: env.cache, policy }, totals),
+    }));
+    const placements = fleet.placeEach(wanted);
+    const groups = wanted.map((group, at) => ({ ...group, placement: placements[at]! }));
+    const unplaced = placements.reduce((sum, placement) => sum + placement.unplaced, 0);
     const report = stored && value<SchedulingReport>(stored);
-    const waitMs = isReported(report, uid, placement.unplaced) ? state.throttle.waitFor(key, fleet.size, now) : 0;
+    const waitMs = isReported(report, uid, unplaced) ? state.throttle.waitFor(key, fleet.size, now) : 0;
     const decision = decideSchedule({
       uid,
-      waiting,
-      placement,
-      workload,
+      groups,
       report,
       mayExplain: waitMs === 0,
       now: env.clock.now(),
     });
+    const publishing = new Set(groups.flatMap(each => (each.workload.hostPorts.length > 0 ? each.waiting : [])));
     const assignments = decision.assignments.map(each =>
-      workload.hostPorts.length > 0
+      publishing.has(each.seen)
         ? { ...each, portGuard: guardAsRead(keys.portConflict(tenant, each.node.id), env.cache) }
         : each,
     );
@@ -76,7 +81,7 @@ export function schedule(policy: PlacementPolicy): Reconcile {
     if (waitMs > 0) return again(waitMs, 'other deployments are explained first');
 
     const next = await writeReport(decision, stored, subject, env);
-    if (placement.unplaced === 0 || next.kind === 'again' || !state.fleets.isAssuming(tenant)) return next;
+    if (unplaced === 0 || next.kind === 'again' || !state.fleets.isAssuming(tenant)) return next;
     return again(UNCONFIRMED_RETRY_MS, 'placements of other deployments are not confirmed yet');
   };
 }

@@ -191,6 +191,24 @@ describe('scheduler is woken', () => {
     expect(woken).to.deep.equal(['t1/web', 't1/web']);
   });
 
+  it('by the network of an older template that a canary is compared with', async () => {
+    const bounds = { maxSurge: 1, maxUnavailable: 0, progressDeadline: '1m', autoRollback: true };
+    const rollout = { ...bounds, canary: { replicas: 1 } };
+    await waiting('web', ['network'], { networks: ['front'], rollout });
+    const template = { image: 'web:0', secretsVersion: 0, networks: ['backend'] };
+    await put(keys.replica('t1', 'web', 0), {
+      ...replica('web'),
+      deploymentUid: 'dep_web',
+      nodeId: undefined,
+      templateHash: 'old',
+      template,
+    });
+    listen(wakeOnNetworkChange);
+    await put(keys.network('t1', 'backend'), { metadata: metadata('t1', 'net_1'), name: 'backend', nodeId: 'node_a' });
+    await put(keys.network('t1', 'other'), { metadata: metadata('t1', 'net_2'), name: 'other', nodeId: 'node_a' });
+    expect(woken).to.deep.equal(['t1/web']);
+  });
+
   it('by a tenant’s record: everything of it that waits', async () => {
     await waiting('web', ['quota']);
     await waiting('other', ['resources']);

@@ -7,11 +7,13 @@ import { findNode, type PlacementPolicy, toCandidate, toWorkload } from '../../p
 import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
-import { deriveQueueKey, formatQueueKey, isWaiting, readChange, readWorkload } from '../reading/index.js';
+import { deriveQueueKey, formatQueueKey, groupByForm, isWaiting, readChange, readWorkload } from '../reading/index.js';
 
 /** A deployment with replicas that wait for a node, and the report about them. */
 interface WaitingDeployment {
   readonly deployment: StoredDeployment;
+  /** The deployment as each of its replicas that wait asks for a node. */
+  readonly asked: readonly StoredDeployment[];
   readonly report: SchedulingReport;
 }
 
@@ -36,10 +38,12 @@ export function wakeOnCandidateChange(policy: PlacementPolicy): Wake {
       const { after, before } = readChange<StoredNode>(change);
       if (!after || !before) return wakeWaiting(change, cache);
       const [now, then] = [toCandidate(after, cache), toCandidate(before, cache)];
-      return wakeWaiting(change, cache, ({ deployment }) => {
-        const workload = toOwnWorkload(deployment, cache, policy);
-        return describeRejections(now, workload) !== describeRejections(then, workload);
-      });
+      return wakeWaiting(change, cache, ({ asked }) =>
+        asked.some(spec => {
+          const workload = toOwnWorkload(spec, cache, policy);
+          return describeRejections(now, workload) !== describeRejections(then, workload);
+        }),
+      );
     },
   };
 }
@@ -67,13 +71,14 @@ export function wakeOnFreedCapacity(policy: PlacementPolicy): Wake {
       const node = findNode(deleted.nodeId, deleted.tenant, cache);
       const candidate = node && toCandidate(node, cache);
       return listWaiting(change, cache)
-        .filter(({ deployment, report: { filters } }) => {
+        .filter(({ asked, report: { filters } }) => {
           if (!filters.some(filter => LOAD_FILTERS.includes(filter))) return false;
           if (filters.includes('quota')) return true;
           if (!candidate) return false;
-          const workload = toOwnWorkload(deployment, cache, policy);
-          const isAvoided = workload.antiAffinity.some(term => term.deployment === deleted.deployment);
-          return isAvoided || describeRejections(candidate, workload) === '';
+          const workloads = asked.map(spec => toOwnWorkload(spec, cache, policy));
+          const isAvoided = ({ antiAffinity }: Workload) =>
+            antiAffinity.some(term => term.deployment === deleted.deployment);
+          return workloads.some(each => isAvoided(each) || describeRejections(candidate, each) === '');
         })
         .map(toQueueKey);
     },
@@ -111,7 +116,7 @@ export const wakeOnNetworkChange: Wake = {
   prefix: ranges.networks,
   keys: (change, cache) => {
     const name = splitKey(change.key)[1]!;
-    return wakeWaiting(change, cache, ({ deployment }) => deployment.networks?.includes(name) ?? false);
+    return wakeWaiting(change, cache, ({ asked }) => asked.some(({ networks }) => networks?.includes(name)));
   },
 };
 
@@ -131,8 +136,11 @@ function wakeWaiting(
 function listWaiting({ key }: CacheChange, cache: Cache): readonly WaitingDeployment[] {
   const [tenant = ''] = splitKey(key);
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
-    const { deployment } = readWorkload({ tenant, name: splitKey(entry.key)[1]! }, cache);
-    return deployment ? [{ deployment, report: value<SchedulingReport>(entry) }] : [];
+    const { deployment, replicas } = readWorkload({ tenant, name: splitKey(entry.key)[1]! }, cache);
+    if (!deployment) return [];
+    const waiting = replicas.filter(({ replica }) => isWaiting(replica));
+    const asked = groupByForm(deployment, waiting, cache).map(({ spec }) => spec);
+    return [{ deployment, asked, report: value<SchedulingReport>(entry) }];
   });
 }
 

@@ -71,6 +71,8 @@ export interface Replica {
   /** Hash of the template and of what else forces a new container. */
   readonly templateHash: string;
   readonly template: ContainerTemplate;
+  /** The id of the node that the deployment named with this template. */
+  readonly namedNode?: string;
   /** Written once, by the scheduler. */
   readonly nodeId?: string;
   /** When that was. Absent in records of earlier releases. */

@@ -43,7 +43,7 @@ export interface CanaryRecord {
   readonly startedAt: string;
   /** What the old replicas are made from: one that is lost meanwhile is made anew. */
   readonly baseline: ReplicaForm;
-  /** Since when all of its replicas have been available, and how often the containers of both sides had restarted by then. */
+  /** Since when all of its replicas have been available. */
   readonly healthy?: CanaryHealth;
   /** It was ill together with the others: until it is healthy again it has the deadline of the rollout. */
   readonly isRecovering?: true;
@@ -55,11 +55,12 @@ export interface CanaryRecord {
 
 export interface CanaryHealth {
   readonly since: string;
-  readonly restarts: { readonly canary: number; readonly others: number };
+  /** How often the containers of both sides had restarted by then, by the uid of their replica: those that had. */
+  readonly restarted?: Readonly<Record<string, number>>;
 }
 
 /** What a replica is made from. */
-export type ReplicaForm = Pick<Replica, 'templateHash' | 'template'>;
+export type ReplicaForm = Pick<Replica, 'templateHash' | 'template' | 'namedNode'>;
 
 /** `canary-orders/<tenant>/<deployment>`, written by the API, removed by the replica keeper with what it does about it. */
 export interface CanaryOrder {

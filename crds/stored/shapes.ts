@@ -89,6 +89,7 @@ const mendReplica = object({
   generation: maybe(count(0)),
   templateHash: maybe(text('')),
   template: object(containerMembers),
+  namedNode: maybe(name(NOBODY)),
   nodeId: maybe(name(NOBODY)),
   resolved: maybe(object({ versions: map(count(0)), at: text('') })),
   retiringSince: maybe(text('')),
@@ -110,8 +111,8 @@ export const canary = object({
   revision: count(0),
   contentHash: text(''),
   startedAt: time(LONG_AGO),
-  baseline: object({ templateHash: text(''), template: object(containerMembers) }),
-  healthy: maybe(object({ since: time(LONG_AGO), restarts: object({ canary: count(0), others: count(0) }) })),
+  baseline: object({ templateHash: text(''), template: object(containerMembers), namedNode: maybe(name(NOBODY)) }),
+  healthy: maybe(object({ since: time(LONG_AGO), restarted: maybe(map(count(0))) })),
   promotedAt: maybe(time(LONG_AGO)),
 });
 export const condition = object({ type: text(''), status: text(''), reason: text(''), message: text('') });

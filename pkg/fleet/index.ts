@@ -34,4 +34,5 @@ export {
   toPlacementPolicy,
   toResidencyRule,
   toWorkload,
+  withForm,
 } from './workload.js';

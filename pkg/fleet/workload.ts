@@ -81,6 +81,22 @@ export function toWorkload(
   };
 }
 
+/** A deployment as a replica of another template of it is placed: with the node, networks, ports and requests of that. */
+export function withForm<T extends Deployment>(
+  deployment: T,
+  { template, namedNode }: Pick<Replica, 'template' | 'namedNode'>,
+): T {
+  const { nodeId: _, networks: __, ports: ___, resources: ____, ...rest } = deployment;
+  const { networks, ports, resources } = template;
+  return {
+    ...rest,
+    ...(namedNode !== undefined && { nodeId: namedNode }),
+    ...(networks && { networks }),
+    ...(ports && { ports }),
+    ...(resources && { resources }),
+  } as T;
+}
+
 /** A node that is removed while a deployment names it keeps its id: there is no other word for it. */
 function nameNode(id: string, tenant: string, cache: Cache): Pick<Workload, 'namedNode' | 'namedNodeName'> {
   return { namedNode: id, namedNodeName: findNode(id, tenant, cache)?.name ?? `${id}, which is not enrolled` };

@@ -19,6 +19,12 @@ export interface PlacementResult {
   readonly refused: readonly RejectedNode[];
 }
 
+/** Replicas of one workload that are to be placed. */
+export interface PlacementGroup {
+  readonly count: number;
+  readonly workload: Workload;
+}
+
 /** Sums over all nodes. */
 export interface FleetTotals {
   readonly replicas: number;
@@ -97,6 +103,27 @@ export class NodeFleet {
         return refused;
       },
     };
+  }
+
+  /** The same for several workloads: each finds the nodes and the quotas as the earlier ones leave them. The fleet stays as it is. */
+  placeEach(groups: readonly PlacementGroup[]): readonly PlacementResult[] {
+    const [only, ...others] = groups;
+    if (only && others.length === 0) return [this.place(only.count, only.workload)];
+    const before = new Map<string, Candidate>();
+    const taken = new Map<string, number>();
+    const results = groups.map(({ count, workload }) => {
+      const quotas = workload.quotas.map(use => ({ ...use, used: use.used + (taken.get(use.kind) ?? 0) }));
+      const { nodes, unplaced, refused } = this.place(count, { ...workload, quotas });
+      for (const { kind, asked } of quotas) taken.set(kind, (taken.get(kind) ?? 0) + asked * nodes.length);
+      for (const { id } of nodes) {
+        const node = this.#nodes.get(id)!;
+        if (!before.has(id)) before.set(id, node);
+        this.put(withReplicas(node, workload));
+      }
+      return { nodes, unplaced, refused };
+    });
+    for (const node of before.values()) this.put(node);
+    return results;
   }
 
   /** Counts the replicas that matter to the workload by topology domain. */
