@@ -190,6 +190,29 @@ describe('controllers', () => {
     expect((await cluster.status())?.phase).to.equal('Running');
   });
 
+  it('say at once what else is in the way of a deployment that waits, when others take it, and when they leave', async () => {
+    cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 3 } });
+    await cluster.enrol('french', at('FR'));
+    await cluster.clock.pass(1000);
+    const refusedBy = async () => [...((await cluster.status())?.refusedBy ?? [])].sort();
+    await put(german({ replicas: 1, resources: { cpu: '600m' } }));
+    await cluster.clock.pass(2000);
+    expect(await refusedBy()).to.deep.equal(['residency']);
+
+    await put(named('large', { resources: { cpu: '700m' } }));
+    await cluster.clock.pass(2000);
+    expect(await refusedBy(), 'the node is full').to.deep.equal(['residency', 'resources']);
+
+    await put(named('small', { replicas: 2 }));
+    await cluster.clock.pass(2000);
+    expect(await refusedBy(), 'the quota is used up').to.deep.equal(['quota', 'residency', 'resources']);
+
+    const { metadata, ...rest } = named('large', { resources: { cpu: '700m' } });
+    await put({ ...rest, metadata: { ...metadata, generation: 2, deletedAt: AT } });
+    await cluster.clock.pass(5000);
+    expect(await refusedBy()).to.deep.equal(['residency']);
+  });
+
   it('place no more than a quota allows, stop nothing, and continue when it is raised', async () => {
     cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
     await cluster.enrol('n1');

@@ -9,14 +9,16 @@
 import { ranges } from '../../crds/keys/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
+import type { Cache } from '../../pkg/store/index.js';
 import { wakeItself, wakeJob } from '../reading/index.js';
 import { schedule } from './reconcile.js';
+import { SchedulerState } from './state.js';
 import {
   wakeOnCandidateChange,
   wakeOnReadinessChange,
   wakeOnTenantChange,
   wakeOnAntiAffinityChange,
-  wakeOnFreedCapacity,
+  wakeOnLoadChange,
   wakeOnRemoval,
   wakeOnNetworkChange,
   wakeOnWaitingReplica,
@@ -24,6 +26,8 @@ import {
 
 /** The loop. */
 export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
+  let state: SchedulerState | undefined;
+  const stateOf = (cache: Cache) => (state ??= new SchedulerState(cache));
   return {
     name: 'scheduler',
     wakes: [
@@ -31,7 +35,7 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       wakeJob(ranges.jobs),
       wakeItself(ranges.schedulings),
       wakeOnWaitingReplica,
-      wakeOnFreedCapacity(policy),
+      wakeOnLoadChange(policy, cache => stateOf(cache).fleets),
       wakeOnCandidateChange(policy),
       wakeOnReadinessChange,
       wakeOnTenantChange,
@@ -40,7 +44,7 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       wakeOnRemoval(ranges.jobs),
       wakeOnNetworkChange,
     ],
-    reconcile: schedule(policy),
+    reconcile: schedule(policy, stateOf),
     concurrency: 64,
   };
 }

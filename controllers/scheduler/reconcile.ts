@@ -2,7 +2,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
-import { type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
 import { groupByForm, parseQueueKey, readWorkload } from '../reading/index.js';
 import {
   buildPlacements,
@@ -18,7 +18,7 @@ import {
   withNode,
 } from './changes.js';
 import { type Assignment, decideSchedule, isReported, listUnplaced, type ScheduleDecision } from './decide.js';
-import { SchedulerState } from './state.js';
+import type { SchedulerState } from './state.js';
 
 /** How soon to reconcile again while placements of other deployments are not confirmed. */
 const UNCONFIRMED_RETRY_MS = 1_000;
@@ -28,10 +28,9 @@ const UNCONFIRMED_RETRY_MS = 1_000;
  *
  * It never moves a replica that is placed, and never looks past the deployment's own tenant.
  */
-export function schedule(policy: PlacementPolicy): Reconcile {
-  let state: SchedulerState | undefined;
+export function schedule(policy: PlacementPolicy, stateOf: (cache: Cache) => SchedulerState): Reconcile {
   return async (key, env) => {
-    state ??= new SchedulerState(env.cache);
+    const state = stateOf(env.cache);
     const named = parseQueueKey(key);
     const { tenant } = named;
     // The fleets may not have seen the change that woke this key yet: the cache notifies its subscribers in one go.

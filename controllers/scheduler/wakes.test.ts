@@ -6,17 +6,17 @@ import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
-import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { defaultPolicy, TenantFleets } from '../../pkg/fleet/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
-import { encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { type Cache, encode, MemoryStore, WatchCache } from '../../pkg/store/index.js';
 import { defineIndexes } from '../reading/index.js';
 import {
   wakeOnCandidateChange,
   wakeOnReadinessChange,
   wakeOnTenantChange,
   wakeOnAntiAffinityChange,
-  wakeOnFreedCapacity,
+  wakeOnLoadChange,
   wakeOnRemoval,
   wakeOnNetworkChange,
 } from './wakes.js';
@@ -105,6 +105,8 @@ describe('scheduler is woken', () => {
       if (change.key.startsWith(wake.prefix)) woken.push(...wake.keys(change, cache));
     });
 
+  const fleets = (of: Cache) => new TenantFleets(of);
+
   it('by a node that appears or goes: everything of its tenant that waits', async () => {
     await waiting('web', ['ready']);
     await waiting('other', ['ready'], {}, 't2');
@@ -154,18 +156,34 @@ describe('scheduler is woken', () => {
     await waiting('apart', ['anti_affinity'], { placement: apartFromWeb, resources: { cpu: '2' } });
     await waiting('limited', ['quota'], { resources: { cpu: '2' } });
     await waiting('unmet', ['residency'], { placement: german });
-    listen(wakeOnFreedCapacity(defaultPolicy));
+    listen(wakeOnLoadChange(defaultPolicy, fleets));
     await put(keys.replica('t1', 'web', 0), { ...replica('web', { cpu: '800m' }), retiringSince: AT });
     expect(woken, 'its container may still be there').to.deep.equal([]);
     await put(keys.replica('t1', 'web', 0), undefined);
     expect(woken.toSorted()).to.deep.equal(['t1/apart', 't1/fits', 't1/limited']);
   });
 
+  it('by a replica that is placed: only what its node refuses from now on, or what a quota does', async () => {
+    await put(keys.node('t1', 'a'), node('a'));
+    await put(keys.nodeStatus('t1', 'a'), status('a', 'ready'));
+    await put(keys.tenant('t1'), { id: 't1', quotas: { containers: 2 } });
+    const { nodeId: _, ...unplaced } = replica('web', { cpu: '800m' });
+    await put(keys.replica('t1', 'web', 0), unplaced);
+    await waiting('crowded', ['residency'], { placement: german, resources: { cpu: '900m' } });
+    await waiting('modest', ['residency'], { placement: german });
+    await waiting('large', ['resources'], { resources: { cpu: '2' } });
+    listen(wakeOnLoadChange(defaultPolicy, fleets));
+    await put(keys.replica('t1', 'web', 0), { ...unplaced, nodeId: 'node_a' });
+    expect(woken).to.deep.equal(['t1/crowded']);
+    await put(keys.replica('t1', 'web', 1), { ...unplaced, slot: 1, uid: 'r-1', nodeId: 'node_a' });
+    expect(woken.slice(1).toSorted(), 'the quota is used up').to.deep.equal(['t1/crowded', 't1/large', 't1/modest']);
+  });
+
   it('by a replica that goes from a node that is no more: only what waits for a quota', async () => {
     await put(keys.replica('t1', 'web', 0), replica('web'));
     await waiting('fits', ['resources'], { resources: { cpu: '900m' } });
     await waiting('limited', ['quota']);
-    listen(wakeOnFreedCapacity(defaultPolicy));
+    listen(wakeOnLoadChange(defaultPolicy, fleets));
     await put(keys.replica('t1', 'web', 0), undefined);
     expect(woken).to.deep.equal(['t1/limited']);
   });

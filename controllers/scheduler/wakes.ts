@@ -3,7 +3,14 @@ import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { findNode, type PlacementPolicy, toCandidate, toWorkload } from '../../pkg/fleet/index.js';
+import {
+  findNode,
+  type PlacementPolicy,
+  type TenantFleets,
+  toCandidate,
+  toWorkload,
+  withReplica,
+} from '../../pkg/fleet/index.js';
 import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
@@ -16,9 +23,6 @@ interface WaitingDeployment {
   readonly asked: readonly StoredDeployment[];
   readonly report: SchedulingReport;
 }
-
-/** Filters that may accept a node because a replica was deleted. */
-const LOAD_FILTERS = ['anti_affinity', 'port', 'resources', 'quota'];
 
 /** Wakes a deployment when one of its replicas begins or ceases to wait for a node. */
 export const wakeOnWaitingReplica: Wake = {
@@ -59,33 +63,41 @@ export const wakeOnReadinessChange: Wake = {
 };
 
 /**
- * Wakes the waiting deployments that the node of a deleted replica would take now, and those that wait for a quota,
- * whatever the node.
+ * Wakes the waiting deployments for which a replica that was placed or deleted changes who refuses them: its node, or
+ * a quota. What their status says is then what an explanation says.
  */
-export function wakeOnFreedCapacity(policy: PlacementPolicy): Wake {
+export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache) => TenantFleets): Wake {
   return {
     prefix: ranges.replicas,
     keys: (change, cache) => {
-      const { after, before: deleted } = readChange<Replica>(change);
-      if (deleted?.nodeId === undefined || after?.uid === deleted.uid) return [];
-      const node = findNode(deleted.nodeId, deleted.tenant, cache);
+      const { after, before } = readChange<Replica>(change);
+      const isPlaced = after?.nodeId !== undefined && before?.nodeId === undefined;
+      const isDeleted = before?.nodeId !== undefined && after?.uid !== before.uid;
+      const moved = isPlaced ? after : isDeleted ? before : undefined;
+      if (!moved) return [];
+      const node = findNode(moved.nodeId!, moved.tenant, cache);
       const candidate = node && toCandidate(node, cache);
-      return listWaiting(change, cache)
-        .filter(({ asked, report: { filters } }) => {
-          if (!filters.some(filter => LOAD_FILTERS.includes(filter))) return false;
-          if (filters.includes('quota')) return true;
-          if (!candidate) return false;
-          const workloads = asked.map(spec => toOwnWorkload(spec, cache, policy));
-          const isAvoided = ({ antiAffinity }: Workload) =>
-            antiAffinity.some(term => term.deployment === deleted.deployment);
-          return workloads.some(each => isAvoided(each) || describeRejections(candidate, each) === '');
-        })
-        .map(toQueueKey);
+      const former = candidate && withReplica(candidate, moved, isPlaced ? -1 : 1);
+      fleets(cache).notice(change);
+      return wakeWaiting(change, cache, waiting => {
+        const totals = fleets(cache).readTotals(moved.tenant);
+        const workloads = waiting.asked.map(spec => toWorkload(spec, moved.tenant, { cache, policy }, totals));
+        if (workloads.some(isQuotaReached) !== waitsForQuota(waiting)) return true;
+        return workloads.some(each => {
+          if (each.antiAffinity.some(term => term.deployment === moved.deployment)) return true;
+          if (!candidate || !former) return false;
+          const own = { ...each, quotas: [] };
+          return listFilters(candidate, own) !== listFilters(former, own);
+        });
+      });
     },
   };
 }
 
-const waitsForQuota = ({ report }: WaitingDeployment) => report.filters.includes('quota');
+const waitsForQuota = ({ report }: WaitingDeployment) => (report.refusing ?? report.filters).includes('quota');
+
+const isQuotaReached = ({ quotas }: Workload) =>
+  quotas.some(({ used, asked, limit }) => asked > 0 && used + asked > limit);
 
 /** Wakes the deployments that wait for a node when the record of their tenant changes: a quota may have become one more cause, or none. */
 export const wakeOnTenantChange: Wake = {
@@ -153,6 +165,12 @@ const NO_TOTALS = new NodeFleet().totals;
 /** The workload without the tenant's usage: quotas are checked apart. */
 function toOwnWorkload(deployment: StoredDeployment, cache: Cache, policy: PlacementPolicy): Workload {
   return toWorkload(deployment, deployment.metadata.tenant, { cache, policy }, NO_TOTALS);
+}
+
+/** The filters that reject the workload on the node. */
+function listFilters(node: Candidate, workload: Workload): string {
+  const reasons = listRejections(node, workload, new NodeFleet([node]).countTopology(workload));
+  return reasons.map(({ filter }) => filter).join();
 }
 
 /** Every reason of the node in one text. Empty when it would take the workload. */

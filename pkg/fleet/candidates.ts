@@ -3,7 +3,7 @@ import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import type { Amounts, Candidate, FleetTotals, ReplicaCount } from '../placement/index.js';
+import { type Amounts, type Candidate, type FleetTotals, type ReplicaCount, withReplicas } from '../placement/index.js';
 import { type Cache, readValue, value } from '../store/index.js';
 
 /** Replicas by the id of the node they are on. */
@@ -91,6 +91,15 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
     replicas: replicas.length,
     replicasByDeployment,
   };
+}
+
+/** The node with this replica more on it, or less. */
+export function withReplica(node: Candidate, { deployment, template }: Replica, count: 1 | -1): Candidate {
+  return withReplicas(
+    node,
+    { deployment, requests: parseRequests(template), hostPorts: listHostPorts(template) },
+    count,
+  );
 }
 
 /** A node whose agent cannot see its containers cannot start any either, whatever its status is called. */

@@ -31,7 +31,22 @@ export class TenantFleets {
   /** Subscribes to the cache for as long as the cache exists. */
   constructor(cache: Cache) {
     this.#cache = cache;
-    cache.subscribe(change => this.#markChanged(change));
+    cache.subscribe(change => this.notice(change));
+  }
+
+  /**
+   * Takes note of a change. The cache tells of each; a subscriber that is told before may call it, to read what the change amounts
+   * to. Nodes, their statuses and replicas all carry the id of their node.
+   */
+  notice({ key, entry, previous }: CacheChange): void {
+    const isReplica = key.startsWith(ranges.replicas);
+    if (!isReplica && !key.startsWith(ranges.nodes) && !key.startsWith(ranges.nodeStatuses)) return;
+    const tenant = splitKey(key)[0] ?? '';
+    if (!this.#tenants.has(tenant)) return;
+    for (const each of [previous, entry]) {
+      if (!each) continue;
+      this.#mark(tenant, isReplica ? value<Replica>(each).nodeId : value<{ readonly id: string }>(each).id);
+    }
   }
 
   /** The nodes of a tenant. Never shows another tenant's. */
@@ -104,18 +119,6 @@ export class TenantFleets {
     fleet.remove(id);
     const stray = sumRequests(listReplicasOn(id, this.#cache, assumed));
     if (stray.replicas > 0) strays.set(id, stray);
-  }
-
-  /** Nodes, their statuses and replicas all carry the id of their node. */
-  #markChanged({ key, entry, previous }: CacheChange): void {
-    const isReplica = key.startsWith(ranges.replicas);
-    if (!isReplica && !key.startsWith(ranges.nodes) && !key.startsWith(ranges.nodeStatuses)) return;
-    const tenant = splitKey(key)[0] ?? '';
-    if (!this.#tenants.has(tenant)) return;
-    for (const each of [previous, entry]) {
-      if (!each) continue;
-      this.#mark(tenant, isReplica ? value<Replica>(each).nodeId : value<{ readonly id: string }>(each).id);
-    }
   }
 
   #mark(tenant: string, id: string | undefined): void {

@@ -21,6 +21,7 @@ export {
   REPLICAS_BY_NODE,
   sumRequests,
   toCandidate,
+  withReplica,
 } from './candidates.js';
 export { TenantFleets, TenantUsage } from './fleets.js';
 export { findUsage, readScaling, withWantedReplicas } from './scaling.js';

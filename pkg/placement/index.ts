@@ -23,7 +23,7 @@ export type {
   ResidencyRule,
   Workload,
 } from './model.js';
-export { findDomain, resourceKinds } from './model.js';
+export { findDomain, resourceKinds, withReplicas } from './model.js';
 export type { Explanation, OwnReplicas } from './explain.js';
 export { explainNodes } from './explain.js';
 export { filters, isResidencyUnmet, listRejections, satisfiesResidency, summariseRejections } from './filters.js';

@@ -100,7 +100,7 @@ export interface Workload {
 const NONE: ReplicaCount = { all: 0, staying: 0 };
 
 /** The replicas of the workload's own deployment on the node. */
-export function countSiblings(node: Candidate, { deployment }: Workload): ReplicaCount {
+export function countSiblings(node: Candidate, { deployment }: Pick<Workload, 'deployment'>): ReplicaCount {
   return node.replicasByDeployment.get(deployment) ?? NONE;
 }
 
@@ -114,7 +114,11 @@ export function removeLastReplica(workload: Workload): Workload {
 }
 
 /** The node with `count` more replicas of the workload; with fewer when it is negative. */
-export function withReplicas(node: Candidate, workload: Workload, count = 1): Candidate {
+export function withReplicas(
+  node: Candidate,
+  workload: Pick<Workload, 'deployment' | 'requests' | 'hostPorts'>,
+  count = 1,
+): Candidate {
   const { deployment, requests, hostPorts } = workload;
   const { all, staying } = countSiblings(node, workload);
   const ports = new Set(node.heldPorts);
