@@ -56,6 +56,7 @@ export function findContradictions(told: Testimony): readonly string[] {
     ...compareSteps(told),
     ...compareNodes(told),
     ...compareReplicas(told),
+    ...compareRollout(told),
     ...compareEvents(told),
     ...findUnknown(told),
   ];
@@ -153,6 +154,28 @@ function compareReplicas({ deployment: { status, metadata }, explanation, printe
     ...(isRefused && refusedBy.toSorted().join() !== [...refusing].toSorted().join()
       ? [`the status is refused by ${refusedBy.join()}, the nodes refuse by ${[...refusing].join()}`]
       : []),
+  ];
+}
+
+const CANARY_EVENTS = ['canary_started', 'canary_promoted', 'canary_aborted'].map(word => `deployment.${word}`);
+
+/** What is said of a rollout and of its canary, which begins with an event and ends with another. */
+function compareRollout({ deployment: { status, metadata }, events, printed }: Testimony): readonly string[] {
+  const { rollout, canary, phase } = status;
+  if (metadata.deletedAt !== undefined) return [];
+  const ofCanary = events.findLast(({ type }) => CANARY_EVENTS.includes(type))?.type;
+  const isUnfinished = rollout !== undefined && rollout.state !== 'complete' && rollout.state !== 'paused';
+  const texts = [canary?.waitsFor, rollout?.waitsFor, phase === 'Failed' ? rollout?.failure?.message : undefined];
+  return [
+    ...(canary && ofCanary !== 'deployment.canary_started' ? [`it has a canary, and its event is ${ofCanary}`] : []),
+    ...(canary && rollout?.state === 'complete' ? ['it has a canary, and its rollout is complete'] : []),
+    ...(phase === 'Failed' && rollout?.state !== 'failed'
+      ? [`it has failed, and its rollout is ${rollout?.state}`]
+      : []),
+    ...(phase === 'Running' && isUnfinished ? [`it is Running, and its rollout is ${rollout.state}`] : []),
+    ...texts
+      .filter(text => text !== undefined && !printed.describe.includes(text))
+      .map(text => `describe does not print "${text}"`),
   ];
 }
 

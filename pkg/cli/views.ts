@@ -55,8 +55,10 @@ export interface CandidateView {
 
 /** What stands in the way of a replica on a node. */
 export interface HolderView {
-  readonly deployment: string;
+  readonly deployment?: string;
+  readonly job?: string;
   readonly replica?: number;
+  readonly attempt?: number;
   readonly node?: string;
   readonly holds: string;
   readonly isLeaving?: true;

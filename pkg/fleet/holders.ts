@@ -1,13 +1,16 @@
 import { formatAmount } from '../../crds/grammar/index.js';
-import type { Replica } from '../../crds/replica/index.js';
+import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { type Candidate, findDomain, resourceKinds, type Workload } from '../placement/index.js';
 import { listHostPorts, parseRequests } from './candidates.js';
 
-/** What stands in the way of a replica: a replica on a node, or all replicas of a deployment where a quota is used up. */
+/** What stands in the way of a replica: one on a node, or all of a deployment or a job where a quota is used up. */
 export interface Holder {
-  readonly deployment: string;
-  /** Absent when all of its replicas are meant. */
+  /** Its deployment, or the job that it is an attempt of. */
+  readonly deployment?: string;
+  readonly job?: string;
+  /** Which of them; absent when all are meant. */
   readonly replica?: number;
+  readonly attempt?: number;
   /** The name of the node, where it is another one than the one that is explained. */
   readonly node?: string;
   /** What it holds: `80/tcp`, `3000m cpu`. Empty for one that is merely there. */
@@ -51,7 +54,13 @@ export function listObstructingReplicas(
 }
 
 function toHolder({ deployment, slot, retiringSince }: Replica, holds: string): Holder {
-  return { deployment, replica: slot, holds, ...(retiringSince !== undefined && { isLeaving: true }) };
+  return { ...nameOwner(deployment, slot), holds, ...(retiringSince !== undefined && { isLeaving: true }) };
+}
+
+function nameOwner(owner: string, slot?: number): Pick<Holder, 'deployment' | 'job' | 'replica' | 'attempt'> {
+  const job = parseJobOwner(owner);
+  if (job !== undefined) return { job, ...(slot !== undefined && { attempt: slot }) };
+  return { deployment: owner, ...(slot !== undefined && { replica: slot }) };
 }
 
 function listPortHolders(here: readonly Replica[], { hostPorts }: Workload): readonly Holder[] {
@@ -89,7 +98,7 @@ function listAvoided(node: Candidate, { antiAffinity }: Workload, { nodes, byNod
   });
 }
 
-/** The deployments that use most of a quota: the tenant’s own, and no other’s. */
+/** The deployments and jobs that use most of a quota: the tenant’s own, and no other’s. */
 export function listQuotaUsers(kind: string, replicas: readonly Replica[]): readonly Holder[] {
   if (kind !== 'containers' && kind !== 'cpu' && kind !== 'memory') return [];
   const sums = new Map<string, number>();
@@ -102,5 +111,5 @@ export function listQuotaUsers(kind: string, replicas: readonly Replica[]): read
     .filter(([, amount]) => amount > 0)
     .sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1))
     .slice(0, MOST_NAMED)
-    .map(([deployment, amount]) => ({ deployment, holds: formatAmount(kind, amount) }));
+    .map(([owner, amount]) => ({ ...nameOwner(owner), holds: formatAmount(kind, amount) }));
 }

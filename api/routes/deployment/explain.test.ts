@@ -166,6 +166,25 @@ describe('explaining placement', () => {
     expect(JSON.stringify(body)).not.to.include('foreign');
   });
 
+  it('names a job that is in the way as a job, and does not count its own attempt against it', async () => {
+    await node(lab.a, 'one', 'ready');
+    await store({ replicas: 1, resources: { cpu: '3' } });
+    await putReplica(replica());
+    const template = { image: 'batch:1', secretsVersion: 0, resources: { cpu: '3' } };
+    await putReplica(replica({ uid: 'j0', deployment: 'job.batch', nodeId: 'node_one', template }));
+    const metadata = { tenant: lab.a, uid: 'job_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' };
+    const job = { metadata, kind: 'Job', name: 'batch', image: 'batch:1', backoffLimit: 0, resources: { cpu: '3' } };
+    await create(lab.store, keys.job(lab.a, 'batch'), job);
+
+    const { candidates } = await explain();
+    expect(candidates[0]?.reasons[0]).to.deep.include({
+      filter: 'resources',
+      inTheWay: [{ job: 'batch', attempt: 0, holds: '3000m cpu' }],
+    });
+    const ofJob = await lab.ask('GET', '/api/v1/jobs/batch/explain', { token: await lab.tenantToken(lab.a, 'viewer') });
+    expect(ofJob.body).to.deep.include({ able: 1, summary: '1 of 1 node' });
+  });
+
   it('names a node by its name where the deployment names it by id', async () => {
     for (const name of ['one', 'two']) await node(lab.a, name, 'ready');
     await store({ nodeId: 'node_two' });

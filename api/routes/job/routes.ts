@@ -186,7 +186,9 @@ async function explainJob({ cache, placementPolicy }: AdmissionEnv, { tenant, pa
   const job = value<StoredJob>(entry);
   const { phase, message, attempts } = readJobStatus(cache, entry);
   const policy = placementPolicy;
-  const view = toExplanationView(explainDeployment(toJobWorkload(toJobSpec(job)), tenant, { cache, policy }));
+  // There is one attempt at a time: the next one takes the place of this one.
+  const explained = explainDeployment(toJobWorkload(toJobSpec(job)), tenant, { cache, policy }, 'are replaced');
+  const view = toExplanationView(explained);
   return replyJson(200, {
     job: job.name,
     uid: job.metadata.uid,

@@ -67,8 +67,11 @@ export function formatFilterRemedies(candidates: readonly CandidateView[], deplo
     .join('');
 }
 
-function formatHolder({ deployment, replica, node, holds, isLeaving }: HolderView): string {
-  const who = replica === undefined ? deployment : `replica ${replica} of ${deployment}`;
+function formatHolder({ deployment, job, replica, attempt, node, holds, isLeaving }: HolderView): string {
+  const owner = job === undefined ? `${deployment}` : `job ${job}`;
+  const which = replica === undefined ? undefined : `replica ${replica}`;
+  const part = attempt === undefined ? which : `attempt ${attempt}`;
+  const who = part === undefined ? owner : `${part} of ${owner}`;
   const notes = [holds, node === undefined ? '' : `on ${node}`, isLeaving ? 'being removed' : ''].filter(Boolean);
   return notes.length === 0 ? who : `${who} (${notes.join(', ')})`;
 }
