@@ -209,7 +209,7 @@ export function openSecretsIn(store: Store): EmbeddedSecretStore {
   return new EmbeddedSecretStore({ store, keyring, random: seededRandom(9), granted: ['deployments'] });
 }
 
-function makeReport(replica: Replica): Report {
+export function makeReport(replica: Replica): Report {
   return {
     replica: replica.uid,
     deployment: replica.deployment,

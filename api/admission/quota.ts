@@ -5,6 +5,7 @@ import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds/index.js';
+import { countUnended } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
 import { guardConflictKeys } from './conflict-keys.js';
 import type { QuotaEnv } from './env.js';
@@ -24,8 +25,10 @@ export function warnAboveQuota(
   wanted = countWanted(env.cache, tenant, spec),
 ): readonly Warning[] {
   const limits = readQuotas(env, tenant);
-  const used = env.usage.of(tenant);
   const job = parseJobOwner(spec.name);
+  const counted = env.usage.of(tenant);
+  const mayExceed = job !== undefined && counted.jobs >= (limits.jobs ?? Infinity);
+  const used = mayExceed ? { ...counted, jobs: countUnended(env.cache, tenant) } : counted;
   const own = job === undefined ? keys.deployment(tenant, spec.name) : keys.job(tenant, job);
   const isNew = env.cache.get(own) === undefined;
   const more = wanted === 0 ? 0 : Math.max(0, wanted - countPlaced(env.cache, tenant, spec.name));

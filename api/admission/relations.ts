@@ -1,10 +1,11 @@
 import type { KnownDeployment, StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel, parseSecretPath } from '../../crds/grammar/index.js';
-import { isFinished, type JobStatus, type StoredJob } from '../../crds/job/index.js';
+import type { StoredJob } from '../../crds/job/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { formatJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { VolumeConsumer } from '../../crds/volume/index.js';
-import { type Cache, type Entry, readValue, value } from '../../pkg/store/index.js';
+import { isJobEnded } from '../../pkg/fleet/index.js';
+import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 
 const BY_SECRET = 'api.deployments-by-secret';
 const JOBS_BY_SECRET = 'api.jobs-by-secret';
@@ -56,14 +57,8 @@ export function listNetworkUsers(cache: Cache, tenant: string, name: string): re
   const asking = cache.by(BY_NETWORK, `${tenant}/${name}`).map(entry => value<StoredDeployment>(entry).name);
   const held = cache.by(REPLICAS_BY_NETWORK, `${tenant}/${name}`).map(entry => value<Replica>(entry).deployment);
   const jobs = cache.by(JOBS_BY_NETWORK, `${tenant}/${name}`).map(entry => value<StoredJob>(entry));
-  const pending = jobs.filter(job => !hasEnded(job, cache)).map(job => formatJobOwner(job.name));
+  const pending = jobs.filter(job => !isJobEnded(job, cache)).map(job => formatJobOwner(job.name));
   return [...new Set([...asking, ...pending, ...held])].sort();
-}
-
-/** A job that has ended joins nothing any more. */
-function hasEnded({ metadata, name }: StoredJob, cache: Cache): boolean {
-  const status = readValue<JobStatus>(cache, keys.jobStatus(metadata.tenant, name));
-  return status?.uid === metadata.uid && isFinished(status);
 }
 
 function parseLabel(path: string): string {

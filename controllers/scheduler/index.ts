@@ -15,6 +15,7 @@ import { schedule } from './reconcile.js';
 import { SchedulerState } from './state.js';
 import {
   wakeOnCandidateChange,
+  wakeOnEndedJob,
   wakeOnReadinessChange,
   wakeOnTenantChange,
   wakeOnAntiAffinityChange,
@@ -42,6 +43,7 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       wakeOnAntiAffinityChange,
       wakeOnRemoval(ranges.deployments),
       wakeOnRemoval(ranges.jobs),
+      wakeOnEndedJob,
       wakeOnNetworkChange,
     ],
     reconcile: schedule(policy, stateOf),

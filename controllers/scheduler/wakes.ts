@@ -1,4 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { isFinished, type JobStatus } from '../../crds/job/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
@@ -112,6 +113,16 @@ export function wakeOnRemoval(prefix: string): Wake {
     keys: (change, cache) => (change.entry === undefined ? wakeWaiting(change, cache, waitsForQuota) : []),
   };
 }
+
+/** Wakes those that wait for a quota when a job has come to its end. */
+export const wakeOnEndedJob: Wake = {
+  prefix: ranges.jobStatuses,
+  keys: (change, cache) => {
+    const { after, before } = readChange<JobStatus>(change);
+    const hasEnded = after !== undefined && isFinished(after) && !(before && isFinished(before));
+    return hasEnded ? wakeWaiting(change, cache, waitsForQuota) : [];
+  },
+};
 
 /** Wakes the waiting deployments that the anti-affinity of a changed deployment names, or named before. */
 export const wakeOnAntiAffinityChange: Wake = {

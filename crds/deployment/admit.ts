@@ -11,7 +11,7 @@ import {
   type WellFormedDocument,
 } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
-import { warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
+import { rejectOversized, warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
 import { type DependencyList, normalizeDependencies, warnDependencies } from './depends-on.js';
 import type {
   Deployment,
@@ -22,7 +22,6 @@ import type {
 } from './deployment.js';
 import { completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
 import { warnCanary } from './rollout.js';
-import { rejectOversized } from './size.js';
 
 /** What becomes of a document. */
 export type DeploymentAdmission = Admission<

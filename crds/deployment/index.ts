@@ -82,4 +82,3 @@ export {
   scalingSchema,
   toScalingPolicy,
 } from './scaling.js';
-export { DEPLOYMENT_BYTES_MAX } from './size.js';

@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 
 import { exampleFacts, least, limits, listFaults, stored } from './admit.testing.js';
-import { admitCreate, admitUpdate, DEPLOYMENT_BYTES_MAX } from './index.js';
+import { WORKLOAD_BYTES_MAX } from '../workload/index.js';
+import { admitCreate, admitUpdate } from './index.js';
 
 const variables = (bytes: number) =>
   Object.fromEntries(Array.from({ length: bytes / 1024 }, (_, number) => [`A${number}`, 'x'.repeat(1024)]));
-const LARGE = variables(DEPLOYMENT_BYTES_MAX);
+const LARGE = variables(WORKLOAD_BYTES_MAX);
 
 describe('the size of a deployment', () => {
   it('is refused at the largest field, with the bytes that would be stored', () => {
@@ -17,7 +18,7 @@ describe('the size of a deployment', () => {
   });
 
   it('counts what an update leaves as it is, and characters by their bytes', () => {
-    const half = { ...least, environment: variables(DEPLOYMENT_BYTES_MAX / 2) };
+    const half = { ...least, environment: variables(WORKLOAD_BYTES_MAX / 2) };
     expect(listFaults(admitCreate(half, exampleFacts, limits))).to.deep.equal([]);
     const before = {
       ...least,

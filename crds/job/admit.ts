@@ -17,6 +17,7 @@ import {
 } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import {
+  rejectOversized,
   warnImage,
   warnResidency,
   type WorkloadCompletion,
@@ -141,6 +142,8 @@ function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits)
   const { alterations, announce } = recordAlterations();
   const material: SecretWrite[] = [];
   const spec = complete(document as Readonly<Record<string, unknown>>, { facts, limits, material }, announce);
+  const oversized = rejectOversized(spec, alterations);
+  if (oversized) return { ok: false, rejections: [oversized] };
   const warnings = [...warnImage(facts.image, spec.image), ...warnResidency(spec.placement?.residency, facts)];
   return { ok: true, spec, alterations, warnings, material };
 }

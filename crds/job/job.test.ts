@@ -114,6 +114,13 @@ describe('admission of a job', () => {
     });
   }
 
+  it('is refused when it is too large to be stored, at its largest field', () => {
+    const environment = Object.fromEntries(
+      Array.from({ length: 256 }, (_, number) => [`A${number}`, 'x'.repeat(1024)]),
+    );
+    expect(faults({ ...least, environment })).to.deep.equal(['document_too_large environment']);
+  });
+
   it('stores no field that nothing carries out: a dry run judges it', () => {
     const admission = admitJob(full, exampleFacts, limits);
     expect(admission.ok).to.equal(false);

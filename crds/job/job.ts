@@ -23,7 +23,7 @@ export interface Job {
   readonly backoffLimit: number;
   /** How long one attempt may take; for ever when absent. */
   readonly timeoutSeconds?: number;
-  /** How long a finished job is kept; for ever when absent. */
+  /** How long a finished job is kept; when absent, until its tenant has more jobs than its quota allows. */
   readonly ttlSecondsAfterFinished?: number;
   /** Five fields of cron. Judged in a dry run only, as the two below: no loop carries them out. */
   readonly schedule?: string;

@@ -127,6 +127,7 @@ export const documentCodes = {
     ...references,
     ...mounts,
     ...networks,
+    'document_too_large',
     'job_node_candidates_unresolvable',
     'job_node_not_found',
     'feature_not_available',

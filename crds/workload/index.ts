@@ -29,4 +29,5 @@ export type { LabelConstraint, PlacementSpec } from './placement.js';
 export { warnResidency } from './placement.js';
 export type { SecretReference } from './secrets.js';
 export { warnDroppedSecrets } from './secrets.js';
+export { rejectOversized, WORKLOAD_BYTES_MAX } from './size.js';
 export type { VolumeMount } from './volumes.js';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { DEPLOYMENT_BYTES_MAX } from '../../crds/deployment/index.js';
+import { WORKLOAD_BYTES_MAX } from '../../crds/workload/index.js';
 import { until } from '../../dev/testing/index.js';
 import type { Client } from '../../pkg/client/index.js';
 import { Child } from '../lab/child.js';
@@ -61,7 +61,7 @@ describe('a document that is too large for the database', () => {
 
   const post = (body: unknown, query = '') => client.request('POST', `/api/v1/deployments${query}`, { body });
 
-  for (const bytes of [DEPLOYMENT_BYTES_MAX + 1, 700_000, 1_040_000]) {
+  for (const bytes of [WORKLOAD_BYTES_MAX + 1, 700_000, 1_040_000]) {
     it(`is refused with its code, and nothing is stored: ${bytes} bytes`, async () => {
       for (const query of ['?dryRun=true', '']) {
         const refused = await post(sizedDocument('large', bytes), query);
@@ -77,7 +77,7 @@ describe('a document that is too large for the database', () => {
   }
 
   it('is accepted at the limit, and all its replicas are placed and run', async () => {
-    unwrap(await post(sizedDocument('largest', DEPLOYMENT_BYTES_MAX, REPLICAS)));
+    unwrap(await post(sizedDocument('largest', WORKLOAD_BYTES_MAX, REPLICAS)));
     const shown = await until('all replicas to be ready', async () => {
       const view = unwrap(await client.request<DeploymentView>('GET', '/api/v1/deployments/largest'));
       return view.status?.readyReplicas === REPLICAS && view;

@@ -24,6 +24,7 @@ import {
 } from '../placement/index.js';
 import { type Cache, listValues, readValue, value } from '../store/index.js';
 import { AVOIDERS, findNode, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
+import { countUnended } from './jobs.js';
 import { groupByNode, type Holder, listObstructingReplicas, listQuotaUsers } from './holders.js';
 
 /** The operator's settings for placement. */
@@ -136,7 +137,7 @@ function toQuotaUse(kind: string, limit: number | undefined, used: number, asked
   return limit === undefined ? [] : [{ kind, limit, used, asked }];
 }
 
-/** What is beyond the tenant's quota of deployments, or of jobs, starts no replicas. The older ones come first. */
+/** What is beyond the tenant's quota of deployments, or of jobs that have not ended, starts no replicas. The older ones come first. */
 function toOwnerUse(
   { name }: Deployment,
   tenant: string,
@@ -149,7 +150,8 @@ function toOwnerUse(
   if (limit === undefined || all.length < limit) return [];
   const key = job === undefined ? keys.deployment(tenant, name) : keys.job(tenant, job);
   const own = cache.get(key)?.created ?? Infinity;
-  const older = all.filter(({ created }) => created < own).length;
+  const older =
+    job === undefined ? all.filter(({ created }) => created < own).length : countUnended(cache, tenant, own);
   return older < limit ? [] : [{ kind, limit, used: older, asked: 1 }];
 }
 

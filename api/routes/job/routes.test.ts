@@ -126,11 +126,50 @@ describe('jobs over HTTP', () => {
   it('beyond the quota are stored with a warning', async () => {
     const admin = { token: (await lab.token({ kind: 'admin' })).text };
     const before = (await jobs()).length;
-    await lab.ask('PUT', `/api/v1/tenants/${lab.a}/quotas`, { ...admin, body: { jobs: before } });
+    await lab.ask('PUT', `/api/v1/tenants/${lab.a}/quotas`, { ...admin, body: { jobs: before - 1 } });
     await lab.cache.barrier();
     const answer = await ask('POST', 'jobs', { ...document, name: 'one-more' });
     expect(answer.status).to.equal(201);
-    expect((answer.body['warnings'] as { code: string }[]).map(({ code }) => code)).to.deep.equal(['quota_reached']);
+    const warnings = answer.body['warnings'] as { code: string; message: string }[];
+    expect(warnings.at(-1)).to.include({ code: 'quota_reached' });
+    expect(warnings.at(-1)?.message).to.contain(`${before - 1} are used; what exceeds it waits`);
+  });
+
+  it('that have ended make room for others, the first that ended goes first, and the answer says so', async () => {
+    const admin = { token: (await lab.token({ kind: 'admin' })).text };
+    const limited = (limit: number | null) =>
+      lab.ask('PUT', `/api/v1/tenants/${lab.a}/quotas`, { ...admin, body: { jobs: limit } });
+    await limited(null);
+    const end = async (name: string, finishedAt: string) => {
+      const { body } = await ask('POST', 'jobs', { ...document, name });
+      const { uid } = body['metadata'] as StoredJob['metadata'];
+      const status = { uid, phase: 'Failed', message: '', attempts: 1, history: [], finishedAt };
+      const key = keys.jobStatus(lab.a, name);
+      await lab.store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(status) }], deletes: [] });
+    };
+    await end('ended-later', '2030-01-02T00:00:00.000Z');
+    await end('ended-first', '2030-01-01T00:00:00.000Z');
+    await lab.cache.barrier();
+    const deleted = async () =>
+      (await jobs()).filter(({ metadata }) => metadata.deletedAt !== undefined).map(({ name }) => name);
+    const before = await deleted();
+    await limited((await jobs()).length - before.length);
+    await lab.cache.barrier();
+
+    const dry = await ask('POST', 'jobs?dryRun=true', { ...document, name: 'fresh' });
+    expect(await deleted()).to.deep.equal(before);
+    const answer = await ask('POST', 'jobs', { ...document, name: 'fresh' });
+    expect(answer.status, answer.text).to.equal(201);
+    expect(await deleted()).to.have.members([...before, 'ended-first']);
+    for (const { body } of [dry, answer]) {
+      const warnings = body['warnings'] as { code: string; message: string }[];
+      expect(warnings.map(({ code }) => code)).to.deep.equal(['quota_reached']);
+      expect(warnings[0]?.message).to.contain('ended-first').and.not.contain('ended-later');
+    }
+    await lab.cache.barrier();
+    await Promise.all(['at-once-1', 'at-once-2'].map(name => ask('POST', 'jobs', { ...document, name })));
+    expect(await deleted()).to.have.members([...before, 'ended-first', 'ended-later']);
+    await limited(null);
   });
 
   it('keep a tenant from being deleted', async () => {

@@ -28,6 +28,7 @@ import {
   RequestRejection,
 } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { makeRoom, markDeleted } from './room.js';
 import { findJobStatus, loadJob, readJobStatus, renderWrittenJob } from './view.js';
 
 const COLLECTION = jobKind.path;
@@ -77,6 +78,7 @@ async function dryRunJob(
     alterations,
     warnings: [
       ...warnings,
+      ...makeRoom(env, tenant, '').warnings,
       ...warnAboveQuota(env, tenant, workload),
       ...warnUnresolved(spec, material, facts.secretKeys),
     ],
@@ -111,19 +113,27 @@ async function storeJob(
     message: `job ${spec.name} was created by ${describeCaller(caller)}`,
     data: { by: caller.id },
   });
+  const room = makeRoom(env, tenant, now);
   const change = {
     guards: [
       { key, at: 0 },
       { key: keys.tenant(tenant), exists: true as const },
       ...guardNode(env.cache, tenant, spec.nodeId),
+      ...room.guards,
       ...guards,
     ],
-    puts: [{ key, bytes }, event, ...(await putConflictKeys(env.conflictLeases, conflictKeys, requestId))],
+    puts: [
+      { key, bytes },
+      event,
+      ...room.puts,
+      ...(await putConflictKeys(env.conflictLeases, conflictKeys, requestId)),
+    ],
     deletes: [],
     proof: event.key,
   };
   const remarks = [
     ...warnings,
+    ...room.warnings,
     ...warnAboveQuota(env, tenant, toJobWorkload(spec)),
     ...warnUnresolved(spec, material, facts.secretKeys),
   ];
@@ -172,7 +182,7 @@ async function deleteJob(env: AdmissionEnv, call: ApiCall): Promise<RouteResult>
     };
     if (stored.metadata.deletedAt !== undefined) return answer(entry);
     const deletedAt = new Date(env.clock.now()).toISOString();
-    const bytes = encode({ ...stored, metadata: { ...stored.metadata, updatedAt: deletedAt, deletedAt } });
+    const bytes = encode(markDeleted(stored, deletedAt));
     const guards = [{ key: entry.key, at: entry.revision }];
     const verdict = await env.store.commit({ guards, puts: [{ key: entry.key, bytes }], deletes: [] });
     return verdict.stored ? answer({ bytes, revision: verdict.revision }) : undefined;

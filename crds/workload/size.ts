@@ -1,33 +1,32 @@
 import { reject, type Rejection } from '../rejections/index.js';
 import type { Alteration } from '../rule/index.js';
-import type { Deployment } from './deployment.js';
 
 /**
- * How large a deployment may be as it is stored. One write holds it twice, in its record and in its archive, beside the
+ * How large a deployment or a job may be as it is stored. One write may hold it twice, in its record and in its archive, beside the
  * alterations, which are limited likewise: together half of what etcd takes in one request with its default settings.
  */
-export const DEPLOYMENT_BYTES_MAX = 256 * 1024;
+export const WORKLOAD_BYTES_MAX = 256 * 1024;
 
 /**
- * Refuses a deployment that is too large to be stored, at its largest field. One that was stored by an earlier version, and
+ * Refuses a document that is too large to be stored, at its largest field. One that was stored by an earlier version, and
  * does not grow, is accepted: it can be scaled and made smaller.
  */
 export function rejectOversized(
-  spec: Deployment,
+  spec: object,
   alterations: readonly Alteration[],
-  before: Deployment | undefined,
+  before?: object,
 ): Rejection | undefined {
   const bytes = measure(spec);
-  if (bytes > DEPLOYMENT_BYTES_MAX && !(before && bytes <= measure(before))) {
+  if (bytes > WORKLOAD_BYTES_MAX && !(before && bytes <= measure(before))) {
     return refuse(findLargest(Object.entries(spec)), bytes);
   }
   const announced = measure(alterations);
-  if (announced <= DEPLOYMENT_BYTES_MAX) return undefined;
+  if (announced <= WORKLOAD_BYTES_MAX) return undefined;
   return refuse(findLargest(alterations.map(({ field, from, to }) => [field, [from, to]])), announced);
 }
 
 function refuse(field: string, bytes: number): Rejection {
-  return reject('document_too_large', field, `${bytes} bytes`, { max: DEPLOYMENT_BYTES_MAX });
+  return reject('document_too_large', field, `${bytes} bytes`, { max: WORKLOAD_BYTES_MAX });
 }
 
 function measure(document: unknown): number {

@@ -1,0 +1,43 @@
+import type { StoredJob } from '../../../crds/job/index.js';
+import { ranges } from '../../../crds/keys/index.js';
+import type { Warning } from '../../../crds/rule/index.js';
+import { listEndedJobs } from '../../../pkg/fleet/index.js';
+import { encode, type Guard, type Put, value } from '../../../pkg/store/index.js';
+import type { QuotaEnv } from '../../admission/env.js';
+import { readQuotas } from '../../admission/quota.js';
+
+/** Jobs that one request removes at most: one write has to hold them. */
+const REMOVED_MAX = 10;
+
+/** What a new job is stored with, so that the records of its tenant stay within the quota. */
+export interface JobRoom {
+  readonly guards: readonly Guard[];
+  readonly puts: readonly Put[];
+  readonly warnings: readonly Warning[];
+}
+
+/**
+ * Makes room for one job more: the jobs that ended first are marked as deleted where the tenant has as many records as its quota
+ * allows. Those that have not ended stay; what is then beyond the quota waits.
+ */
+export function makeRoom(env: QuotaEnv, tenant: string, now: string): JobRoom {
+  const { cache } = env;
+  const { jobs: limit = Infinity } = readQuotas(env, tenant);
+  const stored = cache.list(ranges.of(ranges.jobs, tenant));
+  if (stored.length < limit) return { guards: [], puts: [], warnings: [] };
+  const kept = stored.filter(entry => value<StoredJob>(entry).metadata.deletedAt === undefined);
+  const ended = listEndedJobs(cache, tenant);
+  const removed = ended.slice(0, Math.min(Math.max(0, kept.length + 1 - limit), REMOVED_MAX));
+  const names = removed.map(({ job }) => job.name).join(', ');
+  const message = `the quota of jobs is ${limit}, and those that have ended make room: ${names} is removed; set ttlSecondsAfterFinished, or raise the quota`;
+  return {
+    guards: removed.map(({ entry: { key, revision: at } }) => ({ key, at })),
+    puts: removed.map(({ entry: { key }, job }) => ({ key, bytes: encode(markDeleted(job, now)) })),
+    warnings: removed.length === 0 ? [] : [{ code: 'quota_reached', field: 'name', message }],
+  };
+}
+
+/** The record of a job that is to be removed as soon as its container is gone. */
+export function markDeleted(job: StoredJob, deletedAt: string): StoredJob {
+  return { ...job, metadata: { ...job.metadata, updatedAt: deletedAt, deletedAt } };
+}

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+
+import type { JobStatus, StoredJob } from '../crds/job/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import type { Report } from '../crds/report/index.js';
+import { defaultPolicy } from '../pkg/fleet/index.js';
+import { makeMetadata, makeReport, TENANT, TestCluster } from './test-cluster.testing.js';
+
+const makeJob = (name: string, change: Partial<StoredJob> = {}): StoredJob => ({
+  metadata: makeMetadata(`job_${name}`),
+  kind: 'Job',
+  name,
+  image: 'migrate:1',
+  backoffLimit: 0,
+  ...change,
+});
+
+describe('jobs among the controllers', () => {
+  let cluster: TestCluster;
+  beforeEach(async () => {
+    cluster = new TestCluster();
+    await cluster.enrol('one');
+  });
+  afterEach(() => cluster.close());
+
+  const begin = async (...all: readonly StoredJob[]) => {
+    for (const job of all) await cluster.put(keys.job(TENANT, job.name), job);
+    await cluster.clock.pass(2000);
+  };
+  const status = (name: string) => cluster.get<JobStatus>(keys.jobStatus(TENANT, name));
+  const attempts = (name: string) => cluster.all<Replica>(ranges.replicasOf(TENANT, `job.${name}`));
+  /** Has the agent of the last attempt say something else than that its container runs. */
+  const say = async (name: string, report: Partial<Report>) => {
+    const replica = (await attempts(name)).at(-1)!;
+    const key = keys.report(TENANT, replica.nodeId!, replica.uid);
+    await cluster.put(key, { ...makeReport(replica), ...report });
+    await cluster.clock.pass(5000);
+  };
+  const end = (name: string, exitCode = 0) => say(name, { state: 'exited', exitCode, reason: 'container_exited' });
+
+  it('that have ended take nothing of the quota of jobs', async () => {
+    cluster.controllers('a', { ...defaultPolicy, quotas: { jobs: 1 } });
+    await begin(makeJob('first'), makeJob('second'), makeJob('third'));
+    expect(await status('first')).to.include({ phase: 'Running' });
+    for (const name of ['second', 'third']) expect(await status(name)).to.include({ reason: 'unschedulable' });
+
+    await end('first');
+    expect(await status('first')).to.include({ phase: 'Succeeded' });
+    expect(await status('second')).to.include({ phase: 'Running' });
+    expect(await status('third')).to.include({ phase: 'Pending' });
+    await end('second', 3);
+    expect(await status('third')).to.include({ phase: 'Running' });
+  });
+});
