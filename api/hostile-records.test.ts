@@ -9,8 +9,8 @@ const AT = '2030-01-01T00:00:00.000Z';
 const PATH = 'deployments/db';
 
 /** Keys of every range that answers are made from, each with a sound document where the lab has none. */
-function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'node' | 'backup' | 'token', string>>) {
-  const { uid, node, backup, token } = ids;
+function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'job' | 'node' | 'backup' | 'token', string>>) {
+  const { uid, job, node, backup, token } = ids;
   const replica = {
     uid: 'rep-1',
     tenant,
@@ -79,6 +79,15 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'node' | 'bac
     at: AT,
     writes: [{ path: PATH, version: 9 }],
   };
+  const jobStatus = {
+    uid: job,
+    phase: 'Failed',
+    message: 'm',
+    attempts: 1,
+    exitCode: 3,
+    finishedAt: AT,
+    history: [{ attempt: 0, uid: 'a0', state: 'Failed', nodeId: node, exitCode: 3, finishedAt: AT, storedAt: AT }],
+  };
   const scheduling = { uid, unplaced: 1, summary: 's', filters: [], cause: 'c', details: 'd', lastSeenAt: AT };
   const former = { deployments: [{ uid: 'dep_0', lastRevision: 3, deletedAt: AT }] };
   const alive = { id: node, lease: '1', since: AT };
@@ -87,6 +96,8 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'node' | 'bac
     replicas: [keys.replica(tenant, 'web', 0), replica],
     reports: [keys.report(tenant, node, 'rep-1'), report],
     status: [keys.status(tenant, 'web'), status],
+    jobs: [keys.job(tenant, 'migrate')],
+    'job-status': [keys.jobStatus(tenant, 'migrate'), jobStatus],
     scheduling: [keys.scheduling(tenant, 'web'), scheduling],
     nodes: [keys.node(tenant, 'n1')],
     'node-status': [
@@ -113,7 +124,7 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'node' | 'bac
 }
 
 describe('the API beside a stored record that cannot be worked with', () => {
-  const titles = Object.keys(listSubjects('t', { uid: 'u', node: 'n', backup: 'b', token: 'k' }));
+  const titles = Object.keys(listSubjects('t', { uid: 'u', job: 'j', node: 'n', backup: 'b', token: 'k' }));
   for (const title of titles as (keyof ReturnType<typeof listSubjects>)[]) {
     it(`answers every read and refuses or takes every write: ${title}`, async () => {
       const lab = await new ApiLab().start();
@@ -128,7 +139,11 @@ describe('the API beside a stored record that cannot be worked with', () => {
       const kept = await lab.ask('POST', '/api/v1/backups', { token, body: { deploymentName: 'web' } });
       expect(kept.status, kept.text).to.equal(201);
       const { uid } = made.body['metadata'] as { readonly uid: string };
-      const ids = { uid, node: 'node_1', backup: String(kept.body['id']), token: other.stored.id };
+      const migrate = { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1', secrets };
+      const begun = await lab.ask('POST', '/api/v1/jobs', { token, body: migrate });
+      expect(begun.status, begun.text).to.equal(201);
+      const { uid: job } = begun.body['metadata'] as { readonly uid: string };
+      const ids = { uid, job, node: 'node_1', backup: String(kept.body['id']), token: other.stored.id };
       const [key, sound] = listSubjects(lab.a, ids)[title] as readonly [string, unknown?];
       const stored = await lab.store.get(key);
       const before = sound ?? (stored && value(stored));
@@ -140,6 +155,10 @@ describe('the API beside a stored record that cannot be worked with', () => {
         one,
         `${one}/explain`,
         `${one}/secrets/rotation`,
+        '/api/v1/jobs',
+        '/api/v1/jobs/migrate',
+        '/api/v1/jobs/migrate/explain',
+        '/api/v1/jobs/migrate/logs',
         '/api/v1/nodes',
         '/api/v1/nodes/n1',
         '/api/v1/nodes/n1/replicas',
@@ -160,7 +179,7 @@ describe('the API beside a stored record that cannot be worked with', () => {
         '/readyz',
         '/metrics',
       ];
-      const watched = ['deployments', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
+      const watched = ['deployments', 'jobs', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
       for (const [at, bytes] of listHostile(before, title.length, 6).entries()) {
         const put = async () => {
           const seen = await lab.store.get(key);
@@ -193,6 +212,8 @@ describe('the API beside a stored record that cannot be worked with', () => {
           body: webDeployment(`dry-${at}`, { dependsOn: [{ name: 'web', condition: 'started' }] }),
         });
         await ask('DELETE', `/api/v1/deployments/other-${at}`);
+        await ask('POST', '/api/v1/jobs', { body: { ...migrate, name: `other-${at}` } });
+        if (title.startsWith('job')) await ask('DELETE', '/api/v1/jobs/migrate');
         const beat = { labels: {}, capacity: { cpu: 1000, memory: 2 ** 30, disk: 2 ** 30 }, agentVersion: '0.1.0' };
         await ask('POST', '/agent/v1/heartbeat', { token: agent.text, body: beat });
         if (title !== 'deployments') await ask('POST', `${one}/secrets/rotate`, { body: { phase: 'stage' } });

@@ -56,6 +56,29 @@ const report = (uid: string) => ({
   lastEnd: { exitCode: 1, at: AT },
   retry: { at: AT },
 });
+const job = {
+  metadata: makeMetadata('job_1'),
+  kind: 'Job',
+  name: 'bad',
+  image: 'migrate:1',
+  command: ['up'],
+  backoffLimit: 3,
+  timeoutSeconds: 60,
+  ttlSecondsAfterFinished: 60,
+};
+const jobStatus = {
+  uid: 'job_1',
+  phase: 'Pending',
+  message: 'm',
+  reason: 'container_exited',
+  attempts: 1,
+  exitCode: 3,
+  startedAt: AT,
+  retryAt: AT,
+  history: [
+    { attempt: 0, uid: 'a0', state: 'Failed', nodeId: 'n', exitCode: 3, message: 'm', finishedAt: AT, storedAt: AT },
+  ],
+};
 const versions = { [PATH]: 1 };
 
 /** A key of each range that a loop reads, with a sound document: absent where the cluster has one already. */
@@ -67,6 +90,8 @@ const subjects: Readonly<Record<string, Subject>> = {
   'reports of no replica': [() => keys.report(TENANT, 'node_n1', 'nobody'), report('nobody')],
   status: [() => keys.status(TENANT, 'web')],
   rollouts: [() => keys.rollout(TENANT, 'web')],
+  jobs: [() => keys.job(TENANT, 'bad'), job],
+  'job-status': [() => keys.jobStatus(TENANT, 'bad'), jobStatus],
   scheduling: [
     () => keys.scheduling(TENANT, 'web'),
     { uid: 'dep_1', unplaced: 1, summary: 's', filters: ['ready'], cause: 'c', details: 'd', lastSeenAt: AT },
@@ -125,6 +150,7 @@ describe('a record of any range that cannot be worked with', () => {
       await cluster.enrol('n3');
       const first = await cluster.get<Replica>(keys.replica(TENANT, 'web', 0));
       const key = toKey(first!.uid);
+      if (title === 'job-status') await cluster.put(keys.job(TENANT, 'bad'), job);
       const before = sound ?? (await cluster.get(key));
       expect(before, 'a sound document to begin with').to.be.an('object');
       const hostile = listHostile(before, title.length, 10);

@@ -2,10 +2,11 @@ import { expect } from 'chai';
 
 import type { JobStatus, StoredJob } from '../crds/job/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
+import type { NodeStatus } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
 import { defaultPolicy } from '../pkg/fleet/index.js';
-import { makeMetadata, makeReport, TENANT, TestCluster } from './test-cluster.testing.js';
+import { AT, makeMetadata, makeReport, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const makeJob = (name: string, change: Partial<StoredJob> = {}): StoredJob => ({
   metadata: makeMetadata(`job_${name}`),
@@ -18,9 +19,10 @@ const makeJob = (name: string, change: Partial<StoredJob> = {}): StoredJob => ({
 
 describe('jobs among the controllers', () => {
   let cluster: TestCluster;
+  let lease: string;
   beforeEach(async () => {
     cluster = new TestCluster();
-    await cluster.enrol('one');
+    lease = await cluster.enrol('one');
   });
   afterEach(() => cluster.close());
 
@@ -38,6 +40,38 @@ describe('jobs among the controllers', () => {
     await cluster.clock.pass(5000);
   };
   const end = (name: string, exitCode = 0) => say(name, { state: 'exited', exitCode, reason: 'container_exited' });
+
+  it('that have not started leave a node that is drained, and those that run may end there', async () => {
+    cluster.controllers('a');
+    cluster.agentsWork = false;
+    await begin(makeJob('stuck', { backoffLimit: 1 }), makeJob('running'));
+    await say('stuck', { state: 'failed', reason: 'image_pull_failed' });
+    await say('running', { state: 'running' });
+    cluster.agentsWork = true;
+    await cluster.order('one', { drain: { by: 'tok_1', since: AT } });
+    await cluster.clock.pass(2000);
+    expect((await status('stuck'))?.history[0]).to.include({ state: 'Failed', reason: 'draining' });
+    await cluster.enrol('two');
+    await cluster.clock.pass(10_000);
+    expect(await status('stuck')).to.include({ phase: 'Running', attempts: 2 });
+    expect((await attempts('stuck')).map(({ nodeId }) => nodeId)).to.deep.equal(['node_two']);
+    expect(await status('running')).to.include({ phase: 'Running', attempts: 1 });
+
+    await end('running');
+    expect(await status('running')).to.include({ phase: 'Succeeded' });
+    expect(await cluster.get<NodeStatus>(keys.nodeStatus(TENANT, 'one'))).to.include({ reason: 'drained' });
+  });
+
+  it('say that nobody knows whether they run while their node is silent', async () => {
+    cluster.controllers('a');
+    await begin(makeJob('unseen'));
+    expect(await status('unseen'))
+      .to.include({ phase: 'Running' })
+      .and.not.have.property('reason');
+    await cluster.store.revoke(lease);
+    await cluster.clock.pass(2000);
+    expect(await status('unseen')).to.include({ phase: 'Running', reason: 'node_failed' });
+  });
 
   it('that have ended take nothing of the quota of jobs', async () => {
     cluster.controllers('a', { ...defaultPolicy, quotas: { jobs: 1 } });

@@ -181,6 +181,16 @@ describe('the next step of a job', () => {
       },
       '',
     ],
+    [
+      'one that has not started on a draining node has failed: the next one is elsewhere',
+      { status: open, records: [record({ draining: true, report: reported('failed') })] },
+      'retire a0, Pending, after 2000',
+    ],
+    [
+      'one on a draining node of which nothing is seen is waited for',
+      { status: open, records: [record({ draining: true, node: 'unobserved' })] },
+      'Pending',
+    ],
     ['one without a record has failed', { status: open }, 'Pending, after 2000'],
     [
       'an ended attempt is retired again when the first time was lost',
@@ -203,8 +213,28 @@ describe('the next step of a job', () => {
       },
       '',
     ],
-    ['the next attempt follows after the back-off', { status: waiting }, 'create 1, Pending exit 3'],
+    [
+      'the next attempt follows after the back-off, without the exit code of the last',
+      { status: waiting },
+      'create 1, Pending',
+    ],
+    [
+      'one of which nothing is known has no exit code, although an earlier one had',
+      {
+        job: makeJob({ backoffLimit: 1 }),
+        status: statusOf([attempt({ state: 'Failed', exitCode: 3 }), attempt({ attempt: 1, uid: 'a1' })], {
+          exitCode: 3,
+        }),
+        records: [record({ node: 'gone' }, { uid: 'a1', slot: 1 })],
+      },
+      'clear a1, Failed',
+    ],
     ['and not before', { status: waiting, now: NOW - 1 }, 'after 1'],
+    [
+      'it waits no longer than its back-off when a clock that was ahead has stored the failure',
+      { status: waiting, now: NOW - 86_400_000 },
+      'Pending exit 3, after 2000',
+    ],
     [
       'a finished job stays',
       { status: statusOf([attempt({ state: 'Succeeded' })], { phase: 'Succeeded', finishedAt: EARLIER }) },
@@ -217,6 +247,15 @@ describe('the next step of a job', () => {
         status: statusOf([attempt({ state: 'Succeeded' })], { phase: 'Succeeded', finishedAt: EARLIER }),
       },
       'after 30000',
+    ],
+    [
+      'by the clock of now, when one that was ahead has stored its end',
+      {
+        job: makeJob({ ttlSecondsAfterFinished: 90 }),
+        status: statusOf([attempt({ state: 'Succeeded' })], { phase: 'Succeeded', finishedAt: AT }),
+        now: Date.parse(EARLIER),
+      },
+      'Succeeded, after 90000',
     ],
     [
       'and no longer',
@@ -270,6 +309,16 @@ describe('the next step of a job', () => {
     const obstacle = { reason: 'unschedulable', message: '0 of 1 nodes: 1 ready' } as const;
     const { status } = decide({ status: open, records: [record({ node: 'nowhere' })], obstacle });
     expect(status).to.include(obstacle);
+  });
+
+  it('does not claim that one runs whose node nobody sees', () => {
+    const obstacle = { reason: 'node_failed', message: 'no heartbeat' } as const;
+    const seen = record({ report: reported('running'), node: 'failed' });
+    expect(decide({ status: open, records: [seen], obstacle }).status).to.include({ phase: 'Running', ...obstacle });
+    const { status } = decide({ status: open, records: [{ ...seen, node: 'well' }], obstacle });
+    expect(status)
+      .to.include({ phase: 'Running', message: 'attempt 1 of 4 runs on n1' })
+      .and.not.have.property('reason');
   });
 
   it('makes no attempt twice, and never two at once, whatever happens in whatever order', () => {

@@ -66,7 +66,9 @@ export function decideJob(input: JobInput): JobDecision {
   const workload = toStoredWorkload(job);
   const last = before.history.at(-1);
   const seen = last && records.find(({ replica }) => replica.uid === last.uid);
-  const judged = last && (isEnded(last) ? last : judgeAttempt(last, seen, workload, at));
+  const judged =
+    last &&
+    (isEnded(last) ? { ...last, storedAt: notAfter(last.storedAt ?? at, at) } : judgeAttempt(last, seen, workload, at));
   const isOpen = judged !== undefined && !isEnded(judged);
   const going = takeDown(
     records.filter(each => !isOpen || each !== seen),
@@ -76,12 +78,12 @@ export function decideJob(input: JobInput): JobDecision {
   const status = toStatus(before, judged, job, at);
   if (isFinished(status)) return { ...settle(input, status), ...going };
   const dueInMs = status.retryAt === undefined ? 0 : Date.parse(status.retryAt) - now;
-  if (isOpen) return { ...store(input, withObstacle(status, judged, input)), ...going, remove: false };
+  if (isOpen) return { ...store(input, withObstacle(status, judged, seen, input)), ...going, remove: false };
   if (dueInMs > 0) return { ...store(input, status), ...going, remove: false, afterMs: dueInMs };
   if (records.length > 0) return { ...store(input, status), ...going, remove: false };
 
   const create: AttemptStatus = { attempt: status.attempts, uid: input.newUid, state: 'Pending' };
-  const { retryAt: _, ...rest } = status;
+  const { retryAt: _, exitCode: _of, ...rest } = status;
   const history = [...status.history, create].slice(-SHOWN);
   const message = `attempt ${create.attempt + 1} of ${job.backoffLimit + 1} waits for a node`;
   const next: JobStatus = { ...rest, attempts: status.attempts + 1, history, message };
@@ -90,6 +92,11 @@ export function decideJob(input: JobInput): JobDecision {
 
 function isEnded({ state }: AttemptStatus): boolean {
   return state === 'Succeeded' || state === 'Failed';
+}
+
+/** A time that a leader has stored whose clock was ahead counts as now: nothing is waited for longer than it is meant to be. */
+function notAfter(time: string, now: string): string {
+  return Date.parse(time) > Date.parse(now) ? now : time;
 }
 
 function takeDown(
@@ -103,10 +110,11 @@ function takeDown(
 
 /** The status that follows from what became of the last attempt. */
 function toStatus(before: JobStatus, last: AttemptStatus | undefined, job: StoredJob, at: string): JobStatus {
-  if (!last || isFinished(before)) return before;
+  if (isFinished(before)) return { ...before, finishedAt: notAfter(before.finishedAt ?? at, at) };
+  if (!last) return before;
   const history = [...before.history.slice(0, -1), last];
   const startedAt = before.startedAt ?? last.startedAt;
-  const { reason: _r, ...kept } = before;
+  const { reason: _r, exitCode: _e, ...kept } = before;
   const status = { ...kept, history, ...(startedAt !== undefined && { startedAt }) };
   const count = `attempt ${last.attempt + 1} of ${job.backoffLimit + 1}`;
   const where = last.nodeName ?? 'its node';
@@ -126,9 +134,15 @@ function toStatus(before: JobStatus, last: AttemptStatus | undefined, job: Store
   return { ...ended, phase: 'Pending', message, retryAt, ...(last.reason && { reason: last.reason }) };
 }
 
-/** What others say of an attempt that has not started. */
-function withObstacle(status: JobStatus, attempt: AttemptStatus, { obstacle }: JobInput): JobStatus {
-  return attempt.state === 'Pending' && obstacle ? { ...status, ...obstacle } : status;
+/** What others say of an attempt that has not started, or of which nobody knows whether it still runs. */
+function withObstacle(
+  status: JobStatus,
+  attempt: AttemptStatus,
+  seen: ObservedReplica | undefined,
+  { obstacle }: JobInput,
+): JobStatus {
+  const isUnseen = attempt.state === 'Pending' || seen?.node !== 'well';
+  return isUnseen && obstacle ? { ...status, ...obstacle } : status;
 }
 
 /** A job at its end: kept for as long as it says, and removed when no record of an attempt is left. */

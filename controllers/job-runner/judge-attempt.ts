@@ -29,6 +29,8 @@ export function judgeAttempt(
     return fail('container_lost', 'its container was removed by something else: nothing is known of its end');
   if (seen.misplaced && isMovable(workload))
     return fail('residency_violated', `its node ${nodeName} breaks the residency of the job by now`);
+  if (seen.draining && node === 'well' && attempt.state === 'Pending' && report?.state !== 'running')
+    return fail('draining', `its node ${nodeName} was drained before it was started there`);
   if (report?.state !== 'running') return { ...attempt, ...locate(seen) };
   const startedAt = attempt.startedAt ?? report.startedAt ?? report.since;
   return { ...attempt, ...locate(seen), state: 'Running', ...(startedAt !== undefined && { startedAt }) };

@@ -68,7 +68,7 @@ export interface JobStatus {
   readonly reason?: Reason;
   /** How many attempts have been made. */
   readonly attempts: number;
-  /** Of the last attempt that ended. */
+  /** Of the last attempt, once it has ended and where its end is known. */
   readonly exitCode?: number;
   readonly startedAt?: string;
   readonly finishedAt?: string;

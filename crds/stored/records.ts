@@ -9,6 +9,7 @@ import {
   metadata,
   deployment,
   job,
+  jobStatus,
   replicaShape,
   canary,
   orders,
@@ -252,16 +253,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
   [keys.alarms(), object({ raised: map(text('')), cleared: map(text('')) })],
   [keys.compaction(), object({ revision: count(0), compacted: count(0) })],
   [ranges.jobs, job],
-  [
-    ranges.jobStatuses,
-    object({
-      uid: text(NOBODY),
-      phase: text('Pending'),
-      message: text(''),
-      attempts: count(0),
-      history: list(object({ attempt: count(0), uid: text(''), state: text('') })),
-    }),
-  ],
+  [ranges.jobStatuses, jobStatus],
   [
     ranges.networks,
     object({

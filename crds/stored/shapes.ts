@@ -54,6 +54,41 @@ export const job = object({
   ...jobMembers,
   nodeId: maybe(name(NOBODY)),
   placement: maybe(placement),
+  backoffLimit: count(0),
+  timeoutSeconds: maybe(count(0)),
+  ttlSecondsAfterFinished: maybe(count(0)),
+});
+
+const exitCode: Mender = (value, context, path) => {
+  if (!Number.isSafeInteger(value)) context.faults.push(`${path} is not an exit code`);
+  return value;
+};
+const jobEnd = {
+  exitCode: maybe(exitCode),
+  reason: maybe(text('')),
+  startedAt: maybe(time(LONG_AGO)),
+  finishedAt: maybe(time(LONG_AGO)),
+};
+
+export const jobStatus = object({
+  uid: text(NOBODY),
+  phase: text('Pending'),
+  message: text(''),
+  attempts: count(0),
+  ...jobEnd,
+  retryAt: maybe(time(LONG_AGO)),
+  history: list(
+    object({
+      attempt: count(0),
+      uid: text(''),
+      state: text(''),
+      nodeId: maybe(text('')),
+      nodeName: maybe(text('')),
+      message: maybe(text('')),
+      ...jobEnd,
+      storedAt: maybe(time(LONG_AGO)),
+    }),
+  ),
 });
 
 export const deployment = object({

@@ -45,6 +45,35 @@ describe('a stored document', () => {
     });
   }
 
+  const job = { metadata, kind: 'Job', name: 'one', image: 'i', backoffLimit: 3, timeoutSeconds: 9, command: ['up'] };
+  const attempt = { attempt: 0, uid: 'a0', state: 'Failed', exitCode: 3, finishedAt: AT, storedAt: AT };
+  const status = {
+    uid: 'j',
+    phase: 'Failed',
+    message: '',
+    attempts: 1,
+    history: [attempt],
+    finishedAt: AT,
+    retryAt: AT,
+  };
+  const wrong: readonly [key: string, sound: object, change: object][] = [
+    ['jobs/t1/one', job, { backoffLimit: undefined }],
+    ['jobs/t1/one', job, { backoffLimit: 1e300 }],
+    ['jobs/t1/one', job, { timeoutSeconds: '9' }],
+    ['jobs/t1/one', job, { ttlSecondsAfterFinished: -1 }],
+    ['job-status/t1/one', status, { finishedAt: 'soon' }],
+    ['job-status/t1/one', status, { retryAt: 7 }],
+    ['job-status/t1/one', status, { exitCode: 'three' }],
+    ['job-status/t1/one', status, { history: [{ ...attempt, storedAt: 'soon' }] }],
+  ];
+  for (const [key, sound, change] of wrong) {
+    it(`of a job is not worked with when it is wrong: ${key} ${JSON.stringify(change)}`, () => {
+      const own = key.startsWith('jobs/') ? { metadata: { ...metadata, tenant: 't1' } } : {};
+      expect(mendRecord(key, { ...sound, ...own }).fault).to.equal(undefined);
+      expect(mendRecord(key, { ...sound, ...own, ...change }).fault).to.be.a('string');
+    });
+  }
+
   it('of a token is used whole or not at all: a part of it might allow more', () => {
     const token = { id: 'k1', kind: 'admin', digest: 'd', description: '', createdAt: AT, createdBy: 'me' };
     const { document, fault } = mendRecord('tokens/k1', { ...token, expiresAt: 5 });

@@ -27,6 +27,7 @@ import {
   replyJsonBytes,
   RequestRejection,
 } from '../../http/reply.js';
+import { toSpliceable } from '../../http/resource.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { makeRoom, markDeleted } from './room.js';
 import { findJobStatus, loadJob, readJobStatus, renderWrittenJob } from './view.js';
@@ -180,7 +181,7 @@ async function deleteJob(env: AdmissionEnv, call: ApiCall): Promise<RouteResult>
       const body = renderWrittenJob(written, findJobStatus(env.cache, entry));
       return replyJsonBytes(200, body, buildEtagHeader(written.revision));
     };
-    if (stored.metadata.deletedAt !== undefined) return answer(entry);
+    if (stored.metadata.deletedAt !== undefined) return answer(toSpliceable(entry));
     const deletedAt = new Date(env.clock.now()).toISOString();
     const bytes = encode(markDeleted(stored, deletedAt));
     const guards = [{ key: entry.key, at: entry.revision }];

@@ -2,9 +2,9 @@ import { createInitialJobStatus, jobKind, type JobStatus } from '../../../crds/j
 import { isDnsLabel } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
-import type { Cache, Entry } from '../../../pkg/store/index.js';
+import { type Cache, type Entry, toSoundBytes } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { cacheRendered, readUid, spliceDocument } from '../../http/resource.js';
+import { cacheRendered, readUid, spliceDocument, toSpliceable } from '../../http/resource.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 const STATUS = Buffer.from(',"status":');
@@ -15,13 +15,17 @@ export const jobReader: ReaderOptions = {
   resource: {
     range: ranges.jobs,
     joined: ranges.jobStatuses,
-    view: cacheRendered((entry, status) => spliceDocument(entry, STATUS, chooseStatus(entry, status))),
+    view: cacheRendered((entry, status) => {
+      const sound = toSpliceable(entry);
+      return spliceDocument(sound, STATUS, chooseStatus(sound, status));
+    }),
   },
 };
 
 /** A status of an earlier job of the same name is not this one's. */
 function chooseStatus({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
-  return status && readUid(status.bytes) === readUid(bytes) ? status.bytes : PENDING;
+  const shown = status && toSoundBytes(status);
+  return shown && readUid(shown) === readUid(bytes) ? shown : PENDING;
 }
 
 /** The answer to a write: the job, and everything that the server added or remarked. */
@@ -49,5 +53,8 @@ export function findJobStatus(cache: Cache, { key }: Entry): Entry | undefined {
 
 /** The status of a job as answers show it. */
 export function readJobStatus(cache: Cache, entry: Entry): Omit<JobStatus, 'uid'> {
-  return JSON.parse(chooseStatus(entry, findJobStatus(cache, entry)).toString()) as Omit<JobStatus, 'uid'>;
+  return JSON.parse(chooseStatus(toSpliceable(entry), findJobStatus(cache, entry)).toString()) as Omit<
+    JobStatus,
+    'uid'
+  >;
 }
