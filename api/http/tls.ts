@@ -78,16 +78,15 @@ export function acceptTls(server: Server, options: SecureContextOptions, waitMs:
   server.on('connection', (socket: Socket) => {
     const destroy = () => socket.destroy();
     socket.setTimeout(waitMs, destroy);
-    socket.once('error', destroy);
+    socket.once('error', destroy).once('end', destroy);
     const look = (): void => {
       const first = socket.read(1) as Buffer | null;
       if (first) return hand(socket, first);
-      if (socket.destroyed || socket.readableEnded) destroy();
-      else socket.once('readable', look);
+      if (!socket.destroyed) socket.once('readable', look);
     };
     const hand = (connection: Socket, first: Buffer) => {
       connection.setTimeout(0);
-      connection.off('timeout', destroy).off('error', destroy);
+      connection.off('timeout', destroy).off('error', destroy).off('end', destroy);
       connection.unshift(first);
       if (first[0] === HANDSHAKE) secure.emit('connection', connection);
       else serve.call(server, connection);
