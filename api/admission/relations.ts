@@ -70,9 +70,10 @@ export function listSecretUsers(cache: Cache, tenant: string, label: string): re
   return cache.by(BY_SECRET, `${tenant}/${label}`);
 }
 
-/** The jobs of a tenant that refer to a credential, by its label. */
+/** The jobs of a tenant that refer to a credential, by its label. One that has ended reads nothing any more. */
 export function listSecretJobs(cache: Cache, tenant: string, label: string): readonly Entry[] {
-  return cache.by(JOBS_BY_SECRET, `${tenant}/${label}`);
+  const entries = cache.by(JOBS_BY_SECRET, `${tenant}/${label}`);
+  return entries.filter(entry => !isJobEnded(value<StoredJob>(entry), cache));
 }
 
 /** The deployments of a tenant that refer to any credential. */

@@ -157,7 +157,8 @@ export function toAttemptSource(job: string, attempt: number): LogOrigin {
 
 /** The server may be busy or starting, and the replica may be moving to another node or have no container yet. */
 function mayChange({ status, rejections }: RejectionAnswer): boolean {
-  if (rejections[0]?.code === 'deployment_not_found') return false;
+  const [{ code, field }] = rejections;
+  if (code === 'deployment_not_found' || (code === 'resource_not_found' && field === 'name')) return false;
   return status === 404 || status === 409 || status === 429 || status >= 500;
 }
 

@@ -64,6 +64,8 @@ interface LogQuery {
 
 /** The replica that is read, or its slot while it has none. */
 interface LogSubject {
+  /** The parameter that chooses it. */
+  readonly field: 'replica' | 'attempt';
   readonly deploymentUid: string;
   readonly slot: number;
   readonly replica: Replica | undefined;
@@ -146,9 +148,10 @@ async function findReplica(
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
   const deploymentUid = value<StoredDeployment>(deployment).metadata.uid;
   const replicas = listReplicas(cache, tenant, name, deploymentUid);
-  if (wanted >= 0) return { deploymentUid, slot: wanted, replica: replicas.find(({ slot }) => slot === wanted) };
+  const found = { field: 'replica', deploymentUid } as const;
+  if (wanted >= 0) return { ...found, slot: wanted, replica: replicas.find(({ slot }) => slot === wanted) };
   const replica = replicas.find(({ nodeId }) => nodeId !== undefined) ?? replicas[0];
-  return { deploymentUid, slot: replica?.slot ?? 0, replica };
+  return { ...found, slot: replica?.slot ?? 0, replica };
 }
 
 /** The attempt that is asked for; otherwise the last one that was made. */
@@ -163,7 +166,7 @@ async function findAttempt(
   const { uid } = value<StoredJob>(job).metadata;
   const slot = wanted >= 0 ? wanted : Math.max(0, readJobStatus(cache, job).attempts - 1);
   const attempts = listReplicas(cache, tenant, formatJobOwner(params['name']!), uid);
-  return { deploymentUid: uid, slot, replica: attempts.find(each => each.slot === slot) };
+  return { field: 'attempt', deploymentUid: uid, slot, replica: attempts.find(each => each.slot === slot) };
 }
 
 function listReplicas(cache: LogEnv['cache'], tenant: string, owner: string, uid: string): readonly Replica[] {
@@ -184,7 +187,7 @@ async function openSources(
   query: LogQuery,
   subject: LogSubject,
 ): Promise<readonly LogSource[] | RequestRejection> {
-  const { replica, slot } = subject;
+  const { field, replica, slot } = subject;
   const hasMoved = query.cursor !== undefined && query.cursor.nodeId !== replica?.nodeId;
   const isPlaced = replica?.nodeId !== undefined;
   const kept = query.previous || !isPlaced || hasMoved ? await findKept(env, call, query, subject) : undefined;
@@ -192,8 +195,8 @@ async function openSources(
   if (!isPlaced) {
     if (kept) return [kept];
     return replica
-      ? rejectRequest('logs_replica_not_placed', 'replica', String(slot))
-      : rejectRequest('resource_not_found', 'replica', String(slot));
+      ? rejectRequest('logs_replica_not_placed', field, String(slot))
+      : rejectRequest('resource_not_found', field, String(slot));
   }
   const current = await openCurrent(env, call, hasMoved ? { ...query, cursor: undefined, tail: WHOLE_LOG } : query, {
     ...subject,
@@ -209,8 +212,8 @@ async function openCurrent(
   query: LogQuery,
   subject: LogSubject & { readonly nodeId: string },
 ): Promise<LogSource | RequestRejection> {
-  const { nodeId, slot } = subject;
-  const refuse = (code: LogFailure) => new RequestRejection(reject(code, 'replica', String(slot)), SOON);
+  const { field, nodeId, slot } = subject;
+  const refuse = (code: LogFailure) => new RequestRejection(reject(code, field, String(slot)), SOON);
   if (isSilent(env, call.tenant, nodeId)) return refuse('logs_node_silent');
   const source = await request(env, call, nodeId, buildRequest(env, query, subject), id =>
     env.logs.await(id, nodeId, DIAL_MS),
@@ -221,7 +224,7 @@ async function openCurrent(
   if (end !== 'no_container' && end !== 'engine_unreachable') return source;
   source.done();
   return end === 'no_container'
-    ? rejectRequest('logs_no_container', 'replica', String(slot))
+    ? rejectRequest('logs_no_container', field, String(slot))
     : refuse('logs_engine_unreachable');
 }
 

@@ -121,18 +121,37 @@ describe('jobs over HTTP', () => {
     expect((await ask('GET', 'secrets/deployments/web-db')).body['jobs']).to.deep.equal(['with-secret']);
     const { body } = await ask('GET', 'secrets/resources/web-db/consumers');
     expect((body['consumers'] as { kind: string; job: string }[])[0]).to.include({ kind: 'Job', job: 'with-secret' });
+
+    const { uid } = created.body['metadata'] as StoredJob['metadata'];
+    const key = keys.jobStatus(lab.a, 'with-secret');
+    const ended = {
+      uid,
+      phase: 'Succeeded',
+      message: '',
+      attempts: 1,
+      history: [],
+      finishedAt: '2030-01-01T00:00:00Z',
+    };
+    await lab.store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(ended) }], deletes: [] });
+    await lab.cache.barrier();
+    expect((await ask('DELETE', 'secrets/deployments/web-db')).status, 'one that has ended reads nothing').to.equal(
+      200,
+    );
+  });
+
+  it('name the attempt, not a replica, when a log cannot be read', async () => {
+    expect(await refused('GET', 'jobs/reborn/logs?attempt=7')).to.deep.equal([404, 'resource_not_found', 'attempt']);
   });
 
   it('beyond the quota are stored with a warning', async () => {
     const admin = { token: (await lab.token({ kind: 'admin' })).text };
-    const before = (await jobs()).length;
-    await lab.ask('PUT', `/api/v1/tenants/${lab.a}/quotas`, { ...admin, body: { jobs: before - 1 } });
+    await lab.ask('PUT', `/api/v1/tenants/${lab.a}/quotas`, { ...admin, body: { jobs: 1 } });
     await lab.cache.barrier();
     const answer = await ask('POST', 'jobs', { ...document, name: 'one-more' });
     expect(answer.status).to.equal(201);
     const warnings = answer.body['warnings'] as { code: string; message: string }[];
     expect(warnings.at(-1)).to.include({ code: 'quota_reached' });
-    expect(warnings.at(-1)?.message).to.contain(`${before - 1} are used; what exceeds it waits`);
+    expect(warnings.at(-1)?.message).to.contain('is 1 and 1 are used; what exceeds it waits');
   });
 
   it('that have ended make room for others, the first that ended goes first, and the answer says so', async () => {

@@ -36,8 +36,12 @@ export const runImage: Command<RunInput> = async (session, input) => {
   }
   const code = await follow(session, client, name);
   if (!session.terminal.interrupted.aborted) return code;
-  await client.request('DELETE', jobs.pathOf(name));
-  session.terminal.err(`job/${name} is stopped and deleted\n`);
+  const deleted = await client.request('DELETE', jobs.pathOf(name));
+  if (deleted.ok || deleted.status === 404) session.terminal.err(`job/${name} is stopped and deleted\n`);
+  else {
+    session.reportRejection(deleted);
+    session.terminal.err(`job/${name} was not deleted and may still run: "moor delete job ${name}" deletes it\n`);
+  }
   return exitCode.interrupted;
 };
 
