@@ -14,6 +14,7 @@ import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/st
 import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
 import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
+import { isScaledSeed, SimulatedLoad, USAGE_MS } from './load.js';
 import { Seat } from './seat.js';
 import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
@@ -62,6 +63,10 @@ export class SimCluster {
   readonly machines: readonly Machine[];
   readonly seats: readonly Seat[];
   readonly pace: Pace;
+  /** What containers use. */
+  readonly load: SimulatedLoad;
+  /** How often agents measure that. */
+  readonly usageMs: number | undefined;
   /** Told of every ticket for which secrets were handed out. */
   handedOut: (ticket: string) => void = () => undefined;
   readonly #variant: Variant;
@@ -71,6 +76,8 @@ export class SimCluster {
 
   constructor(seed: number, variant: Variant = {}) {
     this.world = new SimWorld(seed);
+    this.load = new SimulatedLoad(this.world);
+    this.usageMs = isScaledSeed(seed) ? USAGE_MS : undefined;
     this.server = new MemoryStore({ clock: this.world.clock });
     this.#variant = variant;
     this.pace = variant.pace ?? {};
@@ -211,6 +218,7 @@ export class SimCluster {
       clock: world.clock,
       random: world.random,
       latencyMs: () => world.between(0, this.faults.delayMs * 5),
+      usage: () => this.load.read(),
       health: image => (image.endsWith(BAD_IMAGE) ? 'unhealthy' : 'healthy'),
     });
     const labels = { [COUNTRY]: 'DE' };
@@ -227,7 +235,8 @@ export class SimCluster {
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
     const reached = createRemoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));
     const env = { clock, random, link, disk, processes, engine: this.#variant.engine?.(reached, this) ?? reached };
-    const options = { name, version: '0', joinToken, labels: { ...labels } };
+    const { usageMs } = this;
+    const options = { name, version: '0', joinToken, labels: { ...labels }, ...(usageMs && { usageMs }) };
     void new Agent({ ...env, log: silentLogger }, options).run(forever());
   }
 }

@@ -76,7 +76,7 @@ export function expectConverged(cluster: SimCluster, history: History): void {
   for (const { replica } of history.all<Report>(ranges.reports)) {
     expect(replicas.has(replica), `a report of ${replica} was left`).to.equal(true);
   }
-  for (const range of [ranges.statuses, ranges.schedulings, ranges.unresolved]) {
+  for (const range of [ranges.statuses, ranges.schedulings, ranges.unresolved, ranges.scalings]) {
     for (const { uid } of history.all<{ uid: string }>(range)) expect(uids.has(uid), `${range} left`).to.equal(true);
   }
 }

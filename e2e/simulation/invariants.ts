@@ -19,6 +19,7 @@ import { value } from '../../pkg/store/index.js';
 import { isTrueOf } from '../agreement/contradictions.js';
 import type { History, Invariant, StoreChange } from './history.js';
 import { keepsNetworks } from './networks.js';
+import { countMostWanted, keepsScaling } from './scaling.js';
 
 /**
  * - a deployment's record goes only after its deletion was asked for
@@ -181,7 +182,7 @@ const keepsSurge: Invariant = (changes, history) => {
     const { tenant, deployment: name } = value<Replica>(entry);
     const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
     if (!deployment) continue;
-    const most = deployment.replicas + getRolloutBounds(deployment).surge + DRAIN_SURPLUS;
+    const most = countMostWanted(deployment) + getRolloutBounds(deployment).surge + DRAIN_SURPLUS;
     const all = history.entries(ranges.replicasOf(tenant, name)).length;
     expect(all, `replicas of ${name} at once`).to.be.at.most(most);
   }
@@ -196,4 +197,5 @@ export const invariants: readonly Invariant[] = [
   numbersRevisions,
   keepsSurge,
   keepsNetworks,
+  keepsScaling,
 ];

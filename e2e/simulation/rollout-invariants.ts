@@ -14,6 +14,7 @@ import { isReady, type Report } from '../../crds/report/index.js';
 import { computeContentHash, findHeldCanary, isOfPresent, type RolloutRecord } from '../../crds/rollout/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import type { History, Invariant, StoreChange } from './history.js';
+import { isScaled } from './scaling.js';
 
 /**
  * What a loop decides on may be as old as this: a report is no guard. Whatever was ready so lately counts as ready; a mistake
@@ -142,7 +143,7 @@ const claimsNothing =
       const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
       const { uid, generation } = deployment?.metadata ?? {};
       if (!deployment || status.uid !== uid || status.observedGeneration !== generation) continue;
-      if (status.phase !== 'Running') continue;
+      if (status.phase !== 'Running' || isScaled(deployment)) continue;
       const ready = readiness.listLately(deployment, history).filter(each => isUpToDate(each, deployment));
       expect(ready.length, `ready replicas of ${name}, which is claimed to run`).to.be.at.least(deployment.replicas);
     }

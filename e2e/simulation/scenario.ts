@@ -16,8 +16,10 @@ import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
 import { AttemptWatch, makesOneAttempt, useJobs } from './jobs.js';
+import { isScaledSeed } from './load.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
 import { endRollouts, rollDeployments } from './rollouts.js';
+import { endScaling, expectScaled, scaleDeployments } from './scaling.js';
 import { endRotations, useSecrets } from './secrets.js';
 import { duplicateMachine } from './second-agent.js';
 import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
@@ -58,6 +60,8 @@ export interface Outcome {
   /** How many canaries began, and how many were taken back. */
   readonly canaries: number;
   readonly aborted: number;
+  /** How often load moved the number of replicas. */
+  readonly scaled: number;
   /** The longest virtual time for which a container that was given up ran beside another one of its slot. */
   readonly doubledMs: number;
 }
@@ -100,7 +104,7 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   attempts.endPrograms(cluster);
   await world.pass(5_000, inspect);
 
-  await faults(cluster, history, inspect, seed % SEEDS_A_ROLLOUT === 0);
+  await faults(cluster, history, inspect, seed);
   if (seed % 3 === 0) await loseEngine(cluster, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
@@ -108,6 +112,10 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   cluster.start();
   const convergedAfterMs = await converge(cluster, history, inspect);
   history.checkAnswers();
+  if (isScaledSeed(seed)) {
+    await expectScaled(cluster, history, inspect);
+    await converge(cluster, history, inspect);
+  }
   if (seed % 7 === 0) {
     await duplicateMachine(cluster, inspect);
     await converge(cluster, history, inspect);
@@ -127,19 +135,20 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const { enrolled, delivered } = history;
   const told = (type: string) => history.all<StoredEvent>(ranges.events).filter(event => event.type === type).length;
   const [canaries, aborted] = [told('deployment.canary_started'), told('deployment.canary_aborted')];
-  const counts = { enrolled, delivered, givenUp, canaries, aborted };
+  const counts = { enrolled, delivered, givenUp, canaries, aborted, scaled: told('deployment.scaled') };
   return { seed, hash, steps, convergedAfterMs, ...counts, doubledMs: doubledMs() };
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
-async function faults(cluster: SimCluster, history: History, inspect: () => void, hasRollouts: boolean): Promise<void> {
+async function faults(cluster: SimCluster, history: History, inspect: () => void, seed: number): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
   useJobs(cluster, until);
-  if (hasRollouts) rollDeployments(cluster, history, until);
+  if (seed % SEEDS_A_ROLLOUT === 0) rollDeployments(cluster, history, until);
+  if (isScaledSeed(seed)) scaleDeployments(cluster, history, until);
   useNetworks(cluster, until);
   makeTrouble(cluster, until);
   orderNodes(cluster, until);
@@ -172,6 +181,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
     for (const tenant of TENANTS) void setQuota(cluster, tenant, {});
     void endRotations(cluster);
     await endRollouts(cluster);
+    await endScaling(cluster);
     await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);

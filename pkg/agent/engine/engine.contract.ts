@@ -252,6 +252,21 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       expect(await read({ since: '9999999999.000000000' })).to.deep.equal([]);
     });
 
+    it('counts the cpu time of a container up, and knows nothing of one that does not run', async () => {
+      const id = await run();
+      const first = await engine.readUsage(id);
+      expect(first?.cpuNanos).to.be.at.least(0);
+      expect(first?.memory).to.be.at.least(0);
+      await under.pass(1_100);
+      const second = await engine.readUsage(id);
+      expect(second!.cpuNanos, 'it is counted since the start').to.be.at.least(first!.cpuNanos);
+      expect(second).to.have.all.keys('cpuNanos', 'memory');
+      await engine.stop(id, 1);
+      expect(await engine.readUsage(id)).to.equal(undefined);
+      await engine.remove(id);
+      expect(await engine.readUsage(id)).to.equal(undefined);
+    });
+
     it('throws EngineUnreachableFault while it is down, and keeps its containers', async () => {
       const id = await run();
       const told: (EngineEvent | 'everything')[] = [];

@@ -8,6 +8,7 @@ engineContract('simulated', () => {
   const engine = new SimulatedEngine({
     clock,
     random: seededRandom(1),
+    usage: () => ({ cpuNanos: clock.monotonic() * 1_000, memory: 2 ** 20 }),
     registryHasImage: image => !image.includes('absent'),
   });
   return Promise.resolve({

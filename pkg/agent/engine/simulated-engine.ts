@@ -224,7 +224,10 @@ export class SimulatedEngine implements Engine {
   }
 
   readUsage(id: string): Promise<ContainerUsage | undefined> {
-    return this.#call('inspect', () => this.#options.usage?.(this.#find(id).status));
+    return this.#call('inspect', () => {
+      const { status } = this.#containers.get(id) ?? {};
+      return status?.state === 'running' ? this.#options.usage?.(status) : undefined;
+    });
   }
 
   readLastLines(id: string): Promise<RedactedOutput> {

@@ -1,0 +1,142 @@
+import { expect } from 'chai';
+
+import {
+  boundReplicas,
+  getWantedReplicas,
+  type ScalingRecord,
+  type StoredDeployment,
+  type StoredScalingPolicy,
+} from '../../crds/deployment/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import { value } from '../../pkg/store/index.js';
+import { type SimCluster, TENANTS } from './cluster.js';
+import type { History, Invariant, UserIntent } from './history.js';
+import { put } from './users.js';
+
+/** The deployment that load moves. */
+const POOL = 'pool';
+const SCALING = '/api/v1/deployments/{name}/scaling';
+const STEP_MS = 15_000;
+const [LEAST, MOST] = [1, 6];
+/** Of the cpu that a replica requests, in percent: half of it is aimed at. */
+const LOADS = [5, 50, 200] as const;
+const SCALED_WITHIN_MS = 240_000;
+
+/** Load comes and goes, and users move its policy and its number of replicas, every few seconds until `until`. */
+export function scaleDeployments(cluster: SimCluster, history: History, until: number): void {
+  const { world } = cluster;
+  for (const tenant of TENANTS) void ask(cluster, history, draw(cluster, 'create', tenant));
+  const next = () => {
+    world.after(world.between(500, 5_000), 'load moves', () => {
+      if (world.time >= until) return;
+      const tenant = world.pick(TENANTS);
+      const about = { tenant, path: SCALING, params: { name: POOL } };
+      if (world.chance(0.4)) cluster.load.set(world.pick(LOADS));
+      else if (world.chance(0.1)) void cluster.ask({ ...about, method: 'DELETE' });
+      else if (world.chance(0.5)) void cluster.ask({ ...about, method: 'PUT', document: drawPolicy(cluster) });
+      else void ask(cluster, history, draw(cluster, world.pick(['create', 'change', 'change']), tenant));
+      next();
+    });
+  };
+  next();
+}
+
+function drawPolicy({ world }: SimCluster) {
+  const minReplicas = world.pick([LEAST, LEAST, 2]);
+  const maxReplicas = world.pick([2, 4, MOST]);
+  return { minReplicas, maxReplicas, targetCpuPercent: 50, stabilization: world.pick(['0s', '5s', '20s']) };
+}
+
+function draw({ world }: SimCluster, kind: UserIntent['kind'], tenant: string): UserIntent {
+  const op = `scale-${world.random.uuid()}`;
+  const image = 'registry.test/pool:1';
+  const replicas = world.pick([0, 1, 2, 3]);
+  return { op, kind, tenant, name: POOL, spec: { image, replicas, labels: { op }, resources: { cpu: '100m' } } };
+}
+
+async function ask(cluster: SimCluster, history: History, wish: UserIntent): Promise<void> {
+  history.answered(wish, (await put(cluster, wish)).told);
+}
+
+/** Ends the scaling of everything, and nobody measures any more. */
+export async function endScaling(cluster: SimCluster): Promise<void> {
+  cluster.load.set(undefined);
+  for (const { key } of (await cluster.server.list(ranges.scalingPolicies)).entries) {
+    const [tenant = '', name = ''] = splitKey(key);
+    void cluster.ask({ method: 'DELETE', path: SCALING, tenant, params: { name } });
+  }
+}
+
+/** A load that stays moves the number of replicas to its bound, and no further. */
+export async function expectScaled(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
+  const { world } = cluster;
+  const isHigh = world.chance(0.6);
+  const policy = { minReplicas: 1, maxReplicas: 4, targetCpuPercent: 50, stabilization: '20s' };
+  const wanted = isHigh ? policy.maxReplicas : policy.minReplicas;
+  cluster.load.set(isHigh ? 200 : 5);
+  const pools = () => history.all<StoredDeployment>(ranges.deployments).filter(({ name }) => name === POOL);
+  const isRunning = ({ replicas, metadata }: StoredDeployment) =>
+    replicas > 0 &&
+    history.all<{ nodeId?: string }>(ranges.replicasOf(metadata.tenant, POOL)).some(({ nodeId }) => nodeId);
+  const from = world.time;
+  const scaled = pools().filter(isRunning);
+  for (;;) {
+    for (const { metadata } of scaled) {
+      if (history.get(keys.scalingPolicy(metadata.tenant, POOL))) continue;
+      const about = { tenant: metadata.tenant, path: SCALING, params: { name: POOL } };
+      void cluster.ask({ ...about, method: 'PUT', document: policy });
+    }
+    await world.pass(1_000, inspect);
+    const counts = scaled.map(each => countWanted(each, history));
+    if (counts.every(count => count === wanted)) return;
+    if (world.time - from >= SCALED_WITHIN_MS)
+      expect(counts, 'replicas wanted').to.deep.equal(scaled.map(() => wanted));
+  }
+}
+
+function readScaling({ name, metadata: { tenant } }: StoredDeployment, history: History) {
+  const policy = history.get<StoredScalingPolicy>(keys.scalingPolicy(tenant, name));
+  return { policy, record: history.get<ScalingRecord>(keys.scaling(tenant, name)) };
+}
+
+/** How many replicas a deployment is to have now. */
+function countWanted(deployment: StoredDeployment, history: History): number {
+  const { policy, record } = readScaling(deployment, history);
+  return getWantedReplicas(deployment, policy, record);
+}
+
+/** The most replicas that a deployment may have been wanted to have a moment ago: a loop may not know of the last step yet. */
+export function countMostWanted({ name, replicas }: StoredDeployment): number {
+  return name === POOL ? MOST : replicas;
+}
+
+/** Whether load moves the number of replicas of a deployment: then its spec does not tell it. */
+export function isScaled({ name }: StoredDeployment): boolean {
+  return name === POOL;
+}
+
+/**
+ * The number of replicas is within the bounds of the policy, two steps are never within 15 seconds, and another number in the spec is
+ * where it goes on from.
+ */
+export const keepsScaling: Invariant = (changes, history) => {
+  for (const { key, before, entry } of changes) {
+    if (!entry || !key.startsWith(ranges.scalings)) continue;
+    const [tenant = '', name = ''] = splitKey(key);
+    const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name))!;
+    const policy = history.get<StoredScalingPolicy>(keys.scalingPolicy(tenant, name));
+    const is = value<ScalingRecord>(entry);
+    const stored = before && value<ScalingRecord>(before);
+    const was = stored?.uid === is.uid ? stored : undefined;
+    expect(policy?.metadata.uid, `whose policy scales ${name}`).to.equal(is.uid);
+    expect(is.base, `the replicas of ${name} that its number was decided from`).to.equal(deployment.replicas);
+    if (is.base === 0 || !policy) continue;
+    expect(is.replicas, `replicas of ${name}, by its policy`).to.be.within(policy.minReplicas, policy.maxReplicas);
+    if (was && was.base !== is.base) {
+      expect(is.replicas, `replicas of ${name} after another number was sent`).to.equal(boundReplicas(is.base, policy));
+    } else if (was?.scaledAt && is.replicas !== was.replicas && is.reason !== 'scaling_bounds') {
+      const apart = Date.parse(is.scaledAt ?? '') - Date.parse(was.scaledAt);
+      expect(apart, `ms between two steps of ${name}`).to.be.at.least(STEP_MS);
+    }
+  }
+};
