@@ -135,7 +135,11 @@ export interface DryRunView {
   readonly placement?: { readonly able: number; readonly next: readonly string[]; readonly unplaced: number };
 }
 
-const COLLECTIONS: Readonly<Record<string, string>> = { Deployment: '/api/v1/deployments', Job: '/api/v1/jobs' };
+const COLLECTIONS: Readonly<Record<string, string>> = {
+  Deployment: '/api/v1/deployments',
+  Job: '/api/v1/jobs',
+  Network: '/api/v1/networks',
+};
 
 /** The path of the manifest's kind. A manifest without a kind is sent as a deployment, for the server to judge. */
 function getCollection(manifest: ManifestDocument): string {
@@ -165,7 +169,6 @@ export async function fetchCurrent(
   client: Client,
   manifest: ManifestDocument,
 ): Promise<ApiAnswer<DeploymentView | undefined>> {
-  if (manifest.value['kind'] === 'Job') return { ok: true, status: 200, value: undefined };
   const answer = await client.request<DeploymentView>('GET', objectPath(manifest));
   return answer.ok || answer.status !== 404 ? answer : { ok: true, status: 200, value: undefined };
 }
@@ -177,7 +180,10 @@ export function sendManifest<T>(
   exists: boolean,
   { dryRun }: { readonly dryRun?: boolean },
 ): Promise<ApiAnswer<T>> {
-  const request = { body: manifest.value, query: { dryRun: dryRun || undefined } };
+  const { kind, ...rest } = manifest.value;
+  // The document of a network has no kind.
+  const body = kind === 'Network' ? rest : manifest.value;
+  const request = { body, query: { dryRun: dryRun || undefined } };
   return exists
     ? client.request<T>('PUT', objectPath(manifest), request)
     : client.request<T>('POST', getCollection(manifest), request);

@@ -4,6 +4,7 @@ import type { Client, RejectionAnswer } from '../../client/index.js';
 import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
 import { readAppliedManifests, sendManifest } from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
+import { explainFixed, isFixed, listDifferences } from '../fixed-kinds.js';
 import { applyJsonPatch } from '../json-patch.js';
 import { deployments } from '../kinds.js';
 import { stripControls } from '../print/text.js';
@@ -49,6 +50,7 @@ async function applyOne(
   const before = await fetchCurrent(client, manifest);
   if (!before.ok) return reportRefusal(session, manifest, before);
   const exists = before.value !== undefined;
+  if (before.value && isFixed(manifest)) return applyFixed(session, client, manifest, before.value, input);
   let current = manifest;
   for (let fixes = 0; ; fixes++) {
     const answer = await sendManifest<DeploymentView | DryRunView>(client, current, exists, input);
@@ -57,6 +59,24 @@ async function applyOne(
     if (!fixed) return reportRefusal(session, current, answer);
     current = fixed;
   }
+}
+
+/** An object that stays as it was created is as the file says, or the file is refused. */
+async function applyFixed(
+  session: Session,
+  client: Client,
+  manifest: ManifestDocument,
+  stored: object,
+  { dryRun }: ApplyInput,
+): Promise<ExitCode> {
+  const differences = await listDifferences(client, manifest, { ...stored });
+  if (differences.length > 0) {
+    session.terminal.err(`${stripControls(explainFixed(manifest, differences))}\n`);
+    return exitCode.refused;
+  }
+  const verb = session.ink.green(dryRun ? 'would be unchanged' : 'unchanged');
+  session.terminal.out(`${formatTitle(manifest)} ${verb}${dryRun ? ' (dry run)' : ''}\n`);
+  return exitCode.ok;
 }
 
 function reportRefusal(session: Session, manifest: ManifestDocument, refusal: RejectionAnswer): ExitCode {

@@ -2,6 +2,7 @@ import type { Client, RejectionAnswer } from '../../client/index.js';
 import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
 import { readAppliedManifests, sendManifest } from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
+import { explainFixed, isFixed, listDifferences } from '../fixed-kinds.js';
 import { formatDocument, stripControls } from '../print/text.js';
 import { formatUnifiedDiff } from '../print/unified-diff.js';
 import type { Command, Session } from '../session.js';
@@ -18,9 +19,32 @@ export const diff: Command<{ readonly file: readonly string[] }> = async (sessio
 async function diffOne(session: Session, client: Client, manifest: ManifestDocument): Promise<ExitCode> {
   const before = await fetchCurrent(client, manifest);
   if (!before.ok) return reportUnknown(session, manifest, before);
+  if (before.value && isFixed(manifest)) return diffFixed(session, client, manifest, { ...before.value });
   const answer = await sendManifest<DryRunView>(client, manifest, before.value !== undefined, { dryRun: true });
   if (!answer.ok) return reportUnknown(session, manifest, answer);
-  const text = formatUnifiedDiff(await formatSpec(before.value), await formatSpec(answer.value.object), session.ink);
+  return printDifference(session, manifest, before.value, answer.value.object);
+}
+
+/** An object that cannot be changed: what differs is shown, and that it cannot be applied. */
+async function diffFixed(
+  session: Session,
+  client: Client,
+  manifest: ManifestDocument,
+  stored: Readonly<Record<string, unknown>>,
+): Promise<ExitCode> {
+  const differences = await listDifferences(client, manifest, stored);
+  if (differences.length > 0) session.terminal.err(`${stripControls(explainFixed(manifest, differences))}\n`);
+  const sent = Object.fromEntries(differences.map(each => [each.field, each.sent]));
+  return printDifference(session, manifest, stored, { ...stored, ...sent });
+}
+
+async function printDifference(
+  session: Session,
+  manifest: ManifestDocument,
+  before: object | undefined,
+  after: object,
+): Promise<ExitCode> {
+  const text = formatUnifiedDiff(await formatSpec(before), await formatSpec(after), session.ink);
   if (text === '') return exitCode.ok;
   const title = formatTitle(manifest);
   session.terminal.out(`${session.ink.bold(`--- ${title} (stored)\n+++ ${title} (${manifest.place})`)}\n${text}`);

@@ -1,0 +1,73 @@
+import type { ApiAnswer, Client } from '../client/index.js';
+import { formatTitle, type ManifestDocument } from './documents.js';
+import { nodes } from './kinds.js';
+
+/** A kind whose objects stay as they were created. */
+interface FixedKind {
+  /** What to do instead of changing one. */
+  readonly remedy: string;
+}
+
+const fixedKinds: Readonly<Record<string, FixedKind>> = {
+  Network: { remedy: 'delete it when nothing joins it any more, and apply again, or give it another name' },
+  Job: { remedy: 'a job runs as it was created; delete it and apply again, or give it another name' },
+};
+
+/** One field that is not as it was created. */
+export interface FieldDifference {
+  readonly field: string;
+  readonly stored: unknown;
+  readonly sent: unknown;
+}
+
+/** Whether objects of the manifest's kind cannot be changed. */
+export function isFixed({ value: { kind } }: ManifestDocument): boolean {
+  return typeof kind === 'string' && Object.hasOwn(fixedKinds, kind);
+}
+
+/** The fields of a manifest that are not as the object was created. What it does not mention, or sets to null, is as it is. */
+export async function listDifferences(
+  client: Client,
+  { value }: ManifestDocument,
+  stored: Readonly<Record<string, unknown>>,
+): Promise<readonly FieldDifference[]> {
+  const sent = Object.entries(value).filter(([field]) => field !== 'kind');
+  const different = sent.filter(([field, given]) =>
+    MAPS.has(field) ? !isSameMap(given, stored[field]) : !isMentionedAlike(given, stored[field]),
+  );
+  const found = different.map(([field, given]) => ({ field, stored: stored[field] ?? null, sent: given }));
+  const at = found.find(({ field }) => field === 'nodeId');
+  // A file may name the node, of which the id is stored.
+  const node = typeof at?.sent === 'string' ? await readNode(client, at.sent) : undefined;
+  return node?.ok && node.value.id === at?.stored ? found.filter(each => each !== at) : found;
+}
+
+function readNode(client: Client, name: string): Promise<ApiAnswer<{ readonly id: string }>> {
+  return client.request<{ readonly id: string }>('GET', nodes.pathOf(name));
+}
+
+/** Fields that a user fills: the server adds nothing to them. */
+const MAPS = new Set(['labels', 'environment', 'composedSecrets']);
+
+function isSameMap(sent: unknown, stored: unknown): boolean {
+  return sent === null || (isMentionedAlike(sent, stored ?? {}) && isMentionedAlike(stored ?? {}, sent));
+}
+
+/** Whether everything that was sent is so in what is stored, which may have more: the server completes what it stores. */
+function isMentionedAlike(sent: unknown, stored: unknown): boolean {
+  if (sent === null || sent === undefined) return true;
+  if (typeof sent !== 'object' || typeof stored !== 'object' || stored === null) return sent === stored;
+  if (Array.isArray(sent) !== Array.isArray(stored)) return false;
+  if (Array.isArray(sent) && sent.length !== (stored as readonly unknown[]).length) return false;
+  const whole = stored as Readonly<Record<string, unknown>>;
+  return Object.entries(sent).every(([field, value]) => isMentionedAlike(value, whole[field]));
+}
+
+/** Why a manifest is not applied, and what to do. */
+export function explainFixed(manifest: ManifestDocument, differences: readonly FieldDifference[]): string {
+  const list = differences.map(
+    ({ field, stored, sent }) => `${field} is ${JSON.stringify(stored)}, and not ${JSON.stringify(sent)}`,
+  );
+  const { remedy } = fixedKinds[String(manifest.value['kind'])]!;
+  return `${formatTitle(manifest)} (${manifest.place}) cannot be changed: ${list.join('; ')}. To have it so: ${remedy}.`;
+}
