@@ -229,6 +229,25 @@ export const mutants: readonly Mutant[] = [
     engine: engine => instead(engine, 'removeNetworks', () => Promise.resolve(0)),
   },
   {
+    mistake: 'agents do not hear networks that come later',
+    link: link =>
+      instead(link, 'assignments', (onLine, signal) =>
+        link.assignments(line => {
+          if (line.type !== 'networks') onLine(line);
+        }, signal),
+      ),
+  },
+  {
+    mistake: 'a network removed by hand is taken to be there',
+    engine: engine => {
+      const made = new Set<string>();
+      return instead(engine, 'ensureNetwork', async spec => {
+        if (!made.has(spec.name)) await engine.ensureNetwork(spec);
+        made.add(spec.name);
+      });
+    },
+  },
+  {
     mistake: 'a container is made without the secrets that could not be had',
     link: link =>
       instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),

@@ -35,6 +35,36 @@ function removeByHand({ world, machines }: SimCluster): void {
   if (networks.specs.length > 0) networks.drop(world.pick(networks.specs).name);
 }
 
+/** An agent hears of a network at once, and looks every 30 seconds whether it is still there. */
+const HEARD_WITHIN_MS = 20_000;
+const REPAIRED_WITHIN_MS = 60_000;
+
+/** While nothing goes wrong: a network that comes is made, one that is removed by hand is made again, and one that is deleted goes. */
+export async function expectNetworksKept(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
+  const { world, machines } = cluster;
+  const { id: nodeId, name, metadata } = world.pick(history.all<StoredNode>(ranges.nodes));
+  const { engine } = machines.find(machine => machine.name === name)!;
+  const about = { tenant: metadata.tenant, params: { name: 'late' } };
+  const asked = cluster.ask({ ...about, method: 'POST', path: NETWORKS, document: { name: 'late', nodeId } });
+  await world.pass(2_000, inspect);
+  const made = await asked;
+  if (made.told !== 'stored') throw new Error('a network is refused');
+  const { uid } = made.body['metadata'] as { readonly uid: string };
+  const own = `mooring-${metadata.tenant}-${uid}`;
+  const isThere = () => engine.networks.specs.some(spec => spec.name === own);
+  const wait = async (withinMs: number, isWanted: boolean, what: string) => {
+    for (const from = world.time; isThere() !== isWanted; ) {
+      if (world.time - from > withinMs) throw new Error(`${what} on ${name}`);
+      await world.pass(500, inspect);
+    }
+  };
+  await wait(HEARD_WITHIN_MS, true, 'a network that came later is not');
+  engine.networks.drop(own);
+  await wait(REPAIRED_WITHIN_MS, true, 'a network that was removed by hand is not');
+  void cluster.ask({ ...about, method: 'DELETE', path: `${NETWORKS}/{name}` });
+  await wait(HEARD_WITHIN_MS, false, 'a network that was deleted is still');
+}
+
 /** No network goes while a deployment joins it. */
 export const keepsNetworks: Invariant = (changes, history) => {
   for (const { key, before, entry } of changes) {

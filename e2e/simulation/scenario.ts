@@ -10,7 +10,7 @@ import { History } from './history.js';
 import { SimCluster, TENANTS } from './cluster.js';
 import { inspectSecrets } from './inspect-secrets.js';
 import { expectConverged, expectUnclaimed, inspectContainers } from './inspection.js';
-import { useNetworks } from './networks.js';
+import { expectNetworksKept, useNetworks } from './networks.js';
 import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
@@ -127,6 +127,7 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
     await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle });
   }
 
+  await expectNetworksKept(cluster, history, inspect);
   // One or the other: each takes long, and there are seeds enough.
   if (seed % 2 === 0) await expectQuiet(cluster, history, inspect);
   else await lowerAndRaise(cluster, history, inspect);
