@@ -6,6 +6,7 @@ import { announceUnusable } from './announce-unusable.js';
 import { createAutoscaler } from './autoscaler/index.js';
 import { createJanitor, type RetentionLimits } from './janitor/index.js';
 import { createJobRunner } from './job-runner/index.js';
+import { createJobScheduler } from './job-scheduler/index.js';
 import { createNetworkRoller } from './network-roller/index.js';
 import { createNodeMonitor } from './node-monitor/index.js';
 import {
@@ -31,12 +32,13 @@ import { createStatusRoller } from './status-roller/index.js';
 export interface LoopTimes {
   readonly nodeGraceSeconds?: number;
   readonly rolloutSettleSeconds?: number;
+  readonly scheduleDeadlineSeconds?: number;
 }
 
 /** New instances of every loop that needs no secrets store: a loop may keep state in memory. */
 export function createLoops(
   policy: PlacementPolicy = defaultPolicy,
-  { nodeGraceSeconds, rolloutSettleSeconds }: LoopTimes = {},
+  { nodeGraceSeconds, rolloutSettleSeconds, scheduleDeadlineSeconds }: LoopTimes = {},
 ): readonly Loop[] {
   const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
   const roller = announceUnusable(createStatusRoller(policy), recordsOfDeployments, findDeploymentOwner);
@@ -44,6 +46,7 @@ export function createLoops(
     ...[keeper, createScheduler(policy), createAutoscaler()].map(loop => reportUnusable(holdUnusable(loop))),
     reportUnusable(roller),
     announceUnusable(createJobRunner(policy), recordsOfJobs, findTenantOwner),
+    createJobScheduler(scheduleDeadlineSeconds),
     announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
     announceUnusable(createNetworkRoller(), recordsOfNetworks, findTenantOwner),
   ];
@@ -65,6 +68,7 @@ export const loopNames: readonly string[] = [
   'autoscaler',
   'status-roller',
   'job-runner',
+  'job-scheduler',
   'node-monitor',
   'network-roller',
   'secret-resolver',

@@ -36,6 +36,7 @@ export const floors: readonly (readonly string[])[] = [
     'controllers/autoscaler',
     'controllers/janitor',
     'controllers/job-runner',
+    'controllers/job-scheduler',
     'controllers/network-roller',
     'controllers/node-monitor',
     'controllers/replica-keeper',
@@ -61,6 +62,7 @@ export const homes: Readonly<Record<string, readonly string[]>> = {
   'p-queue': ['pkg/reconcile', 'pkg/agent'],
   ajv: ['crds/rule'],
   typebox: ['crds'],
+  croner: ['crds/job'],
   commander: ['pkg/cli', 'up', 'api', 'controllers', 'pkg/agent'],
   'prom-client': ['pkg/metrics'],
 };

@@ -44,6 +44,9 @@ const CONSUMERS = 'controllers.consumers';
 /** Replicas by each credential in their own template: their deployment may refer to another by now. */
 const HOLDERS = 'controllers.holders';
 
+/** Runs of schedules by the job that made them, as `<tenant>/<name>`. */
+export const RUNS = 'controllers.runs';
+
 /** Defines the indexes that the loops use. Must be called once, before the cache is fed. */
 export function defineIndexes(cache: Cache): void {
   defineFleetIndexes(cache);
@@ -54,6 +57,10 @@ export function defineIndexes(cache: Cache): void {
   cache.defineIndex(CONSUMERS, ranges.deployments, entry => {
     const { metadata, secrets = [] } = value<StoredDeployment>(entry);
     return secrets.map(({ vault_path }) => `${metadata.tenant}/${vault_path}`);
+  });
+  cache.defineIndex(RUNS, ranges.jobs, entry => {
+    const { tenant, owner } = value<StoredJob>(entry).metadata;
+    return owner ? [`${tenant}/${owner.name}`] : [];
   });
   cache.defineIndex(HOLDERS, ranges.replicas, entry => {
     const { tenant, template } = value<Replica>(entry);

@@ -20,13 +20,13 @@ import {
   rejectOversized,
   warnImage,
   warnResidency,
-  type WorkloadCompletion,
   type WorkloadContext,
   type WorkloadFacts,
   workloadFields,
   type WorkloadLimits,
 } from '../workload/index.js';
 import type { Job } from './job.js';
+import { type JobCompletion, scheduledNameRules, scheduleFields } from './schedule.js';
 
 /** How often a job is tried again, when the document does not say. */
 const BACKOFF_LIMIT = 3;
@@ -34,16 +34,6 @@ const RETRIES_MAX = 100;
 const SECONDS_MAX = 31_536_000;
 const LISTED = 20;
 const seconds = (minimum: number) => Type.Integer({ minimum, maximum: SECONDS_MAX });
-
-/** Five fields of cron. What they mean is not judged, while nothing carries them out. */
-const scheduleSchema = Type.String({
-  pattern: '^[0-9A-Za-z*,/-]{1,64}(?: [0-9A-Za-z*,/-]{1,64}){4}$',
-  ...annotate({ 'x-expected': 'five fields of cron, such as "0 3 * * *"' }),
-});
-const timeZoneSchema = Type.String({
-  pattern: '^[A-Za-z][0-9A-Za-z_+/-]{0,63}$',
-  ...annotate({ 'x-expected': 'a time zone such as Europe/Berlin' }),
-});
 
 const kindIsJob = rule('manifest_wrong_kind', (kind: unknown, at, refuse) =>
   kind === 'Job' ? undefined : refuse(at, kind, { kind: 'Job' }),
@@ -73,7 +63,7 @@ export const jobFields = {
     isSupported: true,
     rules: [{ field: 'kind', absent: kindIsJob, present: [kindIsJob] }],
   },
-  name,
+  name: { ...name, rules: [...name.rules, scheduledNameRules] },
   image,
   entrypoint,
   command,
@@ -81,7 +71,7 @@ export const jobFields = {
     schema: nodeReferenceSchema,
     isSupported: true,
     rules: [{ field: 'nodeId', present: [nodesAreKnown, nodeExists] }],
-    complete: (sent: string, announce, { facts }: WorkloadCompletion) => {
+    complete: (sent: string, announce, { facts }: JobCompletion) => {
       const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
       const node = nodes.find(each => each.id === sent || each.name === sent);
       if (node && node.id !== sent) announce('nodeId', sent, node.id, 'the id of the node of that name');
@@ -97,22 +87,16 @@ export const jobFields = {
   },
   timeoutSeconds: { schema: seconds(1), isSupported: true, rules: [] },
   ttlSecondsAfterFinished: { schema: seconds(0), isSupported: true, rules: [] },
-  schedule: { schema: scheduleSchema, isSupported: false, rules: [] },
-  timeZone: { schema: timeZoneSchema, isSupported: false, rules: [] },
-  concurrencyPolicy: {
-    schema: Type.Enum(['Allow', 'Forbid', 'Replace'], { type: 'string' }),
-    isSupported: false,
-    rules: [],
-  },
-} as const satisfies Readonly<Record<keyof Job, Field<WorkloadContext, WorkloadCompletion>>>;
+  ...scheduleFields,
+} as const satisfies Readonly<Record<keyof Job, Field<WorkloadContext, JobCompletion>>>;
 
-const table: Readonly<Record<string, Field<WorkloadContext, WorkloadCompletion>>> = jobFields;
+const table: Readonly<Record<string, Field<WorkloadContext, JobCompletion>>> = jobFields;
 
 /** A job as a client sends it. */
 export const jobSchema = toFieldSchema(jobFields);
 
 const validate = createValidator(jobSchema, listFieldRules(table));
-const complete = createCompletion<Job, WorkloadCompletion>(table);
+const complete = createCompletion<Job, JobCompletion>(table);
 
 /** What becomes of a job's document; `material` goes to the secrets store before the spec is stored. */
 export type JobAdmission = Admission<Job, { readonly material: readonly SecretWrite[] }>;
@@ -141,7 +125,9 @@ export function admitJob(
 function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
   const { alterations, announce } = recordAlterations();
   const material: SecretWrite[] = [];
-  const spec = complete(document as Readonly<Record<string, unknown>>, { facts, limits, material }, announce);
+  const sent = document as Readonly<Record<string, unknown>>;
+  const isScheduled = sent['schedule'] !== undefined;
+  const spec = complete(sent, { facts, limits, material, isScheduled }, announce);
   const oversized = rejectOversized(spec, alterations);
   if (oversized) return { ok: false, rejections: [oversized] };
   const warnings = [...warnImage(facts.image, spec.image), ...warnResidency(spec.placement?.residency, facts)];

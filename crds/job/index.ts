@@ -7,11 +7,12 @@
  *     const admission = admitJob(document, facts, limits);
  *     if (!admission.ok) return admission.rejections;
  *
- * Running it to its end is the job runner's.
+ * Running it to its end is the job runner's; when one with a schedule runs is the job scheduler's. `parseSchedule` tells the ticks.
  *
  * @module
  */
 export { admitJob } from './admit.js';
-export type { AttemptStatus, Job, JobStatus, StoredJob } from './job.js';
-export { createInitialJobStatus, isFinished, toJobSpec } from './job.js';
+export type { AttemptStatus, Job, JobStatus, RunStatus, ScheduleStatus, StoredJob } from './job.js';
+export { createInitialJobStatus, isFinished, markDeleted, toJobSpec, toRunSpec } from './job.js';
 export { jobKind } from './kind.js';
+export { formatRunName, parseSchedule, type Ticks } from './ticks.js';

@@ -5,7 +5,7 @@ import { getEntry, exampleVolumes } from '../rejections/index.js';
 import { undoAlterations } from '../rule/undo-alterations.testing.js';
 import type { WorkloadFacts } from '../workload/index.js';
 import { exampleFacts, workloadLimits as limits } from '../workload/facts.testing.js';
-import { admitJob } from './index.js';
+import { admitJob, toRunSpec } from './index.js';
 
 const least = { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2' };
 const full = {
@@ -101,18 +101,58 @@ describe('admission of a job', () => {
     expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
   });
 
-  for (const [field, sent] of [
-    ['schedule', '0 3 * * *'],
-    ['timeZone', 'Europe/Berlin'],
-    ['concurrencyPolicy', 'Forbid'],
-  ] as const) {
-    it(`judges ${field} in a dry run only`, () => {
-      expect(faults({ ...least, [field]: sent })).to.deep.equal([]);
-      expect(faults({ ...least, [field]: 'every day!' })).to.deep.equal([`field_invalid ${field}`]);
-      const admission = admitJob({ ...least, [field]: sent }, exampleFacts, limits);
-      expect(!admission.ok && admission.rejections[0]).to.include({ code: 'feature_not_available', field });
+  describe('with a schedule', () => {
+    const scheduled = { ...least, schedule: '0 3 * * *' };
+    const cases: ReadonlyArray<{ given: object; found: string[] }> = [
+      { given: {}, found: [] },
+      { given: { timeZone: 'Europe/Berlin', concurrencyPolicy: 'Forbid' }, found: [] },
+      { given: { schedule: '*/15 8-18/2 1,15 jan-MAR MON-FRI' }, found: [] },
+      { given: { schedule: '@hourly' }, found: [] },
+      { given: { schedule: '0 0 29 2 *' }, found: [] },
+      { given: { schedule: '0 0 30 2 *' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '0 0 31 4,6,9,11 *', timeZone: 'Asia/Tokyo' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '60 * * * *' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '*/0 * * * *' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '0 0 * * FOO' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '0 0 L * *' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '* * * * * *' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '2026-11-16T07:00:00' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '@reboot' }, found: ['field_invalid schedule'] },
+      { given: { schedule: 'every day!' }, found: ['field_invalid schedule'] },
+      { given: { schedule: '' }, found: ['field_invalid schedule'] },
+      { given: { timeZone: 'Mars/Olympus' }, found: ['field_invalid timeZone'] },
+      { given: { timeZone: '+02:00' }, found: ['field_invalid timeZone'] },
+      { given: { concurrencyPolicy: 'forbid' }, found: ['field_invalid concurrencyPolicy'] },
+      { given: { schedule: undefined, timeZone: 'UTC' }, found: ['field_invalid timeZone'] },
+      { given: { schedule: undefined, concurrencyPolicy: 'Allow' }, found: ['field_invalid concurrencyPolicy'] },
+      { given: { schedule: 5, timeZone: 'UTC' }, found: ['field_invalid schedule'] },
+      { given: { name: 'a'.repeat(52) }, found: [] },
+      { given: { name: 'a'.repeat(53) }, found: ['deployment_name_too_long name'] },
+      { given: { name: 'a'.repeat(53), schedule: undefined }, found: [] },
+    ];
+    for (const { given, found } of cases) {
+      it(`${found[0] ?? 'accepts'}: ${JSON.stringify(given).slice(0, 90)}`, () => {
+        expect(faults({ ...scheduled, ...given })).to.deep.equal(found);
+      });
+    }
+
+    it('is stored with a zone and a policy, which are announced', () => {
+      const admission = admitJob(scheduled, exampleFacts, limits);
+      expect(admission.ok && admission.spec).to.include({ timeZone: 'UTC', concurrencyPolicy: 'Allow' });
+      expect(admission.ok && admission.alterations.map(({ field, to }) => [field, to])).to.deep.equal([
+        ['backoffLimit', 3],
+        ['timeZone', 'UTC'],
+        ['concurrencyPolicy', 'Allow'],
+      ]);
     });
-  }
+
+    it('has runs that are jobs without one', () => {
+      const admission = admitJob({ ...scheduled, ttlSecondsAfterFinished: 5 }, exampleFacts, limits);
+      const run = admission.ok && toRunSpec(admission.spec, 'migrate-29700000');
+      expect(run).to.deep.equal({ ...least, name: 'migrate-29700000', backoffLimit: 3 });
+      expect(faults(run as object)).to.deep.equal([]);
+    });
+  });
 
   it('is refused when it is too large to be stored, at its largest field', () => {
     const environment = Object.fromEntries(

@@ -23,21 +23,31 @@ export interface Job {
   readonly backoffLimit: number;
   /** How long one attempt may take; for ever when absent. */
   readonly timeoutSeconds?: number;
-  /** How long a finished job is kept; when absent, until its tenant has more jobs than its quota allows. */
+  /** How long a finished job is kept, or each run of one with a schedule; when absent, until its tenant has more jobs than its quota allows. */
   readonly ttlSecondsAfterFinished?: number;
-  /** Five fields of cron. Judged in a dry run only, as the two below: no loop carries them out. */
+  /** When to run, in fields of cron. The job itself then runs nothing: a job of its own is made for every tick. */
   readonly schedule?: string;
+  /** With a schedule always there, as what follows. */
   readonly timeZone?: string;
+  /** What becomes of a tick while an earlier run has not ended. */
   readonly concurrencyPolicy?: 'Allow' | 'Forbid' | 'Replace';
+}
+
+/** What a run of a schedule has beside what every object has. */
+export interface JobMetadata extends Metadata {
+  /** The job whose schedule made it. */
+  readonly owner?: { readonly name: string; readonly uid: string };
+  /** The tick that it was made for. */
+  readonly scheduledAt?: string;
 }
 
 /** `jobs/<tenant>/<name>`. `metadata` is the first key, so that answers can be spliced from the bytes. */
 export interface StoredJob extends Job {
-  readonly metadata: Metadata;
+  readonly metadata: JobMetadata;
 }
 
-/** `Pending` also between two attempts. */
-type JobPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+/** `Pending` also between two attempts. `Scheduled`: it has a schedule, and runs nothing itself. */
+type JobPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Scheduled';
 
 /** One attempt to run a job: one container, started at most once. */
 export interface AttemptStatus {
@@ -60,8 +70,39 @@ export interface AttemptStatus {
   readonly storedAt?: string;
 }
 
-/** `job-status/<tenant>/<name>`: written by the job runner, together with every attempt that it makes or ends. */
-export interface JobStatus {
+/** One run of a schedule, as its job shows it. */
+export interface RunStatus {
+  /** The name of its job. */
+  readonly name: string;
+  readonly scheduledAt: string;
+  /** `Deleted`: something else has deleted it before its end was seen. */
+  readonly phase: JobPhase | 'Deleted';
+  readonly exitCode?: number;
+  readonly finishedAt?: string;
+}
+
+/** What the status of a job with a schedule has beside what every job has. */
+export interface ScheduleStatus {
+  /** Every tick until then was run, skipped or missed: none of them is looked at again. */
+  readonly settledUntil: string;
+  /** The tick of the last run. */
+  readonly lastScheduledAt?: string;
+  readonly nextRunAt?: string;
+  /** The names of the runs that have not ended. */
+  readonly active: readonly string[];
+  /** The last run, also when it is not kept any more. */
+  readonly lastRun?: RunStatus;
+  /** The runs that are there, the newest last. */
+  readonly runs: readonly RunStatus[];
+  /** Ticks that had no run, since the job was created. */
+  readonly missed?: { readonly count: number; readonly lastAt: string; readonly reason: Reason };
+}
+
+/**
+ * `job-status/<tenant>/<name>`: written by the job runner, together with every attempt that it makes or ends; of a job with a
+ * schedule by the job scheduler, together with every run.
+ */
+export interface JobStatus extends Partial<ScheduleStatus> {
   readonly uid: string;
   readonly phase: JobPhase;
   readonly message: string;
@@ -89,7 +130,18 @@ export function toJobSpec(stored: StoredJob): Job {
   return spec;
 }
 
+/** The record of a job that is to be removed as soon as its container is gone. */
+export function markDeleted(job: StoredJob, deletedAt: string): StoredJob {
+  return { ...job, metadata: { ...job.metadata, updatedAt: deletedAt, deletedAt } };
+}
+
+/** What a run of a schedule is asked to do. How long it is kept is for the job scheduler, which has to see its end. */
+export function toRunSpec(job: Job, name: string): Job {
+  const { schedule: _s, timeZone: _z, concurrencyPolicy: _c, ttlSecondsAfterFinished: _t, ...spec } = job;
+  return { ...spec, name };
+}
+
 /** The status of a job that no loop has looked at. */
-export function createInitialJobStatus(message = 'waits for the job runner'): Omit<JobStatus, 'uid'> {
+export function createInitialJobStatus(message = 'waits for the controllers'): Omit<JobStatus, 'uid'> {
   return { phase: 'Pending', message, attempts: 0, history: [] };
 }

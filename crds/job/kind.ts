@@ -18,21 +18,45 @@ const ended = {
   startedAt: Type.Optional(time),
   finishedAt: Type.Optional(time),
 };
-const phase = Type.Enum(['Pending', 'Running', 'Succeeded', 'Failed'], { type: 'string' });
+const states = ['Pending', 'Running', 'Succeeded', 'Failed'];
+const run = Type.Object(
+  {
+    name: text,
+    scheduledAt: time,
+    phase: Type.Enum([...states, 'Deleted'], { type: 'string' }),
+    exitCode: Type.Optional(Type.Integer()),
+    finishedAt: Type.Optional(time),
+  },
+  { description: 'one run of a schedule: a job of its own, of that name' },
+);
+
+/** What a job with a schedule has. */
+const scheduled = {
+  settledUntil: Type.Optional(time),
+  lastScheduledAt: Type.Optional(time),
+  nextRunAt: Type.Optional(time),
+  active: Type.Optional(Type.Array(text)),
+  lastRun: Type.Optional(run),
+  runs: Type.Optional(Type.Array(run)),
+  missed: Type.Optional(
+    Type.Object({ count, lastAt: time, reason: text }, { description: 'ticks of the schedule that had no run' }),
+  ),
+};
 
 const statusSchema = Type.Object(
   {
-    phase,
+    phase: Type.Enum([...states, 'Scheduled'], { type: 'string' }),
     message: text,
     attempts: count,
     ...ended,
+    ...scheduled,
     retryAt: Type.Optional(time),
     history: Type.Array(
       Type.Object(
         {
           attempt: count,
           uid: text,
-          state: phase,
+          state: Type.Enum(states, { type: 'string' }),
           nodeId: Type.Optional(text),
           nodeName: Type.Optional(text),
           message: Type.Optional(text),
@@ -52,7 +76,8 @@ export const jobKind = defineKind({
   singular: 'job',
   plural: 'jobs',
   shortNames: [],
-  description: 'A container that runs to its end, and is tried again when it fails.',
+  description:
+    'A container that runs to its end, and is tried again when it fails; with a schedule, a run at every tick.',
   scope: 'tenant',
   isSupported: true,
   range: 'jobs/',
@@ -63,14 +88,25 @@ export const jobKind = defineKind({
   body: jobSchema,
   status: { JobStatus: statusSchema },
   kubernetes: { shortNames: ['mjob'] },
-  events: ['job.created', 'job.placed', 'job.unschedulable', 'job.started', 'job.succeeded', 'job.failed'],
+  events: [
+    'job.created',
+    'job.placed',
+    'job.unschedulable',
+    'job.started',
+    'job.succeeded',
+    'job.failed',
+    'job.run_created',
+    'job.run_replaced',
+    'job.run_skipped',
+    'job.run_missed',
+  ],
   path: '/api/v1/jobs',
   item: '{name}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
   routes: {
     create: { codes: documentCodes.job },
     delete: {
-      summary: 'Deletes a job; one that runs is stopped first',
+      summary: 'Deletes a job; one that runs is stopped first, and the runs of a schedule go with it',
       codes: ['resource_not_found', 'revision_mismatch', 'outcome_unknown'],
     },
     'GET /{name}/explain': {
@@ -98,8 +134,13 @@ export const jobKind = defineKind({
   columns: defineColumns<JobView>([
     { title: 'NAME', value: ({ name }) => name },
     { title: 'PHASE', value: ({ status }) => status.phase, format: 'state' },
-    { title: 'ATTEMPTS', value: ({ status, backoffLimit }) => `${status.attempts}/${backoffLimit + 1}` },
-    { title: 'EXIT', value: ({ status }) => String(status.exitCode ?? '') },
+    {
+      title: 'ATTEMPTS',
+      value: ({ schedule, status, backoffLimit }) => (schedule ? '' : `${status.attempts}/${backoffLimit + 1}`),
+    },
+    { title: 'EXIT', value: ({ status }) => String(status.exitCode ?? status.lastRun?.exitCode ?? '') },
+    { title: 'SCHEDULE', value: ({ schedule }) => schedule ?? '' },
+    { title: 'NEXT RUN', value: ({ status }) => status.nextRunAt ?? '' },
     { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
     { title: 'IMAGE', value: ({ image }) => image },
     { title: 'UID', isWide: true, value: ({ metadata }) => metadata.uid },

@@ -9,7 +9,7 @@ export const anything: Mender = value => value;
 export const maybe = optional;
 export const names = list(text(''));
 
-export const metadata = object({
+const metadataMembers = {
   uid: name(NOBODY),
   tenant: segment(0),
   generation: count(0),
@@ -17,7 +17,9 @@ export const metadata = object({
   updatedAt: time(LONG_AGO),
   specHash: text(''),
   deletedAt: maybe(time(LONG_AGO)),
-});
+};
+
+export const metadata = object(metadataMembers);
 
 const secretReferences = list(object({ name: text(''), vault_path: text('') }));
 const healthCheck = object({ command: names });
@@ -49,7 +51,11 @@ const placement = object({
 const { secretsVersion: _, ...jobMembers } = containerMembers;
 
 export const job = object({
-  metadata,
+  metadata: object({
+    ...metadataMembers,
+    owner: maybe(object({ name: name(NOBODY), uid: text(NOBODY) })),
+    scheduledAt: maybe(time(LONG_AGO)),
+  }),
   name: segment(1),
   ...jobMembers,
   nodeId: maybe(name(NOBODY)),
@@ -57,6 +63,9 @@ export const job = object({
   backoffLimit: count(0),
   timeoutSeconds: maybe(count(0)),
   ttlSecondsAfterFinished: maybe(count(0)),
+  schedule: maybe(text('')),
+  timeZone: maybe(text('')),
+  concurrencyPolicy: maybe(text('Forbid')),
 });
 
 const exitCode: Mender = (value, context, path) => {
@@ -70,6 +79,25 @@ const jobEnd = {
   finishedAt: maybe(time(LONG_AGO)),
 };
 
+const run = object({
+  name: text(''),
+  scheduledAt: time(LONG_AGO),
+  phase: text('Pending'),
+  exitCode: maybe(exitCode),
+  finishedAt: maybe(time(LONG_AGO)),
+});
+
+/** What the status of a job with a schedule has beside what every job has. */
+const scheduleMembers = {
+  settledUntil: maybe(time(LONG_AGO)),
+  lastScheduledAt: maybe(time(LONG_AGO)),
+  nextRunAt: maybe(time(LONG_AGO)),
+  active: maybe(names),
+  lastRun: maybe(run),
+  runs: maybe(list(run)),
+  missed: maybe(object({ count: count(0), lastAt: time(LONG_AGO), reason: text('') })),
+};
+
 export const jobStatus = object({
   uid: text(NOBODY),
   phase: text('Pending'),
@@ -77,6 +105,7 @@ export const jobStatus = object({
   attempts: count(0),
   ...jobEnd,
   retryAt: maybe(time(LONG_AGO)),
+  ...scheduleMembers,
   history: list(
     object({
       attempt: count(0),

@@ -68,6 +68,10 @@ export const points = {
   'job.deciding': 'the step is decided, nothing is stored',
   'job.decided': 'the step is stored',
 
+  // The next step of a job with a schedule, in the job scheduler: a run is made or left out.
+  'schedule.deciding': 'what becomes of a tick is decided, nothing is stored',
+  'schedule.decided': 'the tick is settled',
+
   // The creation and the removal of a container, in the agent.
   'agent.secrets_fetched': 'the ticket is used, the container does not exist',
   'agent.created': 'the container is created, not started',

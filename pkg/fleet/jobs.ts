@@ -14,10 +14,14 @@ export function isJobEnded(job: StoredJob, cache: Cache): boolean {
   return findEnd(job, cache) !== undefined;
 }
 
-/** How many jobs of a tenant are not at their end: of those that were created before a revision, where one is given. */
+/**
+ * How many jobs of a tenant are not at their end: of those that were created before a revision, where one is given. One with a
+ * schedule has no end and starts nothing itself: its runs are counted.
+ */
 export function countUnended(cache: Cache, tenant: string, before = Infinity): number {
   const older = cache.list(ranges.of(ranges.jobs, tenant)).filter(({ created }) => created < before);
-  return older.filter(entry => !isJobEnded(value<StoredJob>(entry), cache)).length;
+  const jobs = older.map(entry => value<StoredJob>(entry)).filter(({ schedule }) => schedule === undefined);
+  return jobs.filter(job => !isJobEnded(job, cache)).length;
 }
 
 /** The jobs of a tenant that have ended and are kept, the one that ended first is the first. */

@@ -1,4 +1,4 @@
-import type { StoredJob } from '../../../crds/job/index.js';
+import { markDeleted, type StoredJob } from '../../../crds/job/index.js';
 import { ranges } from '../../../crds/keys/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { listEndedJobs } from '../../../pkg/fleet/index.js';
@@ -35,9 +35,4 @@ export function makeRoom(env: QuotaEnv, tenant: string, now: string): JobRoom {
     puts: removed.map(({ entry: { key }, job }) => ({ key, bytes: encode(markDeleted(job, now)) })),
     warnings: removed.length === 0 ? [] : [{ code: 'quota_reached', field: 'name', message }],
   };
-}
-
-/** The record of a job that is to be removed as soon as its container is gone. */
-export function markDeleted(job: StoredJob, deletedAt: string): StoredJob {
-  return { ...job, metadata: { ...job.metadata, updatedAt: deletedAt, deletedAt } };
 }

@@ -1,5 +1,5 @@
 import { createTypedId } from '../../../crds/grammar/index.js';
-import { admitJob, jobKind, type StoredJob, toJobSpec } from '../../../crds/job/index.js';
+import { admitJob, type Job, jobKind, markDeleted, type StoredJob, toJobSpec } from '../../../crds/job/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { hashSpec, type Metadata } from '../../../crds/meta/index.js';
 import { toJobWorkload } from '../../../crds/replica/index.js';
@@ -29,7 +29,7 @@ import {
 } from '../../http/reply.js';
 import { toSpliceable } from '../../http/resource.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { makeRoom, markDeleted } from './room.js';
+import { makeRoom } from './room.js';
 import { findJobStatus, loadJob, readJobStatus, renderWrittenJob } from './view.js';
 
 const COLLECTION = jobKind.path;
@@ -80,7 +80,7 @@ async function dryRunJob(
     warnings: [
       ...warnings,
       ...makeRoom(env, tenant, '').warnings,
-      ...warnAboveQuota(env, tenant, workload),
+      ...warnAboveQuota(env, tenant, workload, countContainers(spec)),
       ...warnUnresolved(spec, material, facts.secretKeys),
     ],
     more: {
@@ -89,6 +89,11 @@ async function dryRunJob(
       placement: previewWorkload(env, tenant, workload, 0),
     },
   });
+}
+
+/** One with a schedule has no container itself: its runs wait for the quota, each when it is due. */
+function countContainers({ schedule }: Job): number {
+  return schedule === undefined ? 1 : 0;
 }
 
 /** Undefined when something that the document was judged by has changed since: it is judged again. */
@@ -135,7 +140,7 @@ async function storeJob(
   const remarks = [
     ...warnings,
     ...room.warnings,
-    ...warnAboveQuota(env, tenant, toJobWorkload(spec)),
+    ...warnAboveQuota(env, tenant, toJobWorkload(spec), countContainers(spec)),
     ...warnUnresolved(spec, material, facts.secretKeys),
   ];
   const verdict = await commitWithMaterial(env, call, change, {
