@@ -1,6 +1,6 @@
 import { type Deployment, type DeploymentStatus, getStatedReplicas } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
-import type { Job, JobStatus } from '../../crds/job/index.js';
+import type { Job, JobStatus, StoredJob } from '../../crds/job/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
 import type { AdvertisedCondition, AdvertisedEngine, Capacity, NodeCondition } from '../../crds/node/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
@@ -15,7 +15,7 @@ export interface DeploymentView extends Deployment {
 }
 
 export interface JobView extends Job {
-  readonly metadata: Metadata & { readonly revision: string };
+  readonly metadata: StoredJob['metadata'] & { readonly revision: string };
   readonly status: Omit<JobStatus, 'uid'>;
   readonly alterations?: readonly Alteration[];
   readonly warnings?: readonly Warning[];

@@ -1,6 +1,7 @@
 import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge } from '../print/text.js';
+import type { Row } from '../print/table.js';
+import { choosePaint, formatAge, formatSpan } from '../print/text.js';
 import type { EventView, JobView } from '../views.js';
 
 /** A job: what is asked for, how far it is, its attempts and its events. */
@@ -14,8 +15,7 @@ export function describeJob(view: JobView, events: readonly EventView[], look: C
     ['Phase', status.phase, choosePaint(ink, status.phase)],
     ['Message', status.message],
     ['Exit code', status.exitCode === undefined ? undefined : String(status.exitCode)],
-    ['Attempts', `${status.attempts} of ${view.backoffLimit + 1}`],
-    ['Next attempt', status.retryAt],
+    ...(view.schedule === undefined ? listAttemptFacts(view) : listScheduleFacts(view, look)),
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
     ['Started', status.startedAt],
     ['Finished', status.finishedAt],
@@ -40,7 +40,50 @@ export function describeJob(view: JobView, events: readonly EventView[], look: C
   ]);
   return [
     formatFacts(facts, look),
+    formatSection('Runs', ['NAME', 'DUE', 'PHASE', 'EXIT', 'FINISHED'], listRuns(view, look), ink.bold),
     formatSection('Attempts', ['ATTEMPT', 'STATE', 'EXIT', 'NODE', 'STARTED', 'WHY'], rows, ink.bold),
     formatEvents(events, look),
   ].join('');
+}
+
+function listAttemptFacts({ metadata, status, backoffLimit }: JobView): readonly Fact[] {
+  const { owner, scheduledAt } = metadata;
+  return [
+    ['Run of', owner && `${owner.name}, due at ${scheduledAt ?? '-'}`],
+    ['Attempts', `${status.attempts} of ${backoffLimit + 1}`],
+    ['Next attempt', status.retryAt],
+  ];
+}
+
+function listScheduleFacts(view: JobView, { now }: CellContext): readonly Fact[] {
+  const { schedule, timeZone, concurrencyPolicy, status, backoffLimit } = view;
+  const { lastRun, nextRunAt, missed, active = [] } = status;
+  const end = lastRun?.exitCode === undefined ? '' : ` with exit code ${lastRun.exitCode}`;
+  const wait = nextRunAt && `${nextRunAt} (in ${formatSpan(Math.max(0, Date.parse(nextRunAt) - now))})`;
+  return [
+    ['Schedule', `${schedule} (${timeZone})`],
+    ['Overlapping', concurrencyPolicy],
+    ['Next run', wait],
+    ['Last run', lastRun && `${lastRun.name}, due at ${lastRun.scheduledAt}: ${lastRun.phase}${end}`],
+    ['Active', active.join(', ')],
+    [
+      'Without a run',
+      missed &&
+        `${missed.count} tick${missed.count === 1 ? '' : 's'}, the last one at ${missed.lastAt}: ${missed.reason}`,
+    ],
+    ['Attempts', `${backoffLimit + 1} a run`],
+  ];
+}
+
+/** The runs that are kept, the newest first. */
+function listRuns({ status }: JobView, { ink, now }: CellContext): readonly Row[] {
+  return (status.runs ?? [])
+    .toReversed()
+    .map(({ name, scheduledAt, phase, exitCode, finishedAt }) => [
+      name,
+      scheduledAt,
+      { text: phase, paint: choosePaint(ink, phase) },
+      String(exitCode ?? ''),
+      finishedAt === undefined ? '' : `${formatAge(finishedAt, now)} ago`,
+    ]);
 }

@@ -56,15 +56,20 @@ export const logs: Command<LogsInput> = async (session, input) => {
 /** `job/migrate`. */
 const JOB_NAME = /^jobs?\/(.+)$/;
 
-/** Prints the output of an attempt of a job, by default the last one, also after its end. */
+/** Prints the output of an attempt of a job, by default the last one, also after its end; of a schedule, that of the last run. */
 async function printJob(
   session: Session,
   client: Client,
-  { job, attempt, tail, since, follow }: LogsInput & { readonly job: string; readonly follow: boolean },
+  input: LogsInput & { readonly job: string; readonly follow: boolean },
 ): Promise<ExitCode> {
+  const { job, attempt, tail, since, follow } = input;
   const answer = await client.request<JobView>('GET', jobs.pathOf(job));
   if (!answer.ok) return session.reportRejection(answer);
-  const number = attempt ?? Math.max(0, answer.value.status.attempts - 1);
+  const { schedule, status } = answer.value;
+  // What a job with a schedule prints is what its runs print.
+  if (schedule !== undefined && status.lastRun)
+    return printJob(session, client, { ...input, job: status.lastRun.name });
+  const number = attempt ?? Math.max(0, status.attempts - 1);
   const print = (line: string) => printLine(session, '', line);
   return printReplica(session, client, { source: toAttemptSource(job, number), follow, tail, since, print });
 }

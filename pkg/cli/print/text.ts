@@ -76,7 +76,18 @@ export type Paint = Readonly<Record<'red' | 'green' | 'yellow' | 'cyan' | 'dim' 
 
 export const paint: (colours: boolean) => Paint = picocolors.createColors;
 
-const good = new Set(['done', 'not needed', 'Running', 'Stopped', 'ready', 'healthy', 'running', 'True', 'info']);
+const good = new Set([
+  'done',
+  'not needed',
+  'Running',
+  'Scheduled',
+  'Stopped',
+  'ready',
+  'healthy',
+  'running',
+  'True',
+  'info',
+]);
 const bad = new Set([
   'Failed',
   'Degraded',
