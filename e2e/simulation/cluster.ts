@@ -12,6 +12,7 @@ import { createMetrics } from '../../pkg/metrics/index.js';
 import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
 import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
+import { hastenSchedules } from './haste.js';
 import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
 import { isScaledSeed, SimulatedLoad, USAGE_MS } from './load.js';
@@ -188,7 +189,7 @@ export class SimCluster {
       holder: `${life.name}-${random.bytes(3).toString('hex')}`,
       leaderLeaseSeconds: 15,
       eventRetentionDays: 7,
-      loops: this.#variant.loops?.(loops, store) ?? loops,
+      loops: hastenSchedules(this.#variant.loops?.(loops, store) ?? loops),
     });
     void cache.run(forever());
     void controllers.run(forever());

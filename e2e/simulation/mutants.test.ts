@@ -4,13 +4,15 @@ import { jobMutants } from './job-mutants.js';
 import { mutants } from './mutants.js';
 import { rolloutMutants } from './rollout-mutants.js';
 import { scalingMutants } from './scaling-mutants.js';
+import { scheduleMutants } from './schedule-mutants.js';
 import { BrokenPromiseError, runScenario } from './scenario.js';
 
 const WITHIN_SEEDS = 250;
 
 describe('the simulation notices', () => {
   const seeds = Array.from({ length: WITHIN_SEEDS }, (_, at) => at + 1);
-  for (const { mistake, noticedAt, ...variant } of [...mutants, ...jobMutants, ...rolloutMutants, ...scalingMutants]) {
+  const all = [...mutants, ...jobMutants, ...scheduleMutants, ...rolloutMutants, ...scalingMutants];
+  for (const { mistake, noticedAt, ...variant } of all) {
     it(`when ${mistake}`, async () => {
       let caught: unknown;
       for (const seed of new Set([noticedAt ?? 1, ...seeds])) {

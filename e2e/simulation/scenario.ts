@@ -20,6 +20,7 @@ import { isScaledSeed } from './load.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
 import { endRollouts, rollDeployments } from './rollouts.js';
 import { endScaling, expectScaled, scaleDeployments } from './scaling.js';
+import { createScheduleInvariant, endSchedules, expectTicks, useSchedules } from './schedules.js';
 import { endRotations, useSecrets } from './secrets.js';
 import { duplicateMachine } from './second-agent.js';
 import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
@@ -43,6 +44,7 @@ const QUIET_MS = 40_000;
 const RIVAL_FORGOTTEN_MS = 210_000;
 const SEEDS_A_RESTORE = 5;
 const SEEDS_A_ROLLOUT = 4;
+const SEEDS_A_SCHEDULE = 4;
 
 /** How a seed went. */
 export interface Outcome {
@@ -96,7 +98,7 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
 async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const { world } = cluster;
   const attempts = new AttemptWatch();
-  const ofJobs = [makesOneAttempt, attempts.keepsEnds];
+  const ofJobs = [makesOneAttempt, attempts.keepsEnds, createScheduleInvariant()];
   const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...ofJobs]);
   cluster.handedOut = ticket => history.handedOut(ticket);
   const { inspect, doubledMs } = inspector(cluster, history, attempts);
@@ -144,10 +146,12 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
 async function faults(cluster: SimCluster, history: History, inspect: () => void, seed: number): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
+  const hasSchedules = cluster.pace.hasSchedules ?? seed % SEEDS_A_SCHEDULE === 2;
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
   useJobs(cluster, until);
+  if (hasSchedules) useSchedules(cluster, history, until);
   if (seed % SEEDS_A_ROLLOUT === 0) rollDeployments(cluster, history, until);
   if (isScaledSeed(seed)) scaleDeployments(cluster, history, until);
   useNetworks(cluster, until);
@@ -161,6 +165,7 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   cluster.start();
   await world.pass(UNDER_WAY_MS, inspect);
   await endOrders(cluster);
+  if (hasSchedules) await expectTicks(cluster, history, inspect);
 }
 
 /** An engine does not answer for long: what is claimed of its containers is inspected all the while. */
@@ -183,6 +188,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
     void endRotations(cluster);
     await endRollouts(cluster);
     await endScaling(cluster);
+    endSchedules(cluster, history);
     await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);
