@@ -91,6 +91,6 @@ describe('a job with a schedule on the command line', () => {
     const readInput = () => Promise.resolve('kind: Job\nname: nightly\nimage: x/y:1\nschedule: "0 * * * *"\n');
     const { code, out } = await lab.moor(['apply', '-f', '-'], { readInput });
     expect([code, out]).to.deep.equal([0, 'job/nightly created\n']);
-    expect(lab.api.got[0]!.body).to.include({ schedule: '0 * * * *' });
+    expect(lab.api.got.at(-1)!.body).to.include({ schedule: '0 * * * *' });
   });
 });
