@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { keys } from '../crds/keys/index.js';
 import { listHostile } from '../dev/testing/index.js';
-import { encode, value } from '../pkg/store/index.js';
+import { encode, findRecordFault, value } from '../pkg/store/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
@@ -89,6 +89,15 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'job' | 'node
     history: [{ attempt: 0, uid: 'a0', state: 'Failed', nodeId: node, exitCode: 3, finishedAt: AT, storedAt: AT }],
   };
   const scheduling = { uid, unplaced: 1, summary: 's', filters: [], cause: 'c', details: 'd', lastSeenAt: AT };
+  const network = {
+    metadata: { tenant, uid: 'net_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: 'h' },
+    name: 'back',
+    driver: 'bridge',
+    labels: { tier: 'data' },
+    internal: true,
+    nodeId: node,
+  };
+  const seenNetwork = { uid: 'net_1', state: 'ready', reason: 'network_ready', message: 'm', node: 'n1', since: AT };
   const former = { deployments: [{ uid: 'dep_0', lastRevision: 3, deletedAt: AT }] };
   const alive = { id: node, lease: '1', since: AT };
   return {
@@ -99,6 +108,10 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'job' | 'node
     jobs: [keys.job(tenant, 'migrate')],
     'job-status': [keys.jobStatus(tenant, 'migrate'), jobStatus],
     scheduling: [keys.scheduling(tenant, 'web'), scheduling],
+    networks: [keys.network(tenant, 'back'), network],
+    'network-status': [keys.networkStatus(tenant, 'back'), seenNetwork],
+    'network-reports': [keys.networkReport(tenant, 'back'), { uid: 'net_1', state: 'ready', at: AT }],
+    'canary-orders': [keys.canaryOrder(tenant, 'web'), { uid, contentHash: 'h', action: 'abort', by: 'tok', at: AT }],
     nodes: [keys.node(tenant, 'n1')],
     'node-status': [
       keys.nodeStatus(tenant, 'n1'),
@@ -170,6 +183,7 @@ describe('the API beside a stored record that cannot be worked with', () => {
         '/api/v1/secrets/resources/db/consumers',
         `/api/v1/tenants/${lab.a}/quotas`,
         '/api/v1/networks',
+        '/api/v1/networks/back',
         '/api/v1/archives/deployments/web',
         '/api/v1/archives/deployments/gone',
         '/api/v1/backups',
@@ -179,7 +193,7 @@ describe('the API beside a stored record that cannot be worked with', () => {
         '/readyz',
         '/metrics',
       ];
-      const watched = ['deployments', 'jobs', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
+      const watched = ['deployments', 'jobs', 'networks', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
       for (const [at, bytes] of listHostile(before, title.length, 6).entries()) {
         const put = async () => {
           const seen = await lab.store.get(key);
@@ -214,6 +228,10 @@ describe('the API beside a stored record that cannot be worked with', () => {
         await ask('DELETE', `/api/v1/deployments/other-${at}`);
         await ask('POST', '/api/v1/jobs', { body: { ...migrate, name: `other-${at}` } });
         if (title.startsWith('job')) await ask('DELETE', '/api/v1/jobs/migrate');
+        await ask('POST', `${one}/canary`, { body: { action: 'promote' } });
+        await ask('POST', '/api/v1/deployments?dryRun=true', { body: webDeployment('joins', { networks: ['back'] }) });
+        await ask('POST', '/api/v1/networks', { body: { name: `net-${at}`, nodeId: 'n1' } });
+        if (title === 'networks') expect((await ask('DELETE', '/api/v1/networks/back')).status).to.equal(200);
         const beat = { labels: {}, capacity: { cpu: 1000, memory: 2 ** 30, disk: 2 ** 30 }, agentVersion: '0.1.0' };
         await ask('POST', '/agent/v1/heartbeat', { token: agent.text, body: beat });
         if (title !== 'deployments') await ask('POST', `${one}/secrets/rotate`, { body: { phase: 'stage' } });
@@ -233,6 +251,38 @@ describe('the API beside a stored record that cannot be worked with', () => {
           deletes: [],
         });
       }
+      await lab.stop();
+    });
+  }
+});
+
+describe('a job whose records cannot be worked with', () => {
+  for (const range of ['job', 'jobStatus'] as const) {
+    it(`is shown as such, and can be deleted: ${range}`, async () => {
+      const lab = await new ApiLab().start();
+      const token = await lab.tenantToken(lab.a);
+      const body = { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1' };
+      const made = await lab.ask('POST', '/api/v1/jobs', { token, body });
+      const { metadata } = made.body as unknown as { metadata: { uid: string } };
+      const sound = range === 'job' ? { metadata, ...body } : { uid: metadata.uid, phase: 'Running' };
+      const key = keys[range](lab.a, 'migrate');
+      for (const bytes of [...listHostile(sound, 3, 6), encode({ ...sound, image: 7, attempts: 'many' })]) {
+        const at = (await lab.store.get(key))?.revision ?? 0;
+        await lab.store.commit({ guards: [{ key, at }], puts: [{ key, bytes }], deletes: [] });
+        await lab.cache.barrier();
+        const entry = lab.cache.get(key);
+        if (entry && findRecordFault(entry) === undefined) continue;
+        const shown = await lab.ask('GET', '/api/v1/jobs/migrate', { token });
+        const explained = await lab.ask('GET', '/api/v1/jobs/migrate/explain', { token });
+        const { items } = (await lab.ask('GET', '/api/v1/jobs', { token })).body as unknown as { items: object[] };
+        for (const { status } of [shown.body, items[0]] as { status: { reason: string; message: string } }[]) {
+          expect(status, bytes.toString()).to.include({ phase: 'Pending', reason: 'record_unusable' });
+          expect(status.message).to.match(/cannot be worked with \(.*\): delete the job and create it again/);
+        }
+        expect(explained.body['message']).to.match(/cannot be worked with/);
+      }
+      const gone = await lab.ask('DELETE', '/api/v1/jobs/migrate', { token });
+      expect(gone.status, gone.text).to.equal(200);
       await lab.stop();
     });
   }

@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../crds/event/index.js';
+import { ranges } from '../crds/keys/index.js';
 import type { EventDraft } from '../pkg/events/index.js';
 import { done, type Loop, type LoopEnv, type Wake } from '../pkg/reconcile/index.js';
 import { type Cache, type Entry, findRecordFault, type Put, type Revision, value } from '../pkg/store/index.js';
@@ -48,6 +49,13 @@ export function announceUnusable(loop: Loop, prefixes: readonly string[], findOw
   };
 }
 
+/** What becomes of such a record. Nobody writes an intent anew: which versions it was promised is not known. */
+function findRemedy(key: string): string {
+  return key.startsWith(ranges.intents)
+    ? 'no version is destroyed for it; send what it was for again, then remove the key from etcd'
+    : 'it is left out until it is written anew';
+}
+
 async function putOrCount(
   entry: Entry,
   owner: Pick<EventDraft, 'type' | 'tenant' | 'subject'>,
@@ -56,7 +64,7 @@ async function putOrCount(
 ): Promise<Put> {
   const fault = findRecordFault(entry);
   env.log.warn('a record cannot be worked with', { key: entry.key, because: fault! });
-  const message = `What is stored at ${entry.key} cannot be worked with (${fault}): it is left out until it is written anew.`;
+  const message = `What is stored at ${entry.key} cannot be worked with (${fault}): ${findRemedy(entry.key)}.`;
   const seen = known && (await env.reads.get(known.event));
   const put = await (seen
     ? env.events.again({ ...value<StoredEvent>(seen), message })

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
+import type { NetworkStatus } from '../crds/network/index.js';
 import type { NodeStatus, StoredNode } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
@@ -80,6 +81,14 @@ const jobStatus = {
   ],
 };
 const versions = { [PATH]: 1 };
+const network = {
+  metadata: makeMetadata('net_1'),
+  name: 'back',
+  driver: 'bridge',
+  labels: { tier: 'data' },
+  internal: true,
+  nodeId: 'node_n1',
+};
 
 /** A key of each range that a loop reads, with a sound document: absent where the cluster has one already. */
 type Subject = readonly [key: (uid: string) => string, sound?: unknown];
@@ -127,6 +136,16 @@ const subjects: Readonly<Record<string, Subject>> = {
       doomed: [],
     },
   ],
+  networks: [() => keys.network(TENANT, 'back'), network],
+  'network-status': [
+    () => keys.networkStatus(TENANT, 'back'),
+    { uid: 'net_1', state: 'ready', reason: 'network_ready', message: 'm', node: 'n1', since: AT },
+  ],
+  'network-reports': [() => keys.networkReport(TENANT, 'back'), { uid: 'net_1', state: 'ready', at: AT }],
+  'canary-orders': [
+    () => keys.canaryOrder(TENANT, 'web'),
+    { uid: 'dep_1', contentHash: 'h', action: 'abort', by: 'tok', at: AT },
+  ],
   events: [() => keys.event(TENANT, 'evt_1'), event],
   'former-deployments': [
     () => keys.formerDeployments(TENANT, 'old'),
@@ -151,6 +170,7 @@ describe('a record of any range that cannot be worked with', () => {
       const first = await cluster.get<Replica>(keys.replica(TENANT, 'web', 0));
       const key = toKey(first!.uid);
       if (title === 'job-status') await cluster.put(keys.job(TENANT, 'bad'), job);
+      if (title.startsWith('network-')) await cluster.put(keys.network(TENANT, 'back'), network);
       const before = sound ?? (await cluster.get(key));
       expect(before, 'a sound document to begin with').to.be.an('object');
       const hostile = listHostile(before, title.length, 10);
@@ -266,7 +286,55 @@ describe('a record that cannot be worked with is seen', () => {
     await store(keys.intent(TENANT, 'i1'), '{"state":"undoing"}');
     await cluster.clock.pass(120_000);
     expect(await told()).to.deep.equal(['tenant.record_unusable shop 1']);
+    const [announced] = (await cluster.all<StoredEvent>(ranges.events)).filter(
+      each => each.reason === 'record_unusable',
+    );
+    expect(announced?.message, 'nobody writes it anew').to.match(/no version is destroyed for it.*remove the key/);
     expect(await cluster.store.get(keys.intent(TENANT, 'i1'))).to.not.equal(undefined);
     await cluster.reach('stage');
+  });
+
+  it('of a network: in its status, with a remedy that works while something joins it, and by an event of its own', async () => {
+    await cluster.put(keys.network(TENANT, 'back'), network);
+    await store(keys.network(TENANT, 'back'), JSON.stringify({ ...network, nodeId: 7 }));
+    const status = await cluster.get<NetworkStatus>(keys.networkStatus(TENANT, 'back'));
+    expect(status).to.include({ state: 'unknown', reason: 'record_unusable' });
+    expect(status?.message).to.match(/remove it from what joins it, or delete that, then delete it/);
+    expect(await told()).to.deep.equal(['network.record_unusable back 1']);
+
+    await cluster.put(keys.network(TENANT, 'back'), network);
+    await store(keys.networkStatus(TENANT, 'back'), '[]');
+    expect(
+      (await cluster.get<NetworkStatus>(keys.networkStatus(TENANT, 'back')))?.state,
+      'it is written anew',
+    ).to.equal('pending');
+  });
+
+  it('of the order about a canary: by an event of the deployment, and it holds up no rollout', async () => {
+    await store(keys.canaryOrder(TENANT, 'web'), '{"action":7}');
+    expect(await told()).to.include('deployment.record_unusable web 1');
+    expect(await cluster.store.get(keys.canaryOrder(TENANT, 'web')), 'the order is removed').to.equal(undefined);
+  });
+
+  it('of a job: by an event of the job', async () => {
+    const job = { metadata: makeMetadata('job_1'), kind: 'Job', name: 'batch', image: 'batch:1', backoffLimit: 0 };
+    await cluster.put(keys.job(TENANT, 'batch'), job);
+    await cluster.clock.pass(2_000);
+    await store(keys.job(TENANT, 'batch'), JSON.stringify({ ...job, image: 7 }));
+    expect(await told()).to.deep.equal(['job.record_unusable batch 1']);
+  });
+
+  it('of the name of a node: it is mended from the nodes that have it, and freed where none has', async () => {
+    await store(keys.nodeName('n1'), '{"claims":"mine"}');
+    expect(await cluster.get(keys.nodeName('n1'))).to.deep.equal({ claims: [{ tenant: TENANT, since: AT }] });
+    await store(keys.nodeName('nobody'), '[');
+    expect(await cluster.store.get(keys.nodeName('nobody'))).to.equal(undefined);
+
+    const second = { tenant: 't2', since: AT };
+    await cluster.put(keys.tenant('t2'), { id: 't2', name: 'two', createdAt: AT, platform: false });
+    await store(keys.nodeName('n1'), JSON.stringify({ claims: [{ tenant: 7, since: AT }, second] }));
+    expect(await cluster.get(keys.nodeName('n1')), 'a claim that can be read stays').to.deep.equal({
+      claims: [{ tenant: TENANT, since: AT }, second],
+    });
   });
 });

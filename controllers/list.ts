@@ -12,6 +12,7 @@ import { createNodeMonitor } from './node-monitor/index.js';
 import {
   findDeploymentOwner,
   findNodeOwner,
+  findObjectOwner,
   findSecretOwner,
   findTenantOwner,
   recordsOfDeployments,
@@ -45,10 +46,10 @@ export function createLoops(
   return [
     ...[keeper, createScheduler(policy), createAutoscaler()].map(loop => reportUnusable(holdUnusable(loop))),
     reportUnusable(roller),
-    announceUnusable(createJobRunner(policy), recordsOfJobs, findTenantOwner),
+    announceUnusable(createJobRunner(policy), recordsOfJobs, findObjectOwner),
     createJobScheduler(scheduleDeadlineSeconds),
     announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
-    announceUnusable(createNetworkRoller(), recordsOfNetworks, findTenantOwner),
+    announceUnusable(createNetworkRoller(), recordsOfNetworks, findObjectOwner),
   ];
 }
 

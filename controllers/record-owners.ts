@@ -1,5 +1,6 @@
 import type { StoredDeployment } from '../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../crds/keys/index.js';
+import type { Metadata } from '../crds/meta/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { StoredTenant } from '../crds/tenant/index.js';
@@ -52,6 +53,17 @@ export const recordsOfRotations = [ranges.rotations, ranges.rotationProgress] as
 export const findSecretOwner: FindOwner = ({ key }) => {
   const [tenant = '', name = ''] = splitKey(key);
   return { type: 'secret.record_unusable', tenant, subject: { kind: 'Secret', name, id: name } };
+};
+
+/** The job or the network that a record stands beside, or is. Its tenant where there is none any more. */
+export const findObjectOwner: FindOwner = (entry, cache) => {
+  const [tenant = '', name = ''] = splitKey(entry.key);
+  const isJobs = entry.key.startsWith(ranges.jobs) || entry.key.startsWith(ranges.jobStatuses);
+  const key = isJobs ? keys.job(tenant, name) : keys.network(tenant, name);
+  const id = readValue<{ readonly metadata: Metadata }>(cache, key)?.metadata.uid;
+  if (id === undefined) return findTenantOwner(entry, cache);
+  if (isJobs) return { type: 'job.record_unusable', tenant, subject: { kind: 'Job', name, id } };
+  return { type: 'network.record_unusable', tenant, subject: { kind: 'Network', name, id } };
 };
 
 export const recordsOfNetworks = [ranges.networks, ranges.networkStatuses, ranges.networkReports] as const;

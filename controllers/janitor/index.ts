@@ -3,7 +3,8 @@
  *
  * One part is secret material that came with a record. An intent says how far the write got: if the record was stored,
  * its versions become current; if it can no longer be stored, exactly these versions are destroyed. The other is what grows
- * with all that has happened: of the events and archives of a tenant only so many are kept.
+ * with all that has happened: of the events and archives of a tenant only so many are kept. And claims to a node that cannot be
+ * read are written anew.
  *
  * @module
  */
@@ -14,6 +15,7 @@ import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/inde
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, findRecordFault, value } from '../../pkg/store/index.js';
 import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress } from './decide.js';
+import { mendNodeName, wakeOnBrokenName } from './mend-names.js';
 import { defaultRetention, retainHistory, type RetentionLimits, retentionWakes } from './retention.js';
 
 /** How long to wait for another request that was promised a version of the same number. */
@@ -27,8 +29,11 @@ export function createJanitor(secrets: SecretStore, limits: RetentionLimits = de
   const retain = retainHistory(limits);
   return {
     name: 'janitor',
-    wakes: [{ prefix: ranges.intents, keys: ({ key }) => [key] }, ...retentionWakes],
-    reconcile: (key, env, signal) => (key.startsWith(ranges.intents) ? finish : retain)(key, env, signal),
+    wakes: [{ prefix: ranges.intents, keys: ({ key }) => [key] }, wakeOnBrokenName, ...retentionWakes],
+    reconcile: (key, env, signal) => {
+      if (key.startsWith(ranges.nodeNames)) return mendNodeName(key, env, signal);
+      return (key.startsWith(ranges.intents) ? finish : retain)(key, env, signal);
+    },
     concurrency: 4,
   };
 }

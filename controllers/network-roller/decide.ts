@@ -36,7 +36,7 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
 }
 
 function describeFault(fault: string): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {
-  const message = `what is stored of it cannot be worked with (${fault}): delete the network and create it again`;
+  const message = `what is stored of it cannot be worked with (${fault}): remove it from what joins it, or delete that, then delete it, create it again and join it again`;
   return { state: 'unknown', reason: 'record_unusable', message };
 }
 

@@ -99,6 +99,7 @@ export const jobKind = defineKind({
     'job.run_replaced',
     'job.run_skipped',
     'job.run_missed',
+    'job.record_unusable',
   ],
   path: '/api/v1/jobs',
   item: '{name}',

@@ -2,7 +2,7 @@ import { createInitialJobStatus, jobKind, type JobStatus } from '../../../crds/j
 import { isDnsLabel } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
-import { type Cache, type Entry, toSoundBytes } from '../../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, toSoundBytes } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { cacheRendered, readUid, spliceDocument, toSpliceable } from '../../http/resource.js';
 import type { ReaderOptions } from '../kind-routes.js';
@@ -17,10 +17,18 @@ export const jobReader: ReaderOptions = {
     joined: ranges.jobStatuses,
     view: cacheRendered((entry, status) => {
       const sound = toSpliceable(entry);
-      return spliceDocument(sound, STATUS, chooseStatus(sound, status));
+      return spliceDocument(sound, STATUS, findUnusable(entry, status) ?? chooseStatus(sound, status));
     }),
   },
 };
+
+/** What is shown in the place of a status, when the job or its status cannot be worked with: its loop does nothing about it then. */
+function findUnusable(entry: Entry, status: Entry | undefined): Buffer | undefined {
+  const fault = findRecordFault(entry) ?? (status && findRecordFault(status));
+  if (fault === undefined) return undefined;
+  const message = `what is stored of it cannot be worked with (${fault}): delete the job and create it again`;
+  return Buffer.from(JSON.stringify({ ...createInitialJobStatus(message), reason: 'record_unusable' }));
+}
 
 /** A status of an earlier job of the same name is not this one's. */
 function chooseStatus({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined): Buffer {
@@ -53,8 +61,7 @@ export function findJobStatus(cache: Cache, { key }: Entry): Entry | undefined {
 
 /** The status of a job as answers show it. */
 export function readJobStatus(cache: Cache, entry: Entry): Omit<JobStatus, 'uid'> {
-  return JSON.parse(chooseStatus(toSpliceable(entry), findJobStatus(cache, entry)).toString()) as Omit<
-    JobStatus,
-    'uid'
-  >;
+  const status = findJobStatus(cache, entry);
+  const shown = findUnusable(entry, status) ?? chooseStatus(toSpliceable(entry), status);
+  return JSON.parse(shown.toString()) as Omit<JobStatus, 'uid'>;
 }
