@@ -7,7 +7,7 @@ import { failpoint } from '../../pkg/failpoint/index.js';
 import type { PlacementPolicy } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { findRecordFault, readValue, value } from '../../pkg/store/index.js';
-import { explainTrouble, parseQueueKey, readWorkload } from '../reading/index.js';
+import { explainTrouble, findNextLook, parseQueueKey, readWorkload } from '../reading/index.js';
 import { buildChange, type StoredJobReading } from './changes.js';
 import { decideJob, type JobDecision, type JobInput } from './decide.js';
 
@@ -41,7 +41,8 @@ export function runJob({ regions }: PlacementPolicy, decide: typeof decideJob = 
       failpoint('job.decided');
       logDecision(reading, decision, env);
     }
-    return decision.afterMs === undefined ? done : again(decision.afterMs, 'a job waits for its next step');
+    if (decision.afterMs === undefined) return findNextLook(reading.records, input.now);
+    return again(decision.afterMs, 'a job waits for its next step');
   };
 }
 

@@ -2,6 +2,7 @@ import { getStopGrace, type StoredDeployment } from '../../crds/deployment/index
 import { describeSilentEngine, type Reason, toKnownReason } from '../../crds/reasons/index.js';
 import { type ContainerTemplate, isResolved, type Replica } from '../../crds/replica/index.js';
 import type { ContainerEnd, FailedCheck, Report } from '../../crds/report/index.js';
+import { again, done, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { isMovable, type ObservedReplica } from './observed.js';
 
 /** What keeps one replica from being as it should be: a word for programs, cause and remedy for people. */
@@ -14,7 +15,7 @@ export interface ReplicaTrouble {
 const STOP_WITHIN_MS = 120_000;
 
 /** When the container of a retiring replica should be gone; after that its deployment says so. NaN for one that is to stay. */
-export function findStopDue({ retiringSince, template }: Replica): number {
+function findStopDue({ retiringSince, template }: Replica): number {
   return Date.parse(retiringSince ?? '') + STOP_WITHIN_MS + (getStopGrace(template) ?? 0) * 1000;
 }
 
@@ -22,10 +23,19 @@ export function findStopDue({ retiringSince, template }: Replica): number {
 const REPORT_WITHIN_MS = 60_000;
 
 /** When something should have been reported of a replica; after that its deployment says so. NaN while no agent was given it. */
-export function findReportDue(replica: Replica): number {
+function findReportDue(replica: Replica): number {
   const { placedAt, resolved, retiringSince } = replica;
   if (placedAt === undefined || retiringSince !== undefined || !isResolved(replica)) return Number.NaN;
   return Math.max(Date.parse(placedAt), Date.parse(resolved?.at ?? placedAt)) + REPORT_WITHIN_MS;
+}
+
+/** A container that is to be removed or to be reported is looked at again when that takes too long: nothing else would wake a loop. */
+export function findNextLook(replicas: readonly ObservedReplica[], now: number): ReconcileResult {
+  const due = replicas.flatMap(({ replica, report }) =>
+    report?.state === 'removed' ? [] : [findStopDue(replica), report ? Number.NaN : findReportDue(replica)],
+  );
+  const waits = due.map(at => at - now).filter(ms => ms > 0);
+  return waits.length === 0 ? done : again(Math.min(...waits), 'a container is being removed, or not reported yet');
 }
 
 /** What is wrong with a replica, as far as is known. Undefined when nothing is. */

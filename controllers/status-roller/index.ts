@@ -11,14 +11,12 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import { defaultPolicy, type PlacementPolicy, readScaling } from '../../pkg/fleet/index.js';
-import { again, done, type Loop, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
+import { done, type Loop, type Reconcile } from '../../pkg/reconcile/index.js';
 import { encode, readValue, value } from '../../pkg/store/index.js';
 import {
-  findReportDue,
-  findStopDue,
+  findNextLook,
   listUnmetDependencies,
   onlyOwners,
-  type ObservedReplica,
   parseQueueKey,
   readDeployment,
   wakeItself,
@@ -108,13 +106,4 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
     }
     return next;
   };
-}
-
-/** A container that is to be removed or to be reported is looked at again when that takes too long: nothing else would wake this loop. */
-function findNextLook(replicas: readonly ObservedReplica[], now: number): ReconcileResult {
-  const due = replicas.flatMap(({ replica, report }) =>
-    report?.state === 'removed' ? [] : [findStopDue(replica), report ? Number.NaN : findReportDue(replica)],
-  );
-  const waits = due.map(at => at - now).filter(ms => ms > 0);
-  return waits.length === 0 ? done : again(Math.min(...waits), 'a container is being removed, or not reported yet');
 }
