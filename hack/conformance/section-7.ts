@@ -201,6 +201,13 @@ export const codeSentences: readonly Sentence[] = [
       claims('are released only by a request that names the tenant'),
     ),
     p('job_node_candidates_unresolvable', 'nodeId', 'no node with a reachable agent could be listed'),
+    holds(
+      'job_node_candidates_unresolvable: also when nodes are enrolled and no agent of them is reached',
+      testsIn('api/routes/deployment/placement-codes.test.ts')(
+        CODE_TITLE,
+        "['no agent of a node that is enrolled is reached', 'nodeId', job({ nodeId: 'machine-1' }, '')]",
+      ),
+    ),
     p('job_node_not_found', 'nodeId', 'unknown node for a job'),
     p('network_node_candidates_unresolvable', 'nodeId', 'no nodes registered for the tenant, or store unreachable'),
     p('network_node_not_a_candidate', 'nodeId', 'tenant cannot place workloads on the named node'),

@@ -416,6 +416,21 @@ describeCodes(
   { isAway: true },
 );
 
+describeCodes(
+  'while no agent sends heartbeats',
+  [
+    {
+      code: 'job_node_candidates_unresolvable',
+      status: 422,
+      cases: [
+        ['no agent of a node that is enrolled is reached', 'nodeId', job({ nodeId: 'machine-1' }, '')],
+        ['nor by its id, in a trial', 'nodeId', job({ nodeId: machine1 })],
+      ],
+    },
+  ],
+  { isSilent: true },
+);
+
 describeCodes('what a workload of either kind is refused with', [
   {
     code: 'image_required',

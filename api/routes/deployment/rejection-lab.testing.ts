@@ -81,6 +81,8 @@ export interface WorldOptions {
   readonly supportedFields?: ReadonlySet<string>;
   /** The store does not say how far it is, so it is unknown whether the cache is up to date. */
   readonly isAway?: boolean;
+  /** The agents of all nodes have ceased to send heartbeats. */
+  readonly isSilent?: boolean;
   /** A deployment that another waits for to be healthy, and that is not there. */
   readonly waitedFor?: string;
 }
@@ -100,13 +102,21 @@ export class RejectionLab {
   readonly lab: ApiLab;
   readonly #store = new LeavingStore({ clock: systemClock });
   readonly #isAway: boolean;
+  readonly #isSilent: boolean;
   readonly #waitedFor: string | undefined;
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
 
   constructor(options: WorldOptions = {}) {
-    const { settings = {}, supportedFields = new Set(optionalFields), isAway = false, waitedFor } = options;
+    const {
+      settings = {},
+      supportedFields = new Set(optionalFields),
+      isAway = false,
+      isSilent = false,
+      waitedFor,
+    } = options;
     this.lab = new ApiLab({ store: this.#store, images, supportedFields, settings });
     this.#isAway = isAway;
+    this.#isSilent = isSilent;
     this.#waitedFor = waitedFor;
   }
 
@@ -137,6 +147,7 @@ export class RejectionLab {
       const dependsOn = [{ name: this.#waitedFor, condition: 'healthy' }];
       await this.#accept('/api/v1/deployments', 'POST', web({ name: 'patient', dependsOn }).body);
     }
+    if (this.#isSilent) await this.#silence('machine-1', 'machine-2');
     await this.lab.cache.barrier();
     this.#store.isAway = this.#isAway;
   }
@@ -190,6 +201,14 @@ export class RejectionLab {
     };
     await create(store, keys.node(a, name), node);
     await create(store, keys.alive(a, name), { id, lease: '0', since: '' });
+  }
+
+  async #silence(...names: readonly string[]): Promise<void> {
+    for (const name of names) {
+      const key = keys.alive(this.lab.a, name);
+      const at = (await this.lab.store.get(key))!.revision;
+      await this.lab.store.commit({ guards: [{ key, at }], puts: [], deletes: [key] });
+    }
   }
 
   async #volume(id: string, fields: Partial<StoredVolume> = {}, phase: VolumePhase = 'Ready'): Promise<void> {

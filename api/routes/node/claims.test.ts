@@ -213,12 +213,14 @@ describe('claims to a node', () => {
     );
 
   it('are released only by a request that names the tenant', async () => {
+    const before = await lab.store.revision();
     for (const token of [a, platform]) {
       const { status, body } = await release(token);
       expect([status, body['code'], body['field']]).to.deep.equal([400, 'node_claim_release_no_tenant', 'X-Tenant-ID']);
     }
     expect((await release(b, lab.a)).body['code']).to.equal('tenant_mismatch');
     expect((await release(b, lab.b)).body['code']).to.equal('resource_not_found');
+    expect(await lab.store.revision(), 'nothing is stored').to.equal(before);
     expect(await listClaims(a)).to.deep.equal([lab.a]);
   });
 
