@@ -5,6 +5,7 @@ import { hashSpec } from '../crds/meta/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
+import { arm } from '../pkg/failpoint/index.js';
 import { CanaryLab, canaryRollout } from './canary-lab.testing.js';
 import { AT, TENANT } from './test-cluster.testing.js';
 
@@ -126,4 +127,36 @@ describe('what a canary is compared with', () => {
     );
     expect((await lab.cluster.status())?.canary).to.include({ state: 'failed' });
   });
+});
+
+describe('a canary whose keeper fails in the middle', () => {
+  const points = ['rollout.recording', 'rollout.recorded', 'replica.changing', 'replica.changed'] as const;
+  for (const point of points) {
+    for (const [pass, action] of [1, 2, 3, 4].flatMap(each => [[each, 'promote'] as const, [each, 'abort'] as const])) {
+      it(`at pass ${pass} of ${point} is there once, and ${action} is carried out once`, async () => {
+        const lab = await new CanaryLab().start();
+        lab.breakImage('none');
+        await lab.apply(1, { rollout: patient });
+        await lab.cluster.clock.pass(10_000);
+        const disarm = arm(`${point}=error@${pass}`);
+        try {
+          await lab.apply(2, { image: 'web:2', rollout: patient });
+          await lab.cluster.clock.pass(60_000);
+          expect(await lab.images()).to.deep.equal(['web:1', 'web:1', 'web:2']);
+          await lab.order(action);
+          await lab.cluster.clock.pass(120_000);
+        } finally {
+          disarm();
+          lab.cluster.close();
+        }
+        const image = action === 'promote' ? 'web:2' : 'web:1';
+        expect(await lab.images()).to.deep.equal([image, image, image]);
+        expect((await lab.stored())?.metadata.generation).to.equal(action === 'promote' ? 2 : 3);
+        expect(await lab.events('canary_started')).to.have.length(1);
+        const told = [await lab.events('canary_promoted'), await lab.events('canary_aborted')].map(each => each.length);
+        expect(told).to.deep.equal(action === 'promote' ? [1, 0] : [0, 1]);
+        expect(await lab.cluster.status()).to.include({ phase: 'Running', readyReplicas: 3 });
+      });
+    }
+  }
 });

@@ -267,7 +267,7 @@ describe('a canary', () => {
     await lab.reportAll();
     await lab.cluster.clock.pass(60_000);
     expect((await lab.cluster.status())?.canary?.waitsFor).to.match(
-      /^it is paused, and not judged meanwhile: .*resume web/,
+      /^"moor rollout resume web", because it is paused; it is not judged meanwhile$/,
     );
     await lab.cluster.erase(keys.deployment(TENANT, 'db'));
     await lab.apply(4, { image: 'web:2', dependsOn });

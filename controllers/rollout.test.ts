@@ -138,7 +138,8 @@ describe('a rollout', () => {
     await cluster.clock.pass(120_000);
     expect(await images()).to.deep.equal(['web:1', 'web:1']);
     const status = await cluster.status();
-    expect(status?.rollout).to.include({ state: 'paused' });
+    const waitsFor = '"moor rollout resume web", because it is paused';
+    expect(status?.rollout).to.include({ state: 'paused', waitsFor });
     expect(status?.conditions.find(({ type }) => type === 'Progressing')).to.include({ reason: 'Paused' });
     await apply(3, { image: 'web:2' });
     await cluster.clock.pass(10_000);

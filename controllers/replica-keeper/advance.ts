@@ -2,8 +2,9 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { CanaryOrder, CanaryRecord, RolloutRecord } from '../../crds/rollout/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { readValue, value } from '../../pkg/store/index.js';
+import { type Change, readValue, value } from '../../pkg/store/index.js';
 import { listUnmetDependencies, type ObservedDeployment } from '../reading/index.js';
 import { type CanaryDecision, decideCanary } from './canary.js';
 import { judgeRollout, type RolloutJudgement } from './judge-rollout.js';
@@ -32,12 +33,12 @@ export async function settleCanary(
   { replicas }: ObservedDeployment,
   env: LoopEnv,
 ): Promise<CanaryRecord | 'recorded' | undefined> {
-  const { deployment, record, order } = subject;
+  const { deployment, record: known, order } = subject;
   const given = order && value<CanaryOrder>(order);
-  const decision = decideCanary({ deployment, replicas, record, order: given, now: env.clock.now() });
+  const decision = decideCanary({ deployment, replicas, record: known, order: given, now: env.clock.now() });
   if (decision.kind === 'none') return undefined;
   if (decision.kind === 'held') return decision.canary;
-  await env.commit(await buildCanaryChange(decision, subject, env));
+  await record(await buildCanaryChange(decision, subject, env), env);
   const because = decision.kind === 'ordered' ? decision.action : decision.kind;
   env.log.info('canary changed', { tenant: deployment.metadata.tenant, deployment: deployment.name, because });
   return 'recorded';
@@ -76,7 +77,7 @@ export async function advanceRollout(
   { canary, ...times }: Pick<RolloutJudgement, 'settleMs' | 'watchedSince' | 'canary'>,
   env: LoopEnv,
 ): Promise<number | undefined> {
-  const { deployment, record } = subject;
+  const { deployment, record: known } = subject;
   const { tenant, uid } = deployment.metadata;
   const now = env.clock.now();
   const scheduling = readValue<SchedulingReport>(env.cache, keys.scheduling(tenant, deployment.name));
@@ -85,7 +86,7 @@ export async function advanceRollout(
   const verdict = judgeRollout({
     deployment: wanted ?? deployment,
     replicas,
-    record,
+    record: known,
     canary,
     held,
     refused,
@@ -96,27 +97,33 @@ export async function advanceRollout(
     case 'open':
       return verdict.inMs;
     case 'complete':
-      await env.commit(recordComplete(subject, now));
+      await record(recordComplete(subject, now), env);
       return undefined;
     case 'canary':
-      await env.commit(recordCanaryHealth(subject, canary!, verdict));
+      await record(recordCanaryHealth(subject, canary!, verdict), env);
       return undefined;
     case 'promoted':
-      await env.commit(await recordPromotion(subject, undefined, env));
+      await record(await recordPromotion(subject, undefined, env), env);
       return undefined;
     case 'waits':
-      await env.commit(recordRolloutProgress(subject, undefined));
+      await record(recordRolloutProgress(subject, undefined), env);
       return undefined;
     case 'progressed':
-      await env.commit(recordRolloutProgress(subject, verdict.progress));
+      await record(recordRolloutProgress(subject, verdict.progress), env);
       return verdict.inMs;
     case 'failed': {
-      await env.commit(await recordFailure(subject, verdict.failure, env));
+      await record(await recordFailure(subject, verdict.failure, env), env);
       const { revision, reason: code } = verdict.failure;
       env.log.warn('rollout failed', { tenant, deployment: deployment.name, revision, code });
       return undefined;
     }
   }
+}
+
+async function record(change: Change, { commit }: Pick<LoopEnv, 'commit'>): Promise<void> {
+  failpoint('rollout.recording');
+  await commit(change);
+  failpoint('rollout.recorded');
 }
 
 /** A deployment that is being deleted waits for nothing. */

@@ -9,6 +9,7 @@ import {
   toWorkload,
 } from '../../pkg/fleet/index.js';
 import type { NodeFleet } from '../../pkg/placement/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { readValue } from '../../pkg/store/index.js';
 import {
@@ -68,7 +69,10 @@ export function keepReplicas(policy: PlacementPolicy, settleMs: number, decide =
       without(steps, abandoned).map(async step => {
         // All replicas that are moved together share one event, which is committed with the first of them.
         const events = event && isMove(step) && step.seen === moved[0] ? [event] : [];
-        await env.commit(buildStep(step, reading, events, env));
+        const change = buildStep(step, reading, events, env);
+        failpoint('replica.changing');
+        await env.commit(change);
+        failpoint('replica.changed');
         logStep(step, env.log.with({ tenant: named.tenant, deployment: named.name }));
       }),
     );

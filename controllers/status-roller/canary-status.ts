@@ -56,7 +56,7 @@ function describeWait(
 ): string {
   const order = `"moor canary promote ${name}" or "moor canary abort ${name}"`;
   if (rollout?.paused === true)
-    return `it is paused, and not judged meanwhile: "moor rollout resume ${name}" continues it`;
+    return `"moor rollout resume ${name}", because it is paused; it is not judged meanwhile`;
   if (state === 'failed') return `an order, because it has failed: ${order}`;
   if (unmet.length > 0) return `${listUnmet(unmet)}; it is not judged meanwhile`;
   if (state === 'starting') return 'its replicas to become ready';

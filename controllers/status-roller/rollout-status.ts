@@ -34,7 +34,7 @@ function describeWait(
   replicas: readonly ObservedReplica[],
 ): string | undefined {
   const { updated, refused, wanted, awaited, failing, troubled, unresolved } = summary;
-  if (summary.rolling && rollout?.paused === true) return `it is paused: "moor rollout resume ${name}" continues it`;
+  if (summary.rolling && rollout?.paused === true) return `"moor rollout resume ${name}", because it is paused`;
   if (isHeld(summary)) return 'its dependencies';
   if (refused)
     return `a node for ${refused.unplaced === 1 ? '1 replica' : `${refused.unplaced} replicas`}: ${refused.summary}`;

@@ -72,6 +72,14 @@ export const points = {
   'schedule.deciding': 'what becomes of a tick is decided, nothing is stored',
   'schedule.decided': 'the tick is settled',
 
+  // A rollout or its canary begins, comes further, is promoted, fails or is complete, in the replica keeper.
+  'rollout.recording': 'what becomes of the rollout is decided, nothing is stored',
+  'rollout.recorded': 'what becomes of the rollout is stored, with its event and a revision that it goes back to',
+
+  // The next step of a replica, in the replica keeper.
+  'replica.changing': 'a replica is about to be created, retired or removed',
+  'replica.changed': 'the replica is created, retired or removed',
+
   // The creation and the removal of a container, in the agent.
   'agent.secrets_fetched': 'the ticket is used, the container does not exist',
   'agent.created': 'the container is created, not started',
