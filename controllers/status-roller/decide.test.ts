@@ -267,9 +267,10 @@ describe('status roller', () => {
 
   it('counts no replica that has no node yet', () => {
     const waiting = roll([seen(0), seen(1, { node: 'nowhere' })]);
-    expect([waiting.replicas, waiting.placements.length]).to.deep.equal([1, 2]);
+    expect([waiting.replicas, waiting.updatedReplicas, waiting.placements.length]).to.deep.equal([1, 1, 2]);
     const unschedulable = roll([seen(0, { node: 'nowhere' }), seen(1, { node: 'nowhere' })]);
-    expect([unschedulable.replicas, unschedulable.readyReplicas]).to.deep.equal([0, 0]);
+    const { replicas, readyReplicas, updatedReplicas } = unschedulable;
+    expect([replicas, readyReplicas, updatedReplicas]).to.deep.equal([0, 0, 0]);
   });
 
   it('returns the stored status when nothing has changed', () => {

@@ -45,7 +45,7 @@ export function rollStatus({ enforced, rotations = [], previous, ...given }: Sta
     // A replica without a node is no container: an unschedulable deployment has none.
     replicas: replicas.filter(({ replica }) => replica.nodeId !== undefined).length,
     readyReplicas: summary.serving,
-    updatedReplicas: summary.updated.length,
+    updatedReplicas: countUpdated(summary),
     observedGeneration: generation,
     revision: findCompleteRevision(input, summary, own),
     // The oldest version that a container may still have.
@@ -147,6 +147,10 @@ function describeAvailable({ serving, wanted, needed, failing }: ReplicaSummary)
   return { status: 'False', reason: 'TooFewReady', message };
 }
 
+function countUpdated({ updated }: ReplicaSummary): number {
+  return updated.filter(({ replica }) => replica.nodeId !== undefined).length;
+}
+
 function describeProgressing(
   summary: ReplicaSummary,
   before: Condition | undefined,
@@ -159,13 +163,13 @@ function describeProgressing(
   if (isPaused && summary.rolling) return { status: 'Unknown', reason: 'Paused', message: 'the rollout is paused' };
   if (summary.canary) {
     const { revision } = summary.canary;
-    const message = `revision ${revision} is on ${summary.updated.length} of ${summary.wanted} replicas, as a canary`;
+    const message = `revision ${revision} is on ${countUpdated(summary)} of ${summary.wanted} replicas, as a canary`;
     return { status: 'True', reason: CANARY_HELD, message };
   }
   // The last new replica of a roll-out starts when no old one is left: it still belongs to the roll-out.
   const wasRolling = before?.status === 'True' && isRollingReason(before.reason);
   const reason = summary.rolling || wasRolling ? ROLLING_OUT : 'Adjusting';
-  const message = `${summary.updated.length} of ${summary.wanted} replicas are up to date`;
+  const message = `${countUpdated(summary)} of ${summary.wanted} replicas are up to date`;
   return { status: 'True', reason, message };
 }
 

@@ -239,6 +239,7 @@ function describeRollout({ deployment, status, staying, conditions }: StepInput)
   const step = 'rolled out';
   const { replicas } = deployment;
   const { lastTransitionTime: since = null } = conditions.get('Progressing') ?? {};
+  const isRolling = status.updatedReplicas < staying.filter(({ state }) => state !== 'unplaced').length;
   // While it progresses, one too many is on its way out also before it is told to leave.
   const kept = status.phase === 'Progressing' ? Math.min(staying.length, replicas) : staying.length;
   const leaving = status.placements.length - kept;
@@ -257,14 +258,14 @@ function describeRollout({ deployment, status, staying, conditions }: StepInput)
       ...withNext(reason, deployment.name),
     };
   }
-  const isOnItsWay = state === 'progressing' && waitsFor !== undefined && status.updatedReplicas < staying.length;
+  const isOnItsWay = state === 'progressing' && waitsFor !== undefined && isRolling;
   const left = isOnItsWay ? `it waits for ${waitsFor}` : `${formatCount(leaving, 'container')} to be removed`;
   if (isOnItsWay || leaving > 0) {
     return { step, state: 'waiting', since, detail: `${detail}; ${left}`, ...describeStopping(status) };
   }
   const isDone = status.updatedReplicas >= replicas && status.readyReplicas >= replicas;
   if (isDone) return { step, state: 'done', since, detail: replicas === 0 ? 'no container is left' : detail };
-  return { step, state: status.updatedReplicas < staying.length ? 'waiting' : 'pending', since, detail };
+  return { step, state: isRolling ? 'waiting' : 'pending', since, detail };
 }
 
 /** Only while a credential is being rotated: which phase waits for what. */

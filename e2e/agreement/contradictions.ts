@@ -145,6 +145,9 @@ function compareReplicas({ deployment: { status, metadata }, explanation, printe
       problems.filter(problem => !text.includes(problem)).map(problem => `${command} does not print "${problem}"`),
     ),
     ...isSaid.filter(text => !printed.describe.includes(text)).map(text => `describe does not print "${text}"`),
+    ...(['readyReplicas', 'updatedReplicas'] as const)
+      .filter(count => status[count] > status.replicas)
+      .map(count => `${status[count]} ${count} of ${status.replicas} replicas`),
     ...placements
       .filter(({ state, health }) => state === 'unknown' && health === 'healthy')
       .map(({ replica }) => `replica ${replica} is unknown, and healthy`),
