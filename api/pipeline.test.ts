@@ -29,7 +29,8 @@ describe('requests', () => {
     });
 
   const bodies: readonly { name: string; raw: string | Buffer; status: number; code: string; field?: string }[] = [
-    { name: 'nothing', raw: '', status: 400, code: 'request_malformed' },
+    { name: 'nothing', raw: '', status: 400, code: 'request_malformed', field: 'body' },
+    { name: 'a bracket', raw: '{', status: 400, code: 'request_malformed', field: 'body' },
     { name: 'half an object', raw: '{"kind":', status: 400, code: 'request_malformed' },
     { name: 'a key twice', raw: '{"name":"a","name":"b"}', status: 400, code: 'request_malformed', field: 'name' },
     {
@@ -57,9 +58,16 @@ describe('requests', () => {
     },
     { name: 'bytes that are not UTF-8', raw: Buffer.from([0x22, 0xff, 0x22]), status: 400, code: 'request_malformed' },
     { name: 'a depth of a million', raw: '['.repeat(1_000_000), status: 400, code: 'request_malformed' },
-    { name: 'more than a mebibyte', raw: `"${'x'.repeat(1 << 20)}"`, status: 413, code: 'request_too_large' },
-    { name: 'a list', raw: '[]', status: 422, code: 'field_invalid' },
-    { name: 'null', raw: 'null', status: 422, code: 'field_invalid' },
+    {
+      name: 'more than a mebibyte',
+      raw: `"${'x'.repeat(1 << 20)}"`,
+      status: 413,
+      code: 'request_too_large',
+      field: 'body',
+    },
+    { name: 'a list', raw: '[]', status: 422, code: 'field_invalid', field: 'body' },
+    { name: 'a string', raw: '"x"', status: 422, code: 'field_invalid', field: 'body' },
+    { name: 'null', raw: 'null', status: 422, code: 'field_invalid', field: 'body' },
   ];
   for (const { name, raw: sent, status, code, field } of bodies) {
     it(`with ${name} for a body are refused with ${code}, and store nothing`, async () => {

@@ -244,6 +244,15 @@ describe('the fix of a rejection', () => {
     });
   }
 
+  it('says what a label stands for that has no place in placement.residency: nothing', () => {
+    const admission = admitCreate(
+      { ...least, labels: { 'mooring.io/data-residency-city': 'Berlin' } },
+      exampleFacts,
+      limits,
+    );
+    expect(admission.ok ? '' : admission.rejections[0].expected).to.match(/nothing for this label$/);
+  });
+
   for (const { given, fix } of cases) {
     it(`repairs ${JSON.stringify(given).slice(0, 90)}`, () => {
       const admission = admitCreate({ ...least, ...given }, exampleFacts, limits);

@@ -5,7 +5,10 @@ const residency = (block: Readonly<Record<string, unknown>>) => exampleDeploymen
 /** Ours: residency, dependencies between deployments, and names that must not collide. */
 export const relationRejections = defineEntries('ours', {
   residency_label_handwritten: {
-    expected: ({ block }: { block: string }) => `the typed block: placement: {residency: ${block}}`,
+    expected: ({ block }: { block: string }) =>
+      block === '{}'
+        ? 'the typed block placement.residency, which has country, region and blockedCountries, and nothing for this label'
+        : `the typed block: placement: {residency: ${block}}`,
     sample: { block: '{"country":"DE"}' },
     why: 'Residency is written as a typed block, so that a misspelt country is not taken for the absence of a constraint.',
     remedy: 'Remove the label and write placement.residency.',

@@ -197,16 +197,17 @@ export const requestRejections = defineEntries('ours', {
 
   logs_not_kept: {
     status: 404,
-    expected: 'previous for a replica of which a container has been removed',
+    expected: 'a replica of which the log of a removed container is kept',
     why: 'No reachable node has the log of a removed container of this replica: there was none, or its node keeps newer ones.',
-    remedy: 'Read the current container without previous.',
+    remedy:
+      'Read the current container without previous. A deployment that is stopped has none: start it with "moor scale".',
     example: 'GET /api/v1/deployments/web/logs?previous=true of a deployment that was never changed',
     fixed: 'GET /api/v1/deployments/web/logs',
   },
 
   tenant_in_use: {
     status: 409,
-    expected: 'a tenant without deployments, nodes, secrets, volumes, networks, backups and tokens',
+    expected: 'a tenant without deployments, jobs, nodes, secrets, volumes, networks, backups and tokens',
     why: 'A tenant is deleted only when nothing of it is left, because what is left would belong to nobody.',
     remedy: 'Delete what is named first, or let moor tenants delete --cascade do it.',
     example: 'DELETE /api/v1/tenants/{tenant} while it has a deployment',

@@ -88,8 +88,8 @@ const FORBIDDEN_KEYS: ReadonlySet<string> = new Set(['__proto__', 'constructor',
 interface Level {
   /** The keys so far; undefined in an array. */
   readonly keys: Set<string> | undefined;
-  /** The current key or index, for the path of a problem. */
-  at: string | number;
+  /** The current key or index, for the path of a problem. Undefined while the key is read. */
+  at: string | number | undefined;
 }
 
 /** Stops the scan. Never leaves this file. */
@@ -156,7 +156,7 @@ class JsonScan {
       this.#offset++;
       return false;
     }
-    this.#levels.push({ keys: isObject ? new Set() : undefined, at: isObject ? '' : 0 });
+    this.#levels.push({ keys: isObject ? new Set() : undefined, at: isObject ? undefined : 0 });
     if (isObject) this.#key();
     return true;
   }
@@ -182,6 +182,7 @@ class JsonScan {
   #key(): void {
     const level = this.#levels[this.#levels.length - 1]!;
     const start = this.#skip();
+    level.at = undefined;
     if (this.#text.charCodeAt(start) !== QUOTE) this.#stop('syntax', 'expected a key in double quotes');
     this.#count();
     const escaped = this.#string();
@@ -289,6 +290,7 @@ const PLAIN_KEY = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
 function formatPath(levels: readonly Level[]): string {
   return levels
     .map(({ at }) => {
+      if (at === undefined) return '';
       if (typeof at === 'number') return `[${at}]`;
       return PLAIN_KEY.test(at) ? `.${at}` : `[${JSON.stringify(at.slice(0, 64))}]`;
     })

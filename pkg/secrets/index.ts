@@ -41,3 +41,4 @@ export {
 } from './resolve.js';
 export { Secret } from './secret.js';
 export type * from './secret-store.js';
+export { toSecretState, type Versions } from './versions.js';

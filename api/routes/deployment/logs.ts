@@ -69,6 +69,8 @@ interface LogSubject {
   readonly deploymentUid: string;
   readonly slot: number;
   readonly replica: Replica | undefined;
+  /** The deployment has no replica at all, as while it is stopped. */
+  readonly isEmpty?: boolean;
 }
 
 async function readLogs(env: LogEnv, call: ApiCall, find: FindSubject): Promise<RouteResult> {
@@ -148,7 +150,7 @@ async function findReplica(
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
   const deploymentUid = value<StoredDeployment>(deployment).metadata.uid;
   const replicas = listReplicas(cache, tenant, name, deploymentUid);
-  const found = { field: 'replica', deploymentUid } as const;
+  const found = { field: 'replica', deploymentUid, isEmpty: replicas.length === 0 } as const;
   if (wanted >= 0) return { ...found, slot: wanted, replica: replicas.find(({ slot }) => slot === wanted) };
   const replica = replicas.find(({ nodeId }) => nodeId !== undefined) ?? replicas[0];
   return { ...found, slot: replica?.slot ?? 0, replica };
@@ -194,9 +196,8 @@ async function openSources(
   if (query.previous) return kept ? [kept] : rejectRequest('logs_not_kept', 'previous', String(slot));
   if (!isPlaced) {
     if (kept) return [kept];
-    return replica
-      ? rejectRequest('logs_replica_not_placed', field, String(slot))
-      : rejectRequest('resource_not_found', field, String(slot));
+    if (replica) return rejectRequest('logs_replica_not_placed', field, String(slot));
+    return rejectRequest(subject.isEmpty ? 'logs_not_kept' : 'resource_not_found', field, String(slot));
   }
   const current = await openCurrent(env, call, hasMoved ? { ...query, cursor: undefined, tail: WHOLE_LOG } : query, {
     ...subject,

@@ -394,8 +394,12 @@ describe('nodes', () => {
   it('answer no logs of a deployment without a replica on them', async () => {
     await lab.ask('POST', '/api/v1/deployments', { token: admin, body: webDeployment('unplaced') });
     const { status, body } = await lab.ask('GET', '/api/v1/deployments/unplaced/logs', { token: admin });
+    expect([status, body['code'], body['field']]).to.deep.equal([404, 'logs_not_kept', 'replica']);
 
-    expect([status, body['code']]).to.deep.equal([404, 'resource_not_found']);
+    const { node } = await enrolled();
+    await place(node.id, 0);
+    const other = await lab.ask('GET', '/api/v1/deployments/web0/logs?replica=9', { token: admin });
+    expect([other.status, other.body['code']]).to.deep.equal([404, 'resource_not_found']);
   });
 
   it('lose their streams and their token when they are removed', async () => {

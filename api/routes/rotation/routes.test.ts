@@ -111,6 +111,11 @@ describe('rotation over HTTP', () => {
     expect(await state()).to.deep.equal({ last: 2, current: 1, pending: 2 });
     const stored = (await lab.store.list('')).entries.map(({ bytes }) => bytes.toString()).join('\n');
     expect(answer.text + stored).not.to.contain(VALUE);
+
+    const list = await lab.ask('GET', '/api/v1/secrets', { token });
+    const one = await lab.ask('GET', `/api/v1/secrets/${PATH}`, { token });
+    const listed = (list.body['items'] as { path: string; version: number }[]).find(({ path }) => path === PATH);
+    expect([listed?.version, one.body['version']], 'what containers get').to.deep.equal([1, 1]);
   });
 
   const refusals: readonly [

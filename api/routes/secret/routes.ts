@@ -2,7 +2,7 @@ import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import type { StoredJob } from '../../../crds/job/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { findPlaceholders, isSecretLabel, parseSecretPath, parseTemplate } from '../../../crds/grammar/index.js';
-import { formatVaultPath, readKeyNames } from '../../../pkg/secrets/index.js';
+import { formatVaultPath, readKeyNames, toSecretState, type Versions } from '../../../pkg/secrets/index.js';
 import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
@@ -61,10 +61,17 @@ function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
   return [...new Set([...stored.keys(), ...users.keys()])].sort().map(path => {
     const [namespace, resource] = path.split('/');
     const head = stored.get(path);
-    const version = (head && value<{ readonly last?: number } | null | undefined>(head)?.last) ?? null;
+    const version = (head && findCurrentVersion(head)) ?? null;
     const view = { namespace, resource, path, version, deployments: users.get(path) ?? [] };
     return { key: path, bytes: encode(view), ...UNSTORED };
   });
+}
+
+/** The version that containers get; one that a rotation has staged is not. Undefined of a record that cannot be read. */
+function findCurrentVersion(head: Entry): number | undefined {
+  const { last = 0, live, pin } = value<Partial<Versions> | null>(head) ?? {};
+  if (!Array.isArray(live)) return undefined;
+  return toSecretState({ last, live, ...(pin !== undefined && { pin }) }).current;
 }
 
 /** The values are read, to prove that they can be, and dropped. */
