@@ -80,6 +80,20 @@ const jobStatus = {
     { attempt: 0, uid: 'a0', state: 'Failed', nodeId: 'n', exitCode: 3, message: 'm', finishedAt: AT, storedAt: AT },
   ],
 };
+const scheduled = { ...job, schedule: '* * * * *', timeZone: 'Europe/Berlin', concurrencyPolicy: 'Replace' };
+const run = { name: 'bad-1', scheduledAt: AT, phase: 'Failed', exitCode: 3, finishedAt: AT };
+const scheduleStatus = {
+  ...jobStatus,
+  phase: 'Scheduled',
+  settledUntil: AT,
+  lastScheduledAt: AT,
+  nextRunAt: AT,
+  active: ['bad-1'],
+  lastRun: run,
+  runs: [run],
+  missed: { count: 1, lastAt: AT, reason: 'runs_missed' },
+};
+const runMetadata = { ...makeMetadata('job_2'), owner: { name: 'bad', uid: 'job_1' }, scheduledAt: AT };
 const versions = { [PATH]: 1 };
 const network = {
   metadata: makeMetadata('net_1'),
@@ -101,6 +115,9 @@ const subjects: Readonly<Record<string, Subject>> = {
   rollouts: [() => keys.rollout(TENANT, 'web')],
   jobs: [() => keys.job(TENANT, 'bad'), job],
   'job-status': [() => keys.jobStatus(TENANT, 'bad'), jobStatus],
+  'jobs with a schedule': [() => keys.job(TENANT, 'bad'), scheduled],
+  'job-status of a schedule': [() => keys.jobStatus(TENANT, 'bad'), scheduleStatus],
+  'jobs of a schedule': [() => keys.job(TENANT, 'bad-1'), { ...job, name: 'bad-1', metadata: runMetadata }],
   scheduling: [
     () => keys.scheduling(TENANT, 'web'),
     { uid: 'dep_1', unplaced: 1, summary: 's', filters: ['ready'], cause: 'c', details: 'd', lastSeenAt: AT },
@@ -169,6 +186,7 @@ describe('a record of any range that cannot be worked with', () => {
       await cluster.enrol('n3');
       const first = await cluster.get<Replica>(keys.replica(TENANT, 'web', 0));
       const key = toKey(first!.uid);
+      if (title.endsWith('of a schedule')) await cluster.put(keys.job(TENANT, 'bad'), scheduled);
       if (title === 'job-status') await cluster.put(keys.job(TENANT, 'bad'), job);
       if (title.startsWith('network-')) await cluster.put(keys.network(TENANT, 'back'), network);
       const before = sound ?? (await cluster.get(key));

@@ -51,6 +51,6 @@ export function createJobScheduler(deadlineSeconds = DEADLINE_SECONDS, decide = 
     name: 'job-scheduler',
     wakes: [wakeScheduled, wakeOnStatus],
     reconcile: runSchedule(deadlineSeconds, decide),
-    concurrency: 4,
+    concurrency: 16,
   };
 }

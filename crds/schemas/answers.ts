@@ -56,6 +56,8 @@ const parts = {
       updatedAt: time,
       specHash: text,
       deletedAt: Type.Optional(time),
+      owner: Type.Optional(open({ name: text, uid: text }, 'of a run: the job whose schedule made it')),
+      scheduledAt: Type.Optional(time),
     },
     'who the object is; set by the server',
   ),

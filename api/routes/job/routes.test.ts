@@ -191,6 +191,30 @@ describe('jobs over HTTP', () => {
     await limited(null);
   });
 
+  it('with a schedule are stored with its defaults, use no container of the quota, and are shown before their first tick', async () => {
+    const admin = { token: (await lab.token({ kind: 'admin' })).text };
+    await lab.ask('PUT', `/api/v1/tenants/${lab.a}/quotas`, { ...admin, body: { containers: 0 } });
+    await lab.cache.barrier();
+    const nightly = { ...document, name: 'nightly', schedule: '0 3 * * *' };
+    const dry = await ask('POST', 'jobs?dryRun=true', nightly);
+    expect([dry.status, dry.body['warnings']]).to.deep.equal([200, []]);
+    const created = await ask('POST', 'jobs', nightly);
+    expect([created.status, created.body['warnings']], created.text).to.deep.equal([201, []]);
+    expect(created.body).to.include({ timeZone: 'UTC', concurrencyPolicy: 'Allow' });
+    await lab.cache.barrier();
+    expect((await ask('GET', 'jobs/nightly')).body['status']).to.include({ phase: 'Pending' });
+    expect(await refused('POST', 'jobs', { ...nightly, name: 'never', schedule: '0 0 30 2 *' })).to.deep.equal([
+      422,
+      'field_invalid',
+      'schedule',
+    ]);
+    expect(await refused('POST', 'jobs', { ...document, name: 'zoned', timeZone: 'UTC' })).to.deep.equal([
+      422,
+      'field_invalid',
+      'timeZone',
+    ]);
+  });
+
   it('keep a tenant from being deleted', async () => {
     const { body } = await lab.ask('GET', `/api/v1/tenants/${lab.a}/remains`, {
       token: (await lab.token({ kind: 'admin' })).text,
