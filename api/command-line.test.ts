@@ -134,10 +134,10 @@ describe('moor, on a real server:', () => {
 
     it('consumers shows who uses which keys', async () => {
       const none = await moor('secrets', 'consumers', PATH);
-      expect([none.code, none.err]).to.deep.equal([0, `no deployment refers to ${PATH}\n`]);
+      expect([none.code, none.err]).to.deep.equal([0, `no deployment and no job refers to ${PATH}\n`]);
       await deploy();
       const { out } = await moor('secrets', 'consumers', PATH);
-      expect(out).to.match(/DEPLOYMENT +AS +ANCHOR +TEMPLATES \(KEYS\)\nweb +DB +external +URL \(password\)\n$/);
+      expect(out).to.match(/USED BY +AS +ANCHOR +TEMPLATES \(KEYS\)\nweb +DB +external +URL \(password\)\n$/);
     });
 
     it('delete destroys one that nothing refers to', async () => {

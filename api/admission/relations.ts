@@ -10,6 +10,7 @@ import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 const BY_SECRET = 'api.deployments-by-secret';
 const JOBS_BY_SECRET = 'api.jobs-by-secret';
 const REFERRING = 'api.deployments-that-refer-to-secrets';
+const REFERRING_JOBS = 'api.jobs-that-refer-to-secrets';
 const BY_DEPENDENCY = 'api.deployments-by-dependency';
 const BY_VOLUME = 'api.deployments-by-volume';
 const BY_NETWORK = 'api.deployments-by-network';
@@ -39,7 +40,9 @@ export function defineRelationIndexes(cache: Cache): void {
     secrets.map(({ vault_path }) => parseLabel(vault_path));
   file(BY_SECRET, 'secrets', listLabels);
   file(JOBS_BY_SECRET, 'secrets', listLabels, ranges.jobs);
-  file(REFERRING, 'secrets', ({ secrets = [] }) => (secrets.length > 0 ? [''] : []));
+  const isReferring = ({ secrets = [] }: Pick<StoredDeployment, 'secrets'>) => (secrets.length > 0 ? [''] : []);
+  file(REFERRING, 'secrets', isReferring);
+  file(REFERRING_JOBS, 'secrets', isReferring, ranges.jobs);
   file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
   file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
   file(BY_NETWORK, 'networks', ({ networks = [] }) => networks);
@@ -72,13 +75,13 @@ export function listSecretUsers(cache: Cache, tenant: string, label: string): re
 
 /** The jobs of a tenant that refer to a credential, by its label. One that has ended reads nothing any more. */
 export function listSecretJobs(cache: Cache, tenant: string, label: string): readonly Entry[] {
-  const entries = cache.by(JOBS_BY_SECRET, `${tenant}/${label}`);
-  return entries.filter(entry => !isJobEnded(value<StoredJob>(entry), cache));
+  return cache.by(JOBS_BY_SECRET, `${tenant}/${label}`).filter(entry => !isJobEnded(value<StoredJob>(entry), cache));
 }
 
-/** The deployments of a tenant that refer to any credential. */
+/** The deployments of a tenant, and then its jobs that have not ended, that refer to any credential. */
 export function listAllSecretUsers(cache: Cache, tenant: string): readonly Entry[] {
-  return cache.by(REFERRING, `${tenant}/`);
+  const jobs = cache.by(REFERRING_JOBS, `${tenant}/`);
+  return [...cache.by(REFERRING, `${tenant}/`), ...jobs.filter(entry => !isJobEnded(value<StoredJob>(entry), cache))];
 }
 
 /** The names of the deployments, and of the jobs, that refer to a credential. */

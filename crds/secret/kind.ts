@@ -8,6 +8,8 @@ interface SecretView {
   /** Null where the platform's own store does not hold it. */
   readonly version: number | null;
   readonly deployments: readonly string[];
+  /** Those that have not ended; absent where there are none. */
+  readonly jobs?: readonly string[];
 }
 
 /** Credentials, in versions. */
@@ -83,6 +85,9 @@ export const secretKind = defineKind({
   columns: defineColumns<SecretView>([
     { title: 'PATH', value: ({ path }) => path },
     { title: 'VERSION', value: ({ version }) => (version === null ? '-' : String(version)) },
-    { title: 'USED BY', value: ({ deployments }) => deployments.join(', ') || '-' },
+    {
+      title: 'USED BY',
+      value: ({ deployments, jobs = [] }) => [...deployments, ...jobs.map(name => `job/${name}`)].join(', ') || '-',
+    },
   ]),
 });

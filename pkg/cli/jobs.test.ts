@@ -51,6 +51,25 @@ describe('moor run', () => {
   });
 });
 
+describe('moor secrets with jobs', () => {
+  const lab = useCommandLab();
+
+  it('shows those that use a credential', async () => {
+    const used = { name: 'DB', anchor: 'external' };
+    const consumers = [
+      { kind: 'Deployment', deployment: 'web', entries: [used], templates: [] },
+      { kind: 'Job', job: 'seed', entries: [used], templates: [] },
+    ];
+    lab.api.replies.set('GET /api/v1/secrets/resources/web-db/consumers', { status: 200, body: { consumers } });
+    expect((await lab.moor(['secrets', 'consumers', 'deployments/web-db'])).out).to.match(/^web +DB.*\njob\/seed +DB/m);
+    const secret = { path: 'deployments/web-db', keys: ['user'], version: 1, deployments: ['web'], jobs: ['seed'] };
+    lab.api.replies.set('GET /api/v1/secrets/deployments/web-db', { status: 200, body: secret });
+    expect((await lab.moor(['secrets', 'show', 'deployments/web-db'])).out).to.contain('web, job/seed');
+    lab.api.replies.set('GET /api/v1/secrets', { status: 200, body: { items: [secret] } });
+    expect((await lab.moor(['secrets', 'list'])).out).to.contain('web, job/seed');
+  });
+});
+
 describe('moor logs of a job that is deleted while it is followed', () => {
   const lab = useCommandLab();
 

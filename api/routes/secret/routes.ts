@@ -51,18 +51,21 @@ export function createSecretReader({ cache }: { readonly cache: Cache }): Reader
 function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
   const prefix = ranges.of(ranges.secrets, tenant);
   const stored = new Map(cache.list(prefix).map(entry => [entry.key.slice(prefix.length), entry]));
-  const users = new Map<string, string[]>();
+  const users = new Map<string, { readonly deployments: string[]; readonly jobs: string[] }>();
   for (const entry of listAllSecretUsers(cache, tenant)) {
-    const { name, secrets = [] } = value<StoredDeployment>(entry);
+    const { name, secrets = [] } = value<StoredDeployment | StoredJob>(entry);
     for (const path of new Set(secrets.map(({ vault_path }) => vault_path))) {
-      users.set(path, [...(users.get(path) ?? []), name]);
+      const known = users.get(path) ?? { deployments: [], jobs: [] };
+      users.set(path, known);
+      (entry.key.startsWith(ranges.jobs) ? known.jobs : known.deployments).push(name);
     }
   }
   return [...new Set([...stored.keys(), ...users.keys()])].sort().map(path => {
     const [namespace, resource] = path.split('/');
     const head = stored.get(path);
     const version = (head && findCurrentVersion(head)) ?? null;
-    const view = { namespace, resource, path, version, deployments: users.get(path) ?? [] };
+    const { deployments = [], jobs = [] } = users.get(path) ?? {};
+    const view = { namespace, resource, path, version, deployments, ...(jobs.length > 0 && { jobs }) };
     return { key: path, bytes: encode(view), ...UNSTORED };
   });
 }

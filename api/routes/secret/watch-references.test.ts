@@ -3,6 +3,7 @@ import sinon from 'sinon';
 
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { declareRestore } from '../../../pkg/link/index.js';
+import { encode } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 import { WatchReader } from '../../watch/watch-reader.testing.js';
 
@@ -12,7 +13,11 @@ const entry = (label: string) => ({ name: label.toUpperCase(), vault_path: `depl
 interface ReferenceFrame {
   readonly type: string;
   readonly cursor: string;
-  readonly object: { readonly name: string; readonly deployments: readonly string[] } | null;
+  readonly object: {
+    readonly name: string;
+    readonly deployments: readonly string[];
+    readonly jobs?: readonly string[];
+  } | null;
 }
 
 describe('the watch of referenced secrets', () => {
@@ -34,7 +39,10 @@ describe('the watch of referenced secrets', () => {
   const take = async (reader: WatchReader, count: number) =>
     (await reader.take(count)) as unknown as readonly ReferenceFrame[];
   const show = (frames: readonly ReferenceFrame[]) =>
-    frames.map(({ type, object }) => [type, object?.name ?? '', ...(object?.deployments ?? [])].join(' ').trim());
+    frames.map(({ type, object }) => {
+      const { name = '', deployments = [], jobs = [] } = object ?? {};
+      return [type, name, ...deployments, ...jobs.map(job => `job/${job}`)].join(' ').trim();
+    });
 
   it('begins with the list, and goes on with what each revision changes', async () => {
     await post('web', 'a', 'b');
@@ -77,6 +85,60 @@ describe('the watch of referenced secrets', () => {
       'added d web',
       'added e web',
       'modified e web worker',
+    ]);
+    for (const [at, { cursor }] of all.slice(0, -1).entries()) {
+      const again = await watch(`&after=${cursor}`);
+      expect(show(await take(again, texts.length - at - 1)), `after ${cursor}`).to.deep.equal(texts.slice(at + 1));
+      again.close();
+    }
+  });
+
+  it('shows jobs until they have ended, and is resumed exactly over their ends', async () => {
+    const job = {
+      kind: 'Job',
+      name: 'seed',
+      image: 'registry.example.com/shop/seed:1',
+      secrets: [entry('b'), entry('c')],
+    };
+    const end = async () => {
+      const { body } = await lab.ask('GET', '/api/v1/jobs/seed', { token });
+      const { uid } = body['metadata'] as { readonly uid: string };
+      const status = { uid, phase: 'Running', message: '', attempts: 1, history: [] };
+      const key = keys.jobStatus(lab.a, 'seed');
+      for (const [at, phase] of ['Running', 'Succeeded'].entries()) {
+        const revision = at === 0 ? 0 : (await lab.store.get(key))!.revision;
+        const bytes = encode({ ...status, phase });
+        await lab.store.commit({ guards: [{ key, at: revision }], puts: [{ key, bytes }], deletes: [] });
+      }
+      await lab.cache.barrier();
+    };
+    await post('web', 'a', 'b');
+    const reader = await watch();
+    const all: ReferenceFrame[] = [...(await take(reader, 3))];
+    await lab.ask('POST', '/api/v1/jobs', { token, body: job });
+    all.push(...(await take(reader, 2)));
+    const { body } = await lab.ask('GET', PATH, { token });
+    expect(body['items']).to.deep.equal([
+      { name: 'a', path: 'deployments/a', deployments: ['web'] },
+      { name: 'b', path: 'deployments/b', deployments: ['web'], jobs: ['seed'] },
+      { name: 'c', path: 'deployments/c', deployments: [], jobs: ['seed'] },
+    ]);
+    const listed = (await lab.ask('GET', '/api/v1/secrets', { token })).body['items'] as { jobs?: string[] }[];
+    expect(listed.flatMap(({ jobs = [] }) => jobs)).to.deep.equal(['seed', 'seed']);
+    await end();
+    await put('web', 'a');
+    all.push(...(await take(reader, 3)));
+    reader.close();
+    const texts = show(all);
+    expect(texts).to.deep.equal([
+      'added a web',
+      'added b web',
+      'bookmark',
+      'modified b web job/seed',
+      'added c job/seed',
+      'modified b web',
+      'deleted c job/seed',
+      'deleted b web',
     ]);
     for (const [at, { cursor }] of all.slice(0, -1).entries()) {
       const again = await watch(`&after=${cursor}`);

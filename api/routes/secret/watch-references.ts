@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http';
 
 import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import { parseSecretPath } from '../../../crds/grammar/index.js';
-import { ranges } from '../../../crds/keys/index.js';
+import { isFinished, jobKind, type JobStatus, type StoredJob } from '../../../crds/job/index.js';
+import { ranges, toStatusKey } from '../../../crds/keys/index.js';
 import type { Clock } from '../../../pkg/clock/index.js';
-import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { formatCursor } from '../../http/listing.js';
 import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
@@ -13,6 +14,7 @@ import {
   type ChangeType,
   createCursorAfter,
   encodeFrameLine,
+  type JoinedEntry,
   type WatchCursor,
   type WatchFormat,
 } from '../../watch/frame.js';
@@ -26,23 +28,29 @@ const UNREAD_BYTES = 1024 * 1024;
 /** Most deployments that are read to resume one watch: a client that has missed more lists again. */
 const REPLAYED_MAX = 200_000;
 
-/** The secrets that deployments refer to, by label, each as the list shows it. */
+/** The secrets that deployments, and jobs that have not ended, refer to, by label, each as the list shows it. */
 type ReferenceList = ReadonlyMap<string, Buffer>;
 
 /** By label: one label never stands under two namespaces. */
-export function listReferences(deployments: Iterable<Entry>): ReferenceList {
-  const found = new Map<string, { readonly path: string; readonly users: string[] }>();
-  for (const entry of deployments) {
-    const { name, secrets = [] } = value<StoredDeployment>(entry);
+export function listReferences(users: Iterable<Entry>): ReferenceList {
+  const found = new Map<string, { readonly path: string; readonly deployments: string[]; readonly jobs: string[] }>();
+  for (const entry of users) {
+    const { name, secrets = [] } = value<StoredDeployment | StoredJob>(entry);
     for (const { vault_path: path } of secrets) {
       const label = parseSecretPath(path)?.label ?? path;
-      const known = found.get(label) ?? { path, users: [] };
+      const known = found.get(label) ?? { path, deployments: [], jobs: [] };
       found.set(label, known);
-      if (!known.users.includes(name)) known.users.push(name);
+      const names = entry.key.startsWith(ranges.jobs) ? known.jobs : known.deployments;
+      if (!names.includes(name)) names.push(name);
     }
   }
   const sorted = [...found].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return new Map(sorted.map(([name, { path, users }]) => [name, encode({ name, path, deployments: users })]));
+  return new Map(
+    sorted.map(([name, { path, deployments, jobs }]) => [
+      name,
+      encode({ name, path, deployments, ...(jobs.length > 0 && { jobs }) }),
+    ]),
+  );
 }
 
 interface ReferenceChange {
@@ -62,24 +70,24 @@ export function compareReferences(before: ReferenceList, after: ReferenceList): 
 }
 
 /**
- * Watches the list of referenced secrets. An entry has no key of its own: the list is made anew from the deployments at every
- * revision that changes one, and the difference is sent. The history of deployments gives the list at a client's cursor, so that it
- * resumes exactly, also between two changes of one revision.
+ * Watches the list of referenced secrets. An entry has no key of its own: the list is made anew from the deployments and jobs at
+ * every revision that changes one, and the difference is sent. Their history gives the list at a client's cursor, so that it resumes
+ * exactly, also between two changes of one revision.
  */
 export async function watchReferences(env: ReferenceWatchEnv, call: ApiCall): Promise<RouteResult> {
   const format = readFormat(call);
   const cursor = readCursor(call, format);
   if (cursor instanceof RequestRejection) return cursor;
   await env.cache.barrier();
-  const topic = ranges.of(ranges.deployments, call.tenant);
-  if (cursor && !isResumable(env, topic, cursor)) {
+  const { tenant } = call;
+  if (cursor && !isResumable(env, tenant, cursor)) {
     return rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
   }
   return {
     status: 200,
     type: format === 'sse' ? SSE_TYPE : NDJSON_TYPE,
     open: out => {
-      const watcher = new ReferenceWatcher(env, { out, topic, format });
+      const watcher = new ReferenceWatcher(env, { out, tenant, format });
       const forget = env.streams.add('watch', call.caller, () => watcher.close());
       out.once('close', () => {
         forget();
@@ -90,45 +98,67 @@ export async function watchReferences(env: ReferenceWatchEnv, call: ApiCall): Pr
   };
 }
 
-/** The deployments of a tenant by key, as they were after a revision. Undefined when the history does not reach back to it. */
-function findDeploymentsAt(
-  { cache, watchHub }: WatchEnv,
-  topic: string,
-  revision: number,
-): Map<string, Entry> | undefined {
+function listTopics(tenant: string): readonly string[] {
+  return [ranges.deployments, ranges.jobs].map(range => ranges.of(range, tenant));
+}
+
+/** Whether the thing refers to secrets that it may still read. */
+function isUser({ entry, joined }: JoinedEntry): boolean {
+  if (!entry.key.startsWith(ranges.jobs) || !joined) return true;
+  const status = value<JobStatus>(joined);
+  return status.uid !== value<StoredJob>(entry).metadata.uid || !isFinished(status);
+}
+
+function hasFinished(status: Entry | undefined): boolean {
+  return status !== undefined && isFinished(value<JobStatus>(status));
+}
+
+/** Everything of a tenant that may refer to secrets, as it is now. */
+function listUsers(cache: Cache, tenant: string): readonly Entry[] {
+  const join = (entry: Entry) => ({ entry, joined: cache.get(toStatusKey(jobKind, entry.key)) });
+  return listTopics(tenant).flatMap(topic => {
+    const entries = cache.list(topic);
+    return topic.startsWith(ranges.jobs) ? entries.filter(entry => isUser(join(entry))) : entries;
+  });
+}
+
+/** The deployments and jobs of a tenant by key, as they were after a revision. Undefined when the history does not reach back to it. */
+function findUsersAt({ cache, watchHub }: WatchEnv, tenant: string, revision: number): Map<string, Entry> | undefined {
   const { history } = watchHub;
   if (revision > history.revision) return undefined; // of another store, or of one that was set back
   const from = history.numberAfter(createCursorAfter(revision));
   if (from === undefined) return undefined;
-  const then = new Map(cache.list(topic).map(entry => [entry.key, entry]));
-  for (const [name, before] of history.undone(topic, from)) {
-    if (before) then.set(topic + name, before.entry);
-    else then.delete(topic + name);
+  const then = new Map(listUsers(cache, tenant).map(entry => [entry.key, entry]));
+  for (const topic of listTopics(tenant)) {
+    for (const [name, before] of history.undone(topic, from)) {
+      if (before && isUser(before)) then.set(topic + name, before.entry);
+      else then.delete(topic + name);
+    }
   }
   return then;
 }
 
-function toList(deployments: ReadonlyMap<string, Entry>): ReferenceList {
-  return listReferences([...deployments.keys()].toSorted().map(key => deployments.get(key)!));
+function toList(users: ReadonlyMap<string, Entry>): ReferenceList {
+  return listReferences([...users.keys()].toSorted().map(key => users.get(key)!));
 }
 
 /** The list as it was after a revision. Undefined when the history does not reach back to it. */
-function findListAt(env: WatchEnv, topic: string, revision: number): ReferenceList | undefined {
-  const then = findDeploymentsAt(env, topic, revision);
+function findListAt(env: WatchEnv, tenant: string, revision: number): ReferenceList | undefined {
+  const then = findUsersAt(env, tenant, revision);
   return then && toList(then);
 }
 
-/** Whether a deployment refers to the same secrets as before: most writes do not change the list. */
+/** Whether a deployment or a job refers to the same secrets as before: most writes do not change the list. */
 function hasSameReferences(before: Entry | undefined, after: Entry | undefined): boolean {
   const [old, now] = [before, after].map(entry => (entry ? (value<StoredDeployment>(entry).secrets ?? []) : []));
   return old!.length === now!.length && old!.every(({ vault_path: path }, at) => path === now![at]!.vault_path);
 }
 
 /** Whether a client can go on after its cursor. Between two changes of one revision, the list before that is needed too. */
-function isResumable(env: WatchEnv, topic: string, { revision, position, epoch }: WatchCursor): boolean {
+function isResumable(env: WatchEnv, tenant: string, { revision, position, epoch }: WatchCursor): boolean {
   if (epoch !== env.watchHub.history.epoch) return false; // from before a restore
   const oldest = position === Number.POSITIVE_INFINITY ? revision : revision - 1;
-  return findListAt(env, topic, oldest) !== undefined && revision <= env.watchHub.history.revision;
+  return findListAt(env, tenant, oldest) !== undefined && revision <= env.watchHub.history.revision;
 }
 
 /**
@@ -137,35 +167,36 @@ function isResumable(env: WatchEnv, topic: string, { revision, position, epoch }
  */
 function* replayLists(
   env: WatchEnv,
-  topic: string,
+  tenant: string,
   revision: number,
 ): Generator<readonly [revision: number, list: ReferenceList] | undefined> {
   const { history } = env.watchHub;
-  const deployments = findDeploymentsAt(env, topic, revision);
-  if (!deployments) return yield undefined;
+  const users = findUsersAt(env, tenant, revision);
+  if (!users) return yield undefined;
+  const topics = listTopics(tenant);
   let changed: number | undefined;
   let read = 0;
   const from = history.numberAfter(createCursorAfter(revision)) ?? history.next;
   for (let number = from; number <= history.next; number++) {
     const frame = number < history.next ? history.at(number) : undefined;
     if (changed !== undefined && frame?.revision !== changed) {
-      read += deployments.size;
+      read += users.size;
       if (read > REPLAYED_MAX) return yield undefined;
-      yield [changed, toList(deployments)];
+      yield [changed, toList(users)];
       changed = undefined;
     }
-    if (frame?.topic !== topic) continue;
+    if (!frame || !topics.includes(frame.topic)) continue;
     const { key } = frame.current.entry;
-    const after = frame.type === 'deleted' ? undefined : frame.current.entry;
-    if (!hasSameReferences(deployments.get(key), after)) changed = frame.revision;
-    if (after) deployments.set(key, after);
-    else deployments.delete(key);
+    const after = frame.type === 'deleted' || !isUser(frame.current) ? undefined : frame.current.entry;
+    if (!hasSameReferences(users.get(key), after)) changed = frame.revision;
+    if (after) users.set(key, after);
+    else users.delete(key);
   }
 }
 
 interface ReferenceWatcherOptions {
   readonly out: ServerResponse;
-  readonly topic: string;
+  readonly tenant: string;
   readonly format: WatchFormat;
 }
 
@@ -182,31 +213,35 @@ class ReferenceWatcher {
 
   start(cursor: WatchCursor | undefined): void {
     const { cache, clock } = this.#env;
-    const { topic } = this.#options;
+    const { tenant } = this.#options;
+    const topics = listTopics(tenant);
+    const statuses = ranges.of(ranges.jobStatuses, tenant);
     let hasChanged = false;
     this.#stops = [
       cache.subscribe(({ key, entry, previous }) => {
-        hasChanged ||= key.startsWith(topic) && !hasSameReferences(previous, entry);
+        const isOf = topics.some(topic => key.startsWith(topic));
+        hasChanged ||= isOf && !hasSameReferences(previous, entry);
+        hasChanged ||= key.startsWith(statuses) && hasFinished(previous) !== hasFinished(entry);
       }),
       cache.onRevision(revision => {
-        if (hasChanged) this.#moveTo(listReferences(cache.list(topic)), revision);
+        if (hasChanged) this.#moveTo(listReferences(listUsers(cache, tenant)), revision);
         hasChanged = false;
       }),
       cache.onReset(() => this.#cut()),
       repeatEvery(clock, BOOKMARK_MS, () => this.#write('bookmark', String(cache.revision))),
     ];
-    if (cursor && !isResumable(this.#env, topic, cursor)) return this.#cut();
+    if (cursor && !isResumable(this.#env, tenant, cursor)) return this.#cut();
     const { revision, position, name } = cursor ?? { ...createCursorAfter(cache.revision), name: '' };
-    const list = findListAt(this.#env, topic, revision) ?? new Map<string, Buffer>();
+    const list = findListAt(this.#env, tenant, revision) ?? new Map<string, Buffer>();
     if (name !== undefined) {
       for (const [label, object] of list) if (label > name) this.#write('added', `${revision}:${label}`, object);
       this.#write('bookmark', String(revision));
     } else if (position !== Number.POSITIVE_INFINITY) {
-      this.#list = findListAt(this.#env, topic, revision - 1) ?? list;
+      this.#list = findListAt(this.#env, tenant, revision - 1) ?? list;
       this.#moveTo(list, revision, position + 1);
     }
     this.#list = list;
-    for (const later of replayLists(this.#env, topic, revision)) {
+    for (const later of replayLists(this.#env, tenant, revision)) {
       if (!later) return this.#cut();
       this.#moveTo(later[1], later[0]);
     }

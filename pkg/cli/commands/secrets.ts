@@ -15,6 +15,7 @@ interface SecretView {
   readonly keys: readonly string[];
   readonly version: number;
   readonly deployments: readonly string[];
+  readonly jobs?: readonly string[];
   readonly alterations?: readonly Alteration[];
   readonly warnings?: readonly Warning[];
 }
@@ -45,11 +46,11 @@ export const showCredential: Command<NamedSecret> = async (session, { path }) =>
   const client = await session.connect();
   const answer = await client.request<SecretView>('GET', toUrl(path));
   if (!answer.ok) return session.reportRejection(answer);
-  const { keys, version, deployments } = answer.value;
+  const { keys, version, deployments, jobs = [] } = answer.value;
   const facts = [
     ['version', String(version)],
     ['keys', keys.join(', ')],
-    ['used by', deployments.join(', ') || '-'],
+    ['used by', [...deployments, ...jobs.map(name => `job/${name}`)].join(', ') || '-'],
   ] as const;
   const lines = facts.map(([name, text]) => `  ${session.ink.dim(name.padEnd(8))} ${stripControls(text)}\n`);
   session.terminal.out(`${session.ink.bold(stripControls(path))}\n${lines.join('')}`);
@@ -95,30 +96,31 @@ export const deleteCredential: Command<NamedSecret> = async (session, { path }) 
 
 interface ConsumersView {
   readonly consumers: readonly {
-    readonly deployment: string;
+    readonly deployment?: string;
+    readonly job?: string;
     readonly entries: readonly { readonly name: string; readonly anchor: string }[];
     readonly templates: readonly { readonly variable: string; readonly keys: readonly string[] }[];
   }[];
 }
 
-/** Lists the deployments that refer to a credential, and how they use it. */
+/** Lists the deployments and jobs that refer to a credential, and how they use it. */
 export const listCredentialConsumers: Command<NamedSecret> = async (session, { path }) => {
   const [, label] = parsePath(path);
   const client = await session.connect();
   const url = `${secrets.path}/resources/${encodeURIComponent(label)}/consumers`;
   const answer = await client.request<ConsumersView>('GET', url);
   if (!answer.ok && answer.status === 404) {
-    session.terminal.err(`no deployment refers to ${stripControls(path)}\n`);
+    session.terminal.err(`no deployment and no job refers to ${stripControls(path)}\n`);
     return exitCode.ok;
   }
   if (!answer.ok) return session.reportRejection(answer);
-  const rows = answer.value.consumers.map(({ deployment, entries, templates }) => [
-    deployment,
+  const rows = answer.value.consumers.map(({ deployment, job, entries, templates }) => [
+    deployment ?? `job/${job}`,
     entries.map(({ name }) => name).join(', '),
     entries.map(({ anchor }) => anchor).join(', '),
     templates.map(({ variable, keys }) => `${variable} (${keys.join(', ')})`).join(', ') || '-',
   ]);
-  session.terminal.out(formatTable(['DEPLOYMENT', 'AS', 'ANCHOR', 'TEMPLATES (KEYS)'], rows, session.terminal.width));
+  session.terminal.out(formatTable(['USED BY', 'AS', 'ANCHOR', 'TEMPLATES (KEYS)'], rows, session.terminal.width));
   return exitCode.ok;
 };
 
