@@ -73,7 +73,7 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    noticedAt: 32,
+    noticedAt: 8,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -90,12 +90,12 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes more away than may be missing',
-    noticedAt: 8,
+    noticedAt: 16,
     ...rolling(rollout => ({ ...rollout, maxUnavailable: 9 })),
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 28,
+    noticedAt: 4,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

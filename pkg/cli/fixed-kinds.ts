@@ -10,14 +10,30 @@ interface FixedKind {
 
 const fixedKinds: Readonly<Record<string, FixedKind>> = {
   Network: { remedy: 'delete it when nothing joins it any more, and apply again, or give it another name' },
-  Job: { remedy: 'a job runs as it was created; delete it and apply again, or give it another name' },
+  Job: { remedy: 'delete it and apply again, or give it another name' },
 };
+
+/** Fields that hold no credential, whoever has written the file: what it says of the others is not printed. */
+const SHOWN = new Set([
+  'backoffLimit',
+  'concurrencyPolicy',
+  'driver',
+  'image',
+  'internal',
+  'labels',
+  'nodeId',
+  'schedule',
+  'timeoutSeconds',
+  'timeZone',
+  'ttlSecondsAfterFinished',
+]);
 
 /** One field that is not as it was created. */
 export interface FieldDifference {
   readonly field: string;
   readonly stored: unknown;
   readonly sent: unknown;
+  readonly isShown: boolean;
 }
 
 /** Whether objects of the manifest's kind cannot be changed. */
@@ -35,7 +51,12 @@ export async function listDifferences(
   const different = sent.filter(([field, given]) =>
     MAPS.has(field) ? !isSameMap(given, stored[field]) : !isMentionedAlike(given, stored[field]),
   );
-  const found = different.map(([field, given]) => ({ field, stored: stored[field] ?? null, sent: given }));
+  const found = different.map(([field, given]) => ({
+    field,
+    stored: stored[field] ?? null,
+    sent: given,
+    isShown: SHOWN.has(field),
+  }));
   const at = found.find(({ field }) => field === 'nodeId');
   // A file may name the node, of which the id is stored.
   const node = typeof at?.sent === 'string' ? await readNode(client, at.sent) : undefined;
@@ -65,8 +86,8 @@ function isMentionedAlike(sent: unknown, stored: unknown): boolean {
 
 /** Why a manifest is not applied, and what to do. */
 export function explainFixed(manifest: ManifestDocument, differences: readonly FieldDifference[]): string {
-  const list = differences.map(
-    ({ field, stored, sent }) => `${field} is ${JSON.stringify(stored)}, and not ${JSON.stringify(sent)}`,
+  const list = differences.map(({ field, stored, sent, isShown }) =>
+    isShown ? `${field} is ${JSON.stringify(stored)}, and not ${JSON.stringify(sent)}` : `${field} differs`,
   );
   const { remedy } = fixedKinds[String(manifest.value['kind'])]!;
   return `${formatTitle(manifest)} (${manifest.place}) cannot be changed: ${list.join('; ')}. To have it so: ${remedy}.`;

@@ -143,3 +143,43 @@ describe('summary of rejections', () => {
     });
   }
 });
+
+describe('NodeFleet.placeEach', () => {
+  const each = (fleet: NodeFleet, ...groups: readonly (readonly [count: number, workload: Workload])[]) =>
+    fleet.placeEach(groups.map(([count, workload]) => ({ count, workload })));
+
+  it('has each group find the nodes as the earlier ones leave them', () => {
+    const fleet = new NodeFleet([makeNode('a'), makeNode('b')]);
+    const [first, second] = each(
+      fleet,
+      [1, makeWorkload({ hostPorts: ['80/tcp'] })],
+      [2, makeWorkload({ hostPorts: ['80/tcp', '81/tcp'] })],
+    );
+    expect([names(first!), names(second!)]).to.deep.equal([['a'], ['b']]);
+    expect(second?.unplaced).to.equal(1);
+    expect(second?.refused.map(({ node, reasons }) => [node, reasons[0]?.filter])).to.have.deep.members([
+      ['a', 'port'],
+      ['b', 'port'],
+    ]);
+  });
+
+  it('counts what the earlier ones take of a quota', () => {
+    const quotas = [{ kind: 'containers', limit: 7, used: 5, asked: 1 }];
+    const [first, second] = each(
+      new NodeFleet([makeNode('a')]),
+      [1, makeWorkload({ quotas })],
+      [2, makeWorkload({ quotas })],
+    );
+    expect([first?.unplaced, second?.unplaced]).to.deep.equal([0, 1]);
+  });
+
+  it('leaves the fleet as it was', () => {
+    const fleet = new NodeFleet([makeNode('a'), makeNode('b')]);
+    const before = { totals: fleet.totals, nodes: [...fleet.nodes].toSorted((x, y) => (x.id < y.id ? -1 : 1)) };
+    const workload = makeWorkload({ requests: { cpu: 100 }, hostPorts: ['80/tcp'] });
+    each(fleet, [2, workload], [2, makeWorkload()]);
+    const nodes = [...fleet.nodes].toSorted((x, y) => (x.id < y.id ? -1 : 1));
+    expect({ totals: fleet.totals, nodes }).to.deep.equal(before);
+    expect(names(fleet.place(2, workload)).toSorted()).to.deep.equal(['a', 'b']);
+  });
+});

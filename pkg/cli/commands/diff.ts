@@ -33,9 +33,11 @@ async function diffFixed(
   stored: Readonly<Record<string, unknown>>,
 ): Promise<ExitCode> {
   const differences = await listDifferences(client, manifest, stored);
-  if (differences.length > 0) session.terminal.err(`${stripControls(explainFixed(manifest, differences))}\n`);
-  const sent = Object.fromEntries(differences.map(each => [each.field, each.sent]));
-  return printDifference(session, manifest, stored, { ...stored, ...sent });
+  if (differences.length === 0) return exitCode.ok;
+  session.terminal.err(`${stripControls(explainFixed(manifest, differences))}\n`);
+  const shown = differences.filter(({ isShown }) => isShown).map(each => [each.field, each.sent]);
+  await printDifference(session, manifest, stored, { ...stored, ...(Object.fromEntries(shown) as object) });
+  return exitCode.refused;
 }
 
 async function printDifference(
