@@ -70,6 +70,37 @@ describe('moor apply of objects that stay as they were created', () => {
     });
   }
 
+  const credential = 'secrets: [{resource: db, keys: [password], values: {password: hunter2}}]\n';
+
+  it('compares no secret value, and prints none', async () => {
+    lab.api.replies.set(`GET ${JOB}`, {
+      status: 200,
+      body: { ...report, secrets: [{ resource: 'db', keys: ['password'] }] },
+    });
+    const same = await moor(`${job}${credential}`);
+    expect([same.code, same.out]).to.deep.equal([0, 'job/report unchanged\n']);
+    expect(await moor(`${job}${credential}`, 'diff')).to.include({ code: 0, out: '', err: '' });
+
+    const changed = `${job}${credential.replace('resource: db', 'resource: cache')}`;
+    for (const command of ['apply', 'diff']) {
+      const { code, out, err } = await moor(changed, command);
+      expect(code).to.equal(1);
+      expect(err).to.include('secrets differs');
+      expect(out + err).not.to.include('hunter2');
+    }
+  });
+
+  it('says what a file does not mention, and refuses to remove it', async () => {
+    lab.api.replies.set(`GET ${JOB}`, { status: 200, body: { ...report, schedule: '0 3 * * *' } });
+    const kept = await moor(job);
+    expect([kept.code, kept.out]).to.deep.equal([0, 'job/report unchanged\n']);
+    expect(kept.err).to.include('schedule: not in the file');
+
+    const { code, err } = await moor(`${job}schedule: null\n`);
+    expect(code).to.equal(1);
+    expect(err).to.include('schedule is "0 3 * * *", and not null');
+  });
+
   const other: readonly (readonly [what: string, text: string, told: string])[] = [
     ['a network', `${network}internal: false\n`, 'internal is true, and not false'],
     ['a network with a label more', `${network}labels: {team: shop}\n`, 'labels is {}, and not {"team":"shop"}'],

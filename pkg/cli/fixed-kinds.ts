@@ -41,16 +41,38 @@ export function isFixed({ value: { kind } }: ManifestDocument): boolean {
   return typeof kind === 'string' && Object.hasOwn(fixedKinds, kind);
 }
 
-/** The fields of a manifest that are not as the object was created. What it does not mention, or sets to null, is as it is. */
+/** Fields that an object has only when its creator has set them. */
+const OPTIONAL: ReadonlySet<string> = new Set([
+  'schedule',
+  'timeZone',
+  'timeoutSeconds',
+  'ttlSecondsAfterFinished',
+  'command',
+  'entrypoint',
+  'environment',
+  'secrets',
+  'composedSecrets',
+  'networks',
+]);
+
+/** The fields that an object was created with and that a manifest does not mention. */
+export function listUnmentioned({ value }: ManifestDocument, stored: object): readonly string[] {
+  return Object.keys(stored).filter(field => OPTIONAL.has(field) && !Object.hasOwn(value, field));
+}
+
+/** The fields of a manifest that are not as the object was created. What it does not mention is as it is. */
 export async function listDifferences(
   client: Client,
   { value }: ManifestDocument,
   stored: Readonly<Record<string, unknown>>,
 ): Promise<readonly FieldDifference[]> {
-  const sent = Object.entries(value).filter(([field]) => field !== 'kind');
-  const different = sent.filter(([field, given]) =>
-    MAPS.has(field) ? !isSameMap(given, stored[field]) : !isMentionedAlike(given, stored[field]),
-  );
+  const sent = Object.entries(value)
+    .filter(([field]) => field !== 'kind')
+    .map(([field, given]) => [field, field === 'secrets' ? withoutMaterial(given) : given] as const);
+  const different = sent.filter(([field, given]) => {
+    if (given === null && OPTIONAL.has(field)) return stored[field] !== undefined;
+    return MAPS.has(field) ? !isSameMap(given, stored[field]) : !isMentionedAlike(given, stored[field]);
+  });
   const found = different.map(([field, given]) => ({
     field,
     stored: stored[field] ?? null,
@@ -61,6 +83,16 @@ export async function listDifferences(
   // A file may name the node, of which the id is stored.
   const node = typeof at?.sent === 'string' ? await readNode(client, at.sent) : undefined;
   return node?.ok && node.value.id === at?.stored ? found.filter(each => each !== at) : found;
+}
+
+/** References to secrets as they are stored. Values went to the secrets store: nothing compares or prints them. */
+function withoutMaterial(references: unknown): unknown {
+  if (!Array.isArray(references)) return references;
+  return references.map((reference: unknown) => {
+    if (typeof reference !== 'object' || reference === null) return reference;
+    const { values: _values, generate: _generate, ...stored } = reference as Readonly<Record<string, unknown>>;
+    return stored;
+  });
 }
 
 function readNode(client: Client, name: string): Promise<ApiAnswer<{ readonly id: string }>> {

@@ -4,7 +4,7 @@ import type { Client, RejectionAnswer } from '../../client/index.js';
 import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
 import { readAppliedManifests, sendManifest } from '../documents.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
-import { explainFixed, isFixed, listDifferences } from '../fixed-kinds.js';
+import { explainFixed, isFixed, listDifferences, listUnmentioned } from '../fixed-kinds.js';
 import { applyJsonPatch } from '../json-patch.js';
 import { deployments } from '../kinds.js';
 import { stripControls } from '../print/text.js';
@@ -76,6 +76,9 @@ async function applyFixed(
   }
   const verb = session.ink.green(dryRun ? 'would be unchanged' : 'unchanged');
   session.terminal.out(`${formatTitle(manifest)} ${verb}${dryRun ? ' (dry run)' : ''}\n`);
+  for (const field of listUnmentioned(manifest, stored)) {
+    session.terminal.err(`  ${session.ink.dim('kept')}     ${field}: not in the file; what was created has it\n`);
+  }
   return exitCode.ok;
 }
 
