@@ -255,6 +255,39 @@ describe('an agent with an attempt of a job', () => {
     expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'container_exited' });
   });
 
+  /** A disk that is full, as far as the notes are concerned. Returns what makes place on it. */
+  const fillDisk = () => {
+    const write = lab.disk.write.bind(lab.disk);
+    lab.disk.write = (name, text) =>
+      name === 'attempts.json' ? Promise.reject(new Error('ENOSPC: no space left on device')) : write(name, text);
+    return () => void (lab.disk.write = write);
+  };
+
+  it('stops none while it cannot note why', async () => {
+    stopWell();
+    await begin({ once: { timeoutSeconds: 30 } });
+    const makePlace = fillDisk();
+    await lab.clock.pass(120_000);
+    expect(lab.running).to.deep.equal(['job.migrate.0 running']);
+    makePlace();
+    await lab.clock.pass(60_000);
+    await lab.stopAgent();
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason: 'timed_out' });
+  });
+
+  it('starts none while it cannot note that, and does so when it can', async () => {
+    const makePlace = fillDisk();
+    await begin();
+    await lab.clock.pass(60_000);
+    expect(starts).to.equal(0);
+    makePlace();
+    await lab.clock.pass(120_000);
+    expect(lab.report('rep_1')).to.include({ state: 'running' });
+    expect(starts).to.equal(1);
+  });
+
   it('creates none again whose note is lost, when its container was seen', async () => {
     await begin();
     await lab.stopAgent();

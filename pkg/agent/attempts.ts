@@ -103,11 +103,21 @@ export class Attempts {
     return Date.parse(container.startedAt) + timeoutSeconds * 1000 - this.#clock.now();
   }
 
+  /** What could not be written is not noted: whoever needs the note tries again. */
   #put(uid: string, started: StartedAttempt): Promise<void> {
-    this.#started.delete(uid); // the map is in the order of the last starts
-    this.#started.set(uid, started);
-    this.#prune();
-    const write = () => this.#disk.write(FILE, JSON.stringify(Object.fromEntries(this.#started)));
+    const write = async () => {
+      const before = this.#started.get(uid);
+      this.#started.delete(uid); // the map is in the order of the last starts
+      this.#started.set(uid, started);
+      this.#prune();
+      try {
+        await this.#disk.write(FILE, JSON.stringify(Object.fromEntries(this.#started)));
+      } catch (thrown) {
+        if (before) this.#started.set(uid, before);
+        else this.#started.delete(uid);
+        throw thrown;
+      }
+    };
     this.#saved = this.#saved.then(write, write);
     return this.#saved;
   }
