@@ -30,6 +30,7 @@ export function warnAboveQuota(
   const mayExceed = job !== undefined && counted.jobs >= (limits.jobs ?? Infinity);
   const used = mayExceed ? { ...counted, jobs: countUnended(env.cache, tenant) } : counted;
   const own = job === undefined ? keys.deployment(tenant, spec.name) : keys.job(tenant, job);
+  const isRunByOthers = job !== undefined && wanted === 0; // of a schedule, its runs are counted
   const isNew = env.cache.get(own) === undefined;
   const more = wanted === 0 ? 0 : Math.max(0, wanted - countPlaced(env.cache, tenant, spec.name));
   const warnings: Warning[] = [];
@@ -39,7 +40,7 @@ export function warnAboveQuota(
     const message = `the quota of ${kind} is ${limit} and ${used[kind]} are used; what exceeds it waits`;
     warnings.push({ code: 'quota_reached', field, message });
   };
-  add(job === undefined ? 'deployments' : 'jobs', 'name', isNew ? 1 : 0);
+  add(job === undefined ? 'deployments' : 'jobs', 'name', isNew && !isRunByOthers ? 1 : 0);
   if (more === 0) return warnings;
   add('containers', 'replicas', more);
   add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));

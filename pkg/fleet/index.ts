@@ -24,7 +24,7 @@ export {
   withReplica,
 } from './candidates.js';
 export { TenantFleets, TenantUsage } from './fleets.js';
-export { countUnended, isJobEnded, listEndedJobs } from './jobs.js';
+export { countUnended, type EndedJob, isJobEnded, listEndedJobs } from './jobs.js';
 export { findUsage, readScaling, withWantedReplicas } from './scaling.js';
 export {
   defaultPolicy,

@@ -1,13 +1,14 @@
-import { markDeleted, type StoredJob } from '../../../crds/job/index.js';
+import { type Job, markDeleted, type StoredJob } from '../../../crds/job/index.js';
 import { ranges } from '../../../crds/keys/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
-import { listEndedJobs } from '../../../pkg/fleet/index.js';
+import { type EndedJob, listEndedJobs } from '../../../pkg/fleet/index.js';
 import { encode, type Guard, type Put, value } from '../../../pkg/store/index.js';
 import type { QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
 
-/** Jobs that one request removes at most: one write has to hold them. */
+/** Jobs that one request removes at most, and their bytes, of which the first may have more: one write has to hold them. */
 const REMOVED_MAX = 10;
+const REMOVED_BYTES_MAX = 512 * 1024;
 
 /** What a new job is stored with, so that the records of its tenant stay within the quota. */
 export interface JobRoom {
@@ -18,16 +19,18 @@ export interface JobRoom {
 
 /**
  * Makes room for one job more: the jobs that ended first are marked as deleted where the tenant has as many records as its quota
- * allows. Those that have not ended stay; what is then beyond the quota waits.
+ * allows. Those that have not ended stay; what is then beyond the quota waits. Jobs with a schedule and their runs take no part:
+ * the job scheduler keeps few of them.
  */
-export function makeRoom(env: QuotaEnv, tenant: string, now: string): JobRoom {
+export function makeRoom(env: QuotaEnv, tenant: string, spec: Job, now: string): JobRoom {
   const { cache } = env;
+  const none: JobRoom = { guards: [], puts: [], warnings: [] };
   const { jobs: limit = Infinity } = readQuotas(env, tenant);
   const stored = cache.list(ranges.of(ranges.jobs, tenant));
-  if (stored.length < limit) return { guards: [], puts: [], warnings: [] };
-  const kept = stored.filter(entry => value<StoredJob>(entry).metadata.deletedAt === undefined);
-  const ended = listEndedJobs(cache, tenant);
-  const removed = ended.slice(0, Math.min(Math.max(0, kept.length + 1 - limit), REMOVED_MAX));
+  if (spec.schedule !== undefined || stored.length < limit) return none;
+  const kept = stored.map(entry => value<StoredJob>(entry)).filter(job => !job.metadata.deletedAt && takesPart(job));
+  const ended = listEndedJobs(cache, tenant).filter(({ job }) => takesPart(job));
+  const removed = takeWithinBytes(ended.slice(0, Math.min(Math.max(0, kept.length + 1 - limit), REMOVED_MAX)));
   const names = removed.map(({ job }) => job.name).join(', ');
   const message = `the quota of jobs is ${limit}, and those that have ended make room: ${names} is removed; set ttlSecondsAfterFinished, or raise the quota`;
   return {
@@ -35,4 +38,13 @@ export function makeRoom(env: QuotaEnv, tenant: string, now: string): JobRoom {
     puts: removed.map(({ entry: { key }, job }) => ({ key, bytes: encode(markDeleted(job, now)) })),
     warnings: removed.length === 0 ? [] : [{ code: 'quota_reached', field: 'name', message }],
   };
+}
+
+function takesPart({ schedule, metadata }: StoredJob): boolean {
+  return schedule === undefined && metadata.owner === undefined;
+}
+
+function takeWithinBytes(jobs: readonly EndedJob[]): readonly EndedJob[] {
+  let bytes = 0;
+  return jobs.filter(({ entry }, place) => (bytes += entry.bytes.length) <= REMOVED_BYTES_MAX || place === 0);
 }

@@ -79,7 +79,7 @@ async function dryRunJob(
     alterations,
     warnings: [
       ...warnings,
-      ...makeRoom(env, tenant, '').warnings,
+      ...makeRoom(env, tenant, spec, '').warnings,
       ...warnAboveQuota(env, tenant, workload, countContainers(spec)),
       ...warnUnresolved(spec, material, facts.secretKeys),
     ],
@@ -119,7 +119,7 @@ async function storeJob(
     message: `job ${spec.name} was created by ${describeCaller(caller)}`,
     data: { by: caller.id },
   });
-  const room = makeRoom(env, tenant, now);
+  const room = makeRoom(env, tenant, spec, now);
   const change = {
     guards: [
       { key, at: 0 },
