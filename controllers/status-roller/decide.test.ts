@@ -295,6 +295,7 @@ describe('status roller', () => {
   const residency: readonly [name: string, status: DeploymentStatus, holds: string | undefined, reason: string][] = [
     ['the deployment does not ask for it', roll([seen(0), seen(1)]), undefined, ''],
     ['it is kept', roll([seen(0), seen(1)], german), 'True', 'Satisfied'],
+    ['no replica has a node yet', roll([seen(0, { node: 'nowhere' })], german), 'Unknown', 'Waiting'],
     [
       'no node satisfies it',
       roll([], german, { scheduling: { ...refused, residencyUnmet: true } }),

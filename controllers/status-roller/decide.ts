@@ -8,14 +8,15 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import { isMovable } from '../reading/index.js';
 import { describeRotation, type OpenRotation } from './rotations.js';
 import {
+  countUpdated,
   derivePhase,
+  describeStalled,
   describeUnmet,
   isComplete,
   isHeld,
   type ReplicaSummary,
-  type SummaryInput,
-  describeStalled,
   summariseReplicas,
+  type SummaryInput,
 } from './summary.js';
 import { nameNodes, toReplicaStatuses } from './replica-statuses.js';
 import { toCanaryStatus } from './canary-status.js';
@@ -147,10 +148,6 @@ function describeAvailable({ serving, wanted, needed, failing }: ReplicaSummary)
   return { status: 'False', reason: 'TooFewReady', message };
 }
 
-function countUpdated({ updated }: ReplicaSummary): number {
-  return updated.filter(({ replica }) => replica.nodeId !== undefined).length;
-}
-
 function describeProgressing(
   summary: ReplicaSummary,
   before: Condition | undefined,
@@ -187,7 +184,7 @@ function describeSecrets({ unresolved, unstamped }: ReplicaSummary): ConditionSt
   return { status: 'True', reason: 'AllResolved', message: 'every secret that it refers to was found' };
 }
 
-function describeResidency({ misplaced, refused }: ReplicaSummary, enforced: boolean): ConditionState {
+function describeResidency({ misplaced, refused, placed, wanted }: ReplicaSummary, enforced: boolean): ConditionState {
   if (!enforced) {
     const message = 'this control plane does not enforce residency: set residencyEnforcement';
     return { status: 'Unknown', reason: 'EnforcementOff', message };
@@ -198,7 +195,9 @@ function describeResidency({ misplaced, refused }: ReplicaSummary, enforced: boo
     return { status: 'False', reason: VIOLATED, message: `${who} that breaks the residency` };
   }
   if (refused?.residencyUnmet) return { status: 'False', reason: 'NoMatchingNode', message: refused.summary };
-  return { status: 'True', reason: 'Satisfied', message: 'every replica is on a node that satisfies the residency' };
+  if (placed === 0 && wanted > 0) return { status: 'Unknown', reason: 'Waiting', message: 'no replica has a node yet' };
+  const which = placed < wanted ? 'every replica that has a node is on one' : 'every replica is on a node';
+  return { status: 'True', reason: 'Satisfied', message: `${which} that satisfies the residency` };
 }
 
 function describeDependencies({ unmet }: ReplicaSummary): ConditionState {

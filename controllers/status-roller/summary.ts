@@ -221,3 +221,8 @@ export function describeStalled({ seen: { replica, report }, message }: Troubled
 function describeFailure({ seen, message }: TroubledReplica): string {
   return `replica ${seen.replica.slot}: ${message}`;
 }
+
+/** How many replicas are up to date; one without a node is no container. */
+export function countUpdated({ updated }: ReplicaSummary): number {
+  return updated.filter(({ replica }) => replica.nodeId !== undefined).length;
+}

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { run as Run } from '../../pkg/cli/run.js';
-import { act, NAMES, rolls, specs } from './acts.js';
+import { act, jobSpecs, NAMES, rolls, specs } from './acts.js';
 import { findContradictions, type Testimony } from './contradictions.js';
 import { findJobContradictions, type JobTestimony } from './job-contradictions.js';
 import { World } from './world.js';
@@ -196,5 +196,23 @@ describe('status, describe, explain and the newest event', () => {
     ] as const) {
       expect(findJobContradictions({ ...job, ...change }).join()).to.include(words);
     }
+  });
+
+  it('describe of a job that no node takes names each reason, who is in the way, and what to do', async () => {
+    const world = await new World(run).start();
+    await world.perform({ kind: 'enrol', node: 0 });
+    await world.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ resources }) => resources?.cpu) });
+    await world.cluster.clock.pass(5_000);
+    await world.perform({ kind: 'job', choice: jobSpecs.findIndex(({ resources }) => resources?.cpu) });
+    await world.cluster.clock.pass(5_000);
+    const told = (await world.hearJob())!;
+    await world.close();
+    expect(findJobContradictions(told)).to.deep.equal([]);
+    expect(told.printed.describe)
+      .to.match(
+        /n0 +resources +requires 700m cpu, the node has 300m cpu free; in the way: replica 0 of web \(700m cpu\)/,
+      )
+      .and.match(/resources: what to do: Lower resources.*"moor explain job batch"/)
+      .and.not.include('deployment batch');
   });
 });

@@ -106,6 +106,26 @@ describe('moor describe deployment', () => {
     expect(out).not.to.include('pg://');
   });
 
+  it('shows how it is checked, stopped and rolled out', async () => {
+    const healthCheck = { type: 'exec', command: ['/check'], interval: '5s', timeout: '10s', retries: 3 };
+    const rollout = { maxSurge: '25%', maxUnavailable: 0, progressDeadline: '60s', autoRollback: false };
+    const body = {
+      ...view,
+      healthCheck,
+      preStop: ['/bin/bye'],
+      stopGracePeriod: '20s',
+      rollout: { ...rollout, canary: { replicas: 1 } },
+    };
+    lab.api.replies.set(ONE, { status: 200, body });
+    const { out } = await moor();
+    expect(out).to.match(/^Health check: +\/check \(every 5s, within 10s, unhealthy after 3 failures\)$/m);
+    expect(out).to.match(/^Before a stop: +\/bin\/bye$/m);
+    expect(out).to.match(/^Time to stop: +20s$/m);
+    expect(out).to.match(
+      /^Rolled out by: +25% more at a time, 0 fewer, fails without progress for 60s, is not rolled back, a canary of 1 until it is promoted$/m,
+    );
+  });
+
   it('shows the steps, the one that waits, and what to do', async () => {
     const { out } = await moor();
     expect(out).to.match(

@@ -1,11 +1,18 @@
+import { formatRemedy } from '../../../crds/reasons/index.js';
 import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import type { Row } from '../print/table.js';
 import { choosePaint, formatAge, formatSpan } from '../print/text.js';
-import type { EventView, JobView } from '../views.js';
+import type { CandidateView, EventView, JobView } from '../views.js';
+import { formatFilterRemedies, listNodeReasons } from './describe-steps.js';
 
 /** A job: what is asked for, how far it is, its attempts and its events. */
-export function describeJob(view: JobView, events: readonly EventView[], look: CellContext): string {
+export function describeJob(
+  view: JobView,
+  events: readonly EventView[],
+  candidates: readonly CandidateView[],
+  look: CellContext,
+): string {
   const { metadata, status, environment = {}, resources = {}, secrets = [] } = view;
   const { limits, ...requests } = resources;
   const { ink, now } = look;
@@ -14,6 +21,7 @@ export function describeJob(view: JobView, events: readonly EventView[], look: C
     ['Uid', metadata.uid],
     ['Phase', status.phase, choosePaint(ink, status.phase)],
     ['Message', status.message],
+    ['What to do', status.reason && ofJob(formatRemedy(status.reason, view.name) ?? '', view.name)],
     ['Exit code', status.exitCode === undefined ? undefined : String(status.exitCode)],
     ...(view.schedule === undefined ? listAttemptFacts(view) : listScheduleFacts(view, look)),
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
@@ -42,8 +50,15 @@ export function describeJob(view: JobView, events: readonly EventView[], look: C
     formatFacts(facts, look),
     formatSection('Runs', ['NAME', 'DUE', 'PHASE', 'EXIT', 'FINISHED'], listRuns(view, look), ink.bold),
     formatSection('Attempts', ['ATTEMPT', 'STATE', 'EXIT', 'NODE', 'STARTED', 'WHY'], rows, ink.bold),
+    formatSection('Why no node fits', ['NODE', 'FILTER', 'REASON'], listNodeReasons(candidates), ink.bold),
+    ofJob(formatFilterRemedies(candidates, view.name), view.name),
     formatEvents(events, look),
   ].join('');
+}
+
+/** Remedies name commands of deployments. */
+function ofJob(remedy: string, name: string): string {
+  return remedy.replaceAll(`deployment ${name}`, `job ${name}`);
 }
 
 function listAttemptFacts({ metadata, status, backoffLimit }: JobView): readonly Fact[] {

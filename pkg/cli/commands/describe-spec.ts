@@ -2,6 +2,33 @@ import type { Deployment } from '../../../crds/deployment/index.js';
 import { findPlaceholders, parseTemplate } from '../../../crds/grammar/index.js';
 import type { Fact } from '../print/sections.js';
 
+/** How a deployment is checked, stopped and rolled out, as far as it says so. */
+export function listLifeFacts({ healthCheck, stopGracePeriod, preStop, rollout }: Deployment): readonly Fact[] {
+  const { interval, timeout, retries, startPeriod } = healthCheck ?? {};
+  const timing = [
+    interval && `every ${interval}`,
+    timeout && `within ${timeout}`,
+    retries !== undefined && `unhealthy after ${retries} failures`,
+    startPeriod && `from ${startPeriod} on`,
+  ].filter(Boolean);
+  const details = timing.length === 0 ? '' : ` (${timing.join(', ')})`;
+  const { maxSurge, maxUnavailable, progressDeadline, autoRollback, canary } = rollout ?? {};
+  const hold = canary?.hold === undefined ? 'until it is promoted' : `for ${canary.hold}`;
+  const bounds = [
+    maxSurge !== undefined && `${maxSurge} more at a time`,
+    maxUnavailable !== undefined && `${maxUnavailable} fewer`,
+    progressDeadline && `fails without progress for ${progressDeadline}`,
+    autoRollback === false && 'is not rolled back',
+    canary && `a canary of ${canary.replicas} ${hold}`,
+  ].filter(Boolean);
+  return [
+    ['Health check', healthCheck && `${healthCheck.command.join(' ')}${details}`],
+    ['Before a stop', preStop?.join(' ')],
+    ['Time to stop', stopGracePeriod],
+    ['Rolled out by', bounds.join(', ')],
+  ];
+}
+
 /** What a deployment asks for beside what runs: its secrets by path and name of key, never by value, and where it may be. */
 export function listPlacementFacts({
   secrets = [],

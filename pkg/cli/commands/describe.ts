@@ -10,7 +10,7 @@ import { describeJob } from './describe-job.js';
 import { describeNetwork, type NetworkView } from './networks.js';
 import { formatScaling } from './autoscale.js';
 import { formatReplicaStatuses } from './describe-replicas.js';
-import { listPlacementFacts } from './describe-spec.js';
+import { listLifeFacts, listPlacementFacts } from './describe-spec.js';
 import { formatCanary, formatRollout } from './rollout.js';
 import { formatFilterRemedies, formatSteps, listNodeReasons } from './describe-steps.js';
 import type { CandidateView, DeploymentView, EventView, JobView, NodeView } from '../views.js';
@@ -37,7 +37,10 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
   const recent = await fetchEvents(client, predecessors ? `${kind.kind}/${found}` : metadata.uid);
   const look = { now: session.terminal.clock.now(), ink: session.ink };
   if (kind.path === jobs.path) {
-    session.terminal.out(describeJob(answer.value as JobView, recent, look));
+    const view = answer.value as JobView;
+    const { state, nodeId } = view.status.history.at(-1) ?? {};
+    const isUnplaced = state === 'Pending' && nodeId === undefined;
+    session.terminal.out(describeJob(view, recent, await fetchCandidates(client, path, isUnplaced), look));
   } else if (kind.path === networks.path) {
     session.terminal.out(describeNetwork(answer.value as NetworkView, recent, look));
   } else if (kind.path === nodes.path) {
@@ -47,7 +50,8 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
   } else {
     const view = answer.value as DeploymentView;
     const nodeName = await loadNodeNames(client);
-    const candidates = await fetchCandidates(client, path, view);
+    const isUnplaced = view.status?.placements.some(({ nodeId, state }) => nodeId === null && state === 'unplaced');
+    const candidates = await fetchCandidates(client, path, isUnplaced ?? false);
     session.terminal.out(describeDeployment(view, recent, candidates, { ...look, nodeName }));
   }
   return exitCode.ok;
@@ -63,12 +67,8 @@ async function fetchEvents(client: Client, subject: string): Promise<readonly Ev
 }
 
 /** What every node says to one more replica, as of now, while some replica has no node. */
-async function fetchCandidates(
-  client: Client,
-  path: string,
-  { status }: DeploymentView,
-): Promise<readonly CandidateView[]> {
-  if (!status?.placements.some(({ nodeId, state }) => nodeId === null && state === 'unplaced')) return [];
+async function fetchCandidates(client: Client, path: string, isUnplaced: boolean): Promise<readonly CandidateView[]> {
+  if (!isUnplaced) return [];
   const answer = await client.request<{ readonly candidates: readonly CandidateView[] }>('GET', `${path}/explain`);
   return answer.ok ? answer.value.candidates : [];
 }
@@ -89,7 +89,7 @@ function describeDeployment(
   candidates: readonly CandidateView[],
   look: DeploymentContext,
 ): string {
-  const { metadata, status, healthCheck, ports = [], environment = {}, resources = {} } = view;
+  const { metadata, status, ports = [], environment = {}, resources = {} } = view;
   const { limits, ...requests } = resources;
   const { ink, now } = look;
   const phase = status?.phase ?? 'Pending';
@@ -117,7 +117,7 @@ function describeDeployment(
     ['Limits', limits && formatPairs(limits as Record<string, string>)],
     ['User', view.user],
     ['Root file system', view.readOnlyRootFilesystem ? 'read-only' : undefined],
-    ['Health check', healthCheck && healthCheck.command.join(' ')],
+    ...listLifeFacts(view),
     ['Environment', formatPairs(environment)],
     ...listPlacementFacts(view),
     ['Labels', formatPairs(view.labels ?? {})],
