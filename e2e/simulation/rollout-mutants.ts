@@ -108,7 +108,7 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a status takes every container that runs for healthy',
-    noticedAt: 4,
+    noticedAt: 8,
     ...altering('status-roller', loop => ({
       ...loop,
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutIllness(env.cache) }, signal),

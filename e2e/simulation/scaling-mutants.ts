@@ -7,7 +7,7 @@ const scaling = (decide: typeof decideScaling) => altering('autoscaler', () => c
 export const scalingMutants: readonly Mutant[] = [
   {
     mistake: 'a step does not wait for the last one to show',
-    noticedAt: 27,
+    noticedAt: 3,
     ...scaling(input => {
       const { scaledAt: _, ...record } = input.record ?? {};
       return decideScaling({ ...input, record: input.record && (record as NonNullable<typeof input.record>) });
@@ -23,7 +23,7 @@ export const scalingMutants: readonly Mutant[] = [
   },
   {
     mistake: 'another number of replicas in the spec is not where scaling goes on from',
-    noticedAt: 11,
+    noticedAt: 3,
     ...scaling(input => {
       const { record, deployment } = input;
       return decideScaling({ ...input, record: record && { ...record, base: deployment.replicas } });

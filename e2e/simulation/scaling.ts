@@ -8,6 +8,7 @@ import {
   type StoredScalingPolicy,
 } from '../../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
 import { value } from '../../pkg/store/index.js';
 import { type SimCluster, TENANTS } from './cluster.js';
 import type { History, Invariant, UserIntent } from './history.js';
@@ -21,6 +22,8 @@ const [LEAST, MOST] = [1, 6];
 /** Of the cpu that a replica requests, in percent: half of it is aimed at. */
 const LOADS = [5, 50, 200] as const;
 const SCALED_WITHIN_MS = 240_000;
+/** How often users make the autoscaler look again after a step. */
+const LOOKS = 6;
 
 /** Load comes and goes, and users move its policy and its number of replicas, every few seconds until `until`. */
 export function scaleDeployments(cluster: SimCluster, history: History, until: number): void {
@@ -67,42 +70,54 @@ export async function endScaling(cluster: SimCluster): Promise<void> {
   }
 }
 
-/** A load that stays moves the number of replicas to its bound, and no further. */
+/** A load that stays moves the number of replicas to its bound, and no further, and there again after another number was sent. */
 export async function expectScaled(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
-  const isHigh = world.chance(0.6);
+  const isHigh = world.chance(0.75);
   const policy = { minReplicas: 1, maxReplicas: 4, targetCpuPercent: 50, stabilization: '20s' };
   const wanted = isHigh ? policy.maxReplicas : policy.minReplicas;
   cluster.load.set(isHigh ? 200 : 5);
-  const pools = () => history.all<StoredDeployment>(ranges.deployments).filter(({ name }) => name === POOL);
-  const isRunning = ({ replicas, metadata }: StoredDeployment) =>
-    replicas > 0 &&
-    history.all<{ nodeId?: string }>(ranges.replicasOf(metadata.tenant, POOL)).some(({ nodeId }) => nodeId);
-  const from = world.time;
-  const scaled = pools().filter(isRunning);
-  for (;;) {
-    for (const { metadata } of scaled) {
-      if (history.get(keys.scalingPolicy(metadata.tenant, POOL))) continue;
-      const about = { tenant: metadata.tenant, path: SCALING, params: { name: POOL } };
-      void cluster.ask({ ...about, method: 'PUT', document: policy });
+  const scaled = history
+    .all<StoredDeployment>(ranges.deployments)
+    .filter(each => each.name === POOL && each.replicas > 0 && isPlaced(each, history));
+  const settle = async () => {
+    for (const from = world.time; ; ) {
+      for (const { metadata } of scaled) {
+        if (history.get(keys.scalingPolicy(metadata.tenant, POOL))) continue;
+        const about = { tenant: metadata.tenant, path: SCALING, params: { name: POOL } };
+        void cluster.ask({ ...about, method: 'PUT', document: policy });
+      }
+      await world.pass(1_000, inspect);
+      const counts = scaled.map(({ metadata }) => countWanted(metadata.tenant, history));
+      if (counts.every(count => count === wanted)) return;
+      if (world.time - from >= SCALED_WITHIN_MS)
+        expect(counts, 'replicas wanted').to.deep.equal(scaled.map(() => wanted));
     }
-    await world.pass(1_000, inspect);
-    const counts = scaled.map(each => countWanted(each, history));
-    if (counts.every(count => count === wanted)) return;
-    if (world.time - from >= SCALED_WITHIN_MS)
-      expect(counts, 'replicas wanted').to.deep.equal(scaled.map(() => wanted));
+  };
+  await settle();
+  if (!isHigh) return;
+  for (const { metadata } of scaled) void change(cluster, metadata.tenant, { replicas: 2 });
+  // Whatever wakes the autoscaler, it does not make the next step before its time.
+  for (let turn = 0; turn < LOOKS; turn++) {
+    await world.pass(2_000, inspect);
+    for (const { metadata } of scaled) void change(cluster, metadata.tenant, { labels: { turn: String(turn) } });
   }
+  await settle();
 }
 
-function readScaling({ name, metadata: { tenant } }: StoredDeployment, history: History) {
-  const policy = history.get<StoredScalingPolicy>(keys.scalingPolicy(tenant, name));
-  return { policy, record: history.get<ScalingRecord>(keys.scaling(tenant, name)) };
+function isPlaced({ metadata }: StoredDeployment, history: History): boolean {
+  return history.all<Replica>(ranges.replicasOf(metadata.tenant, POOL)).some(({ nodeId }) => nodeId !== undefined);
 }
 
-/** How many replicas a deployment is to have now. */
-function countWanted(deployment: StoredDeployment, history: History): number {
-  const { policy, record } = readScaling(deployment, history);
-  return getWantedReplicas(deployment, policy, record);
+function change(cluster: SimCluster, tenant: string, spec: UserIntent['spec']) {
+  return put(cluster, { op: `scale-${cluster.world.random.uuid()}`, kind: 'change', tenant, name: POOL, spec });
+}
+
+/** How many replicas the deployment of a tenant is to have now. */
+function countWanted(tenant: string, history: History): number | undefined {
+  const deployment = history.get<StoredDeployment>(keys.deployment(tenant, POOL));
+  const policy = history.get<StoredScalingPolicy>(keys.scalingPolicy(tenant, POOL));
+  return deployment && getWantedReplicas(deployment, policy, history.get<ScalingRecord>(keys.scaling(tenant, POOL)));
 }
 
 /** The most replicas that a deployment may have been wanted to have a moment ago: a loop may not know of the last step yet. */
