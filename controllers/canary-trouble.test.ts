@@ -41,6 +41,44 @@ describe('what a canary is compared with', () => {
     expect(nodesOf(await old())).to.deep.equal(Array.from({ length: 4 }, () => 'node_n1'));
   });
 
+  for (const [held, change] of [
+    ['beside a canary', { rollout: patient }],
+    ['while the rollout is paused', { rollout: { ...canaryRollout, paused: true } }],
+  ] as const) {
+    it(`leaves the node that an earlier revision named, and the one that was complete did not, ${held}`, async () => {
+      lab.breakImage('none');
+      await lab.apply(1, { rollout: patient, nodeId: 'node_n1' });
+      await lab.cluster.clock.pass(10_000);
+      await lab.apply(2, { rollout: patient });
+      await lab.cluster.clock.pass(10_000);
+      expect(nodesOf(await old())).to.deep.equal(['node_n1', 'node_n1', 'node_n1']);
+      await lab.apply(3, { image: 'web:2', ...change });
+      await lab.cluster.clock.pass(20_000);
+      const before = (await old()).length;
+      await lab.cluster.order('n1', { drain: { by: 'tok', since: AT } });
+      await lab.cluster.clock.pass(120_000);
+      expect(await old()).to.have.length(before);
+      expect(nodesOf(await old()))
+        .to.not.include('node_n1')
+        .and.not.include('nowhere');
+    });
+  }
+
+  it('stays on the node that was named only after it was there', async () => {
+    lab.breakImage('none');
+    for (const name of ['n2', 'n3']) await lab.cluster.order(name, { drain: { by: 'tok', since: AT } });
+    await lab.apply(1, { rollout: patient });
+    await lab.cluster.clock.pass(10_000);
+    await lab.apply(2, { rollout: patient, nodeId: 'node_n1' });
+    await lab.cluster.clock.pass(10_000);
+    for (const name of ['n2', 'n3']) await lab.cluster.order(name, {});
+    await lab.apply(3, { rollout: patient, image: 'web:2' });
+    await lab.cluster.clock.pass(20_000);
+    await lab.apply(4, { rollout: patient, image: 'web:2', replicas: 5 });
+    await lab.cluster.clock.pass(30_000);
+    expect(nodesOf(await old())).to.deep.equal(Array.from({ length: 4 }, () => 'node_n1'));
+  });
+
   it('waits for a node for reasons of its own, and takes the first that will do', async () => {
     const ports = [{ containerPort: 80, hostPort: 8080, protocol: 'tcp' }] as const;
     await lab.begin({ rollout: patient, ports }, { ports: [] });

@@ -1,6 +1,12 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
-import { findHeldCanary, isOfPresent, type RolloutRecord } from '../../crds/rollout/index.js';
+import {
+  findHeldCanary,
+  isOfPresent,
+  type ReplicaForm,
+  type RolloutRecord,
+  toReplicaForm,
+} from '../../crds/rollout/index.js';
 import { withForm } from '../../pkg/fleet/index.js';
 import { type Cache, readValue } from '../../pkg/store/index.js';
 import type { ObservedReplica } from './observed.js';
@@ -30,13 +36,17 @@ export function groupByForm(
   const { metadata, name } = deployment;
   const record = readValue<RolloutRecord>(cache, keys.rollout(metadata.tenant, name));
   const baseline = findHeldCanary(deployment, record)?.baseline;
-  const groups = new Map<string, ObservedReplica[]>();
+  const completed = record?.uid === metadata.uid ? record.completed?.templateHash : undefined;
+  const groups = new Map<string, { readonly form?: ReplicaForm; readonly replicas: ObservedReplica[] }>();
   for (const seen of replicas) {
-    const form = isOfPresent(seen.replica, deployment, baseline) ? '' : seen.replica.templateHash;
-    groups.set(form, [...(groups.get(form) ?? []), seen]);
+    const isPresent = isOfPresent(seen.replica, deployment, baseline);
+    const form = isPresent ? undefined : toReplicaForm(seen.replica, completed);
+    const group = groups.get(form?.templateHash ?? '') ?? { ...(form && { form }), replicas: [] };
+    group.replicas.push(seen);
+    groups.set(form?.templateHash ?? '', group);
   }
-  return Array.from(groups, ([form, group]) => ({
-    spec: form === '' ? deployment : withForm(deployment, group[0]!.replica),
+  return Array.from(groups.values(), ({ form, replicas: group }) => ({
+    spec: form ? withForm(deployment, form) : deployment,
     replicas: group,
   }));
 }

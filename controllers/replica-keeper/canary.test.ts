@@ -16,6 +16,7 @@ const held = (replicas: number, canary: number | string, change: Partial<StoredD
   wanting({ replicas, rollout: { ...rollout, canary: { replicas: canary } }, ...change });
 const stopFirst = { ...rollout, maxSurge: 0, maxUnavailable: 1, canary: { replicas: 1 } };
 const other = wanting({ image: 'web:0' });
+const pinned = { ...old, nodeId: 'node_1' };
 const ports = [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] as const;
 
 const sizes: readonly (readonly [name: string, deployment: StoredDeployment, next: number, old: number])[] = [
@@ -96,6 +97,12 @@ const plans: readonly (readonly [
     'that only names a node copies nothing that is there already',
     named,
     [...olds('ready', 'ready'), seen(3, 'ready', named)],
+    [],
+  ],
+  [
+    'keeps old ones that fail, though the revision that was complete did not name their node any more',
+    held(3, 1),
+    [seen(0, 'ready', pinned), seen(1, 'crash_loop', pinned), seen(3)],
     [],
   ],
   [

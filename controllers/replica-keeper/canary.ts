@@ -7,6 +7,7 @@ import {
   findHeldCanary,
   type ReplicaForm,
   type RolloutRecord,
+  toReplicaForm,
 } from '../../crds/rollout/index.js';
 import type { ObservedReplica } from '../reading/index.js';
 
@@ -59,8 +60,7 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   );
   const isDue = completed && !isBack && !isPromoted && rollout?.canary && rollout.paused !== true;
   if (isDue && old.length > 0 && deployment.replicas > 0) {
-    const { templateHash, template, namedNode } = chooseBaseline(old, completed.templateHash, canary?.baseline);
-    const baseline = { templateHash, template, ...(namedNode !== undefined && { namedNode }) };
+    const baseline = chooseBaseline(old, completed.templateHash, canary?.baseline);
     const begun = { revision: metadata.generation, contentHash, startedAt: new Date(now).toISOString(), baseline };
     return { kind: 'start', canary: begun, ...(ended && { ended }) };
   }
@@ -68,10 +68,11 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   return { kind: order ? 'discard' : 'none' };
 }
 
-/** What old replicas are made from: the template that was complete, where one of them has it or an earlier canary knew it. */
+/** What old replicas are made from: the template that was complete, where one of them served for it or an earlier canary knew it. */
 function chooseBaseline(old: readonly ObservedReplica[], completed: string, known?: ReplicaForm): ReplicaForm {
-  if (known?.templateHash === completed) return known;
-  return (old.find(({ replica }) => replica.templateHash === completed) ?? old[0]!).replica;
+  const forms = old.map(({ replica }) => toReplicaForm(replica, completed));
+  const complete = forms.find(({ templateHash }) => templateHash === completed);
+  return complete ?? (known?.templateHash === completed ? known : forms[0]!);
 }
 
 /** A canary ends with a change of the deployment: in full when it is not asked for any more, in vain when something else is. */

@@ -1,6 +1,6 @@
 import { getCanarySize, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
-import type { ReplicaForm } from '../../crds/rollout/index.js';
+import { type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
 import {
   countUnsettledMs,
   isLost,
@@ -39,6 +39,8 @@ export interface KeeperInput {
   readonly settleMs?: number;
   /** While a canary is held: what its old replicas are made from. */
   readonly baseline?: ReplicaForm;
+  /** The hash of the template that was complete last. */
+  readonly completed?: string;
 }
 
 /**
@@ -58,7 +60,7 @@ export function decideReplicas(
   replicas: readonly ObservedReplica[],
   { refused = 0, crowded = false, held = false, spare = 0, now = 0, settleMs = 0, ...input }: KeeperInput = {},
 ): ReplicaDecision {
-  const { baseline, replaceable } = input;
+  const { baseline, completed, replaceable } = input;
   const wanted = deployment && !deployment.metadata.deletedAt ? deployment : undefined;
   const steps: SlotStep[] = [];
   const kept: ObservedReplica[] = [];
@@ -82,6 +84,7 @@ export function decideReplicas(
       crowded,
       held,
       baseline,
+      completed,
       ...settling,
     });
     const moves = plan.map(step => (step.kind === 'fill' ? step : stepOut(step.seen, 'template_changed', wanted)));
@@ -94,6 +97,7 @@ export function decideReplicas(
             kept,
             baseline ? canary + old : wanted.replicas,
             spare,
+            completed,
           )
         : [];
     const waits = kept.filter(isServing).map(seen => countUnsettledMs(seen, settling));
@@ -188,6 +192,7 @@ function planDrain(
   staying: readonly ObservedReplica[],
   wanted: number,
   spare: number,
+  completed?: string,
 ): readonly SlotStep[] {
   const next = chooseLeaver(leavers);
   if (!next) return [];
@@ -202,5 +207,7 @@ function planDrain(
 
   const [slot] = listEmptySlots(staying.length + 1, new Set(staying.map(({ replica }) => replica.slot)));
   // A replica of an older template is replaced by one of the same: a rollout that is paused goes no further by a drain.
-  return !isReplaced && spare > 0 && slot !== undefined ? [{ kind: 'fill', slot, like: next.replica }] : [];
+  return !isReplaced && spare > 0 && slot !== undefined
+    ? [{ kind: 'fill', slot, like: toReplicaForm(next.replica, completed) }]
+    : [];
 }

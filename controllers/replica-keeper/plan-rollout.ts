@@ -5,7 +5,7 @@ import {
   type RolloutBounds,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
-import { isOfPresent, type ReplicaForm } from '../../crds/rollout/index.js';
+import { isOfPresent, type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
 import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
 
 /** What a rollout does next with one replica. */
@@ -29,6 +29,8 @@ export interface RolloutPlanInput extends Settling {
   readonly held: boolean;
   /** While a canary is held: what its old replicas are made from. */
   readonly baseline?: ReplicaForm | undefined;
+  /** The hash of the template that was complete last. */
+  readonly completed?: string | undefined;
 }
 
 /**
@@ -45,7 +47,8 @@ export function planRollout(input: RolloutPlanInput): readonly RolloutStep[] {
   const next = kept.filter(({ replica }) => isOfPresent(replica, deployment, baseline));
   const older = kept.filter(seen => !next.includes(seen));
   // What is left of a canary that another one has superseded goes before what it is compared with.
-  const isBase = ({ replica }: ObservedReplica) => replica.templateHash === baseline?.templateHash;
+  const isBase = ({ replica }: ObservedReplica) =>
+    baseline !== undefined && toReplicaForm(replica, baseline.templateHash).templateHash === baseline.templateHash;
   const old = baseline ? [...older.filter(seen => !isBase(seen)), ...older.filter(isBase)] : older;
   const target = chooseTarget(input, next.length, old.length, surge);
 
@@ -98,7 +101,7 @@ interface RolloutSides {
 
 /** New replicas for the lowest empty slots; where older ones are to stay, also copies of those that are missing. */
 function planFills(
-  { deployment, records, held, baseline }: RolloutPlanInput,
+  { deployment, records, held, baseline, completed }: RolloutPlanInput,
   { next, old, target, room }: RolloutSides,
 ): readonly RolloutStep[] {
   const missingNext = Math.max(0, target.next - next.length);
@@ -106,7 +109,7 @@ function planFills(
   // While a dependency is not met only what is missing is replaced.
   const most = held ? Math.min(room, Math.max(0, deployment.replicas - next.length - old.length)) : room;
   const slots = listEmptySlots(records.length + most, new Set(records.map(({ replica }) => replica.slot)));
-  const like = baseline ?? old[0]?.replica;
+  const like = baseline ?? (old[0] && toReplicaForm(old[0].replica, completed));
   const copies = like ? slots.slice(0, Math.min(missingOld, most)) : [];
   const fresh = slots.slice(copies.length, Math.min(copies.length + missingNext, most));
   return [

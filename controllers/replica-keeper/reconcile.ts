@@ -55,6 +55,7 @@ export function keepReplicas(policy: PlacementPolicy, settleMs: number, decide =
       now: env.clock.now(),
       settleMs,
       ...(canary && { baseline: canary.baseline }),
+      ...(rollout?.record?.completed && { completed: rollout.record.completed.templateHash }),
     });
 
     const abandoned = reading.deployment?.metadata.deletedAt ? listAbandoned(steps) : [];

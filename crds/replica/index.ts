@@ -109,7 +109,12 @@ export function toContainerTemplate(spec: Deployment): ContainerTemplate {
 
 /** The same for two specs exactly when a container of one may serve for the other. A named node is part of it. */
 export function computeTemplateHash(spec: Deployment): string {
-  return hashSpec({ template: toContainerTemplate(spec), ...(spec.nodeId && { namedNode: spec.nodeId }) });
+  return hashForm(toContainerTemplate(spec), spec.nodeId);
+}
+
+/** The hash of a template and of the node that is named with it. */
+export function hashForm(template: ContainerTemplate, namedNode: string | undefined): string {
+  return hashSpec({ template, ...(namedNode && { namedNode }) });
 }
 
 /** Hashes of a spec that is compared with each of its replicas. A spec never changes. */

@@ -1,5 +1,5 @@
 import type { Deployment, StoredDeployment } from '../deployment/index.js';
-import { computeTemplateHash, isUpToDate, type Replica } from '../replica/index.js';
+import { computeTemplateHash, hashForm, isUpToDate, type Replica } from '../replica/index.js';
 import type { CanaryRecord, ReplicaForm, RolloutRecord } from './record.js';
 
 /** The hash of a template whatever the version of its secrets: a rotation is no new content, and has no canary. */
@@ -25,6 +25,28 @@ export function findHeldCanary(
 export function isOfPresent(replica: Replica, deployment: Deployment, baseline: ReplicaForm | undefined): boolean {
   return replica.templateHash !== baseline?.templateHash && isUpToDate(replica, deployment);
 }
+
+/**
+ * What a replica is made anew from: the template that was complete last, by its hash, where the replica served for that, else its own.
+ * A node that is named or not named any more replaces no replica that is there: the hash tells which one was named, not the record.
+ */
+export function toReplicaForm(
+  { templateHash, template, namedNode, nodeId }: Pick<Replica, keyof ReplicaForm | 'nodeId'>,
+  completed: string | undefined,
+): ReplicaForm {
+  const nodes = [...new Set([namedNode, undefined, nodeId])];
+  for (const hash of [completed, templateHash]) {
+    const at = nodes.findIndex(node => hashForm(template, node) === hash);
+    if (at >= 0) return toForm(hash!, template, nodes[at]);
+  }
+  return toForm(templateHash, template, namedNode);
+}
+
+const toForm = (templateHash: string, template: Replica['template'], namedNode: string | undefined): ReplicaForm => ({
+  templateHash,
+  template,
+  ...(namedNode !== undefined && { namedNode }),
+});
 
 /** What a backup says of a canary that is under way. */
 export function toCanaryState(

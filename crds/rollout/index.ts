@@ -16,4 +16,4 @@ export type {
   RolloutProgress,
   RolloutRecord,
 } from './record.js';
-export { computeContentHash, findHeldCanary, isOfPresent, toCanaryState } from './canary.js';
+export { computeContentHash, findHeldCanary, isOfPresent, toCanaryState, toReplicaForm } from './canary.js';
