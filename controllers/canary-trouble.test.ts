@@ -160,6 +160,8 @@ describe('what a canary is compared with', () => {
     await lab.cluster.clock.pass(30_000);
     expect(await lab.images()).to.include('web:2');
     const [failed] = await lab.events('rollout_failed');
+    expect(failed?.reason).to.equal('canary_not_aborted');
+    expect((await lab.recorded())?.failed?.reason).to.equal('canary_not_aborted');
     expect(failed?.message).to.match(
       /was not aborted.*: revision 1 is not kept any more; send its configuration again/,
     );

@@ -104,7 +104,8 @@ export async function recordFailure(
   const stays = isOrdered
     ? `the canary of revision ${metadata.generation} was not aborted, as ${orderedBy} ordered: ${refused}`
     : `${given.message}; it is not rolled back to revision ${back}: ${refused}`;
-  const failure = refused === undefined ? given : { ...given, message: stays };
+  const reasonOfStay = isOrdered ? ('canary_not_aborted' as const) : given.reason;
+  const failure = refused === undefined ? given : { ...given, reason: reasonOfStay, message: stays };
   const { exitCode, replica, reason, message } = failure;
   const data = {
     generation: metadata.generation,

@@ -21,6 +21,12 @@ export const eventReasons = {
     meaning: 'The canary was taken back: the template that was complete last is stored again, as a new revision.',
     remedy: 'Correct what the message names, and apply it again.',
   },
+  canary_not_aborted: {
+    meaning:
+      'The canary was ordered to be taken back, and stays: the revision that was complete last cannot be stored again.',
+    remedy:
+      'Correct what the message names, then "moor canary abort {name}" again, or apply the configuration that is wanted.',
+  },
   canary_superseded: { meaning: 'The deployment was changed during its canary, which is over with that.' },
   backed_up: { meaning: 'The configuration of the deployment was copied into a backup.' },
   imported: { meaning: 'A backup that was exported was stored.' },
