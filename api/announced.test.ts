@@ -27,6 +27,7 @@ describe('the API ignores nothing in silence', () => {
     ['/api/v1/events?type=deployment.nonsense', 'query_parameter_invalid', 'type'],
     ['/api/v1/events?type=', 'query_parameter_invalid', 'type'],
     ['/api/v1/events?watch=true&type=x', 'query_parameter_invalid', 'type'],
+    ['/api/v1/deployments?=x', 'query_parameter_unknown', 'query'],
   ];
   for (const [path, code, field] of refusals) {
     it(`refuses ${path}`, async () => {
@@ -62,25 +63,28 @@ describe('the API ignores nothing in silence', () => {
     expect(status).to.equal(201);
   });
 
-  it('refuses Authorization that is sent twice', async () => {
-    const { port } = new URL(lab.server.url);
-    const text = await new Promise<string>((resolve, reject) => {
-      let read = '';
-      const socket = connect(Number(port), '127.0.0.1', () =>
-        socket.write(
-          `GET /api/v1/deployments HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n` +
-            'Authorization: Bearer other\r\nConnection: close\r\n\r\n',
-        ),
-      );
-      socket.on('data', chunk => {
-        read += chunk.toString();
+  for (const [header, lines] of [
+    ['Authorization', (host: string) => `Host: ${host}\r\nAuthorization: Bearer other\r\n`],
+    ['Host', (host: string) => `Host: ${host}\r\nHost: ${host}\r\n`],
+  ] as const) {
+    it(`refuses ${header} that is sent twice`, async () => {
+      const { port } = new URL(lab.server.url);
+      const text = await new Promise<string>((resolve, reject) => {
+        let read = '';
+        const own = `Authorization: Bearer ${token}\r\n${lines('localhost')}Connection: close\r\n\r\n`;
+        const socket = connect(Number(port), '127.0.0.1', () =>
+          socket.write(`GET /api/v1/deployments HTTP/1.1\r\n${own}`),
+        );
+        socket.on('data', chunk => {
+          read += chunk.toString();
+        });
+        socket.on('end', () => resolve(read));
+        socket.on('error', reject);
       });
-      socket.on('end', () => resolve(read));
-      socket.on('error', reject);
+      expect(text).to.match(/^HTTP\/1.1 400 /);
+      expect(text).to.include('"code":"request_malformed"').and.to.include(`"field":"${header}"`);
     });
-    expect(text).to.match(/^HTTP\/1.1 400 /);
-    expect(text).to.include('"code":"request_malformed"').and.to.include('"field":"Authorization"');
-  });
+  }
 
   it('takes If-Match with and without quotes', async () => {
     const made = await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment('matched') });
