@@ -155,4 +155,40 @@ describe('a job with a schedule', () => {
     expect((await listRuns()).map(({ metadata }) => metadata.owner?.name)).to.deep.equal(['well']);
     stop.abort();
   });
+
+  it('has no container: one that controllers of another release made for it goes', async () => {
+    const { schedule: _s, timeZone: _z, concurrencyPolicy: _c, ...plain } = makeJob();
+    await store(plain);
+    let stop = cluster.controllers('a');
+    await cluster.clock.pass(5_000);
+    stop.abort();
+    expect(await cluster.all(ranges.replicas)).to.have.length(1);
+    await store(makeJob());
+    stop = cluster.controllers('b');
+    await cluster.clock.pass(30_000);
+    expect(await cluster.all(ranges.replicas)).to.deep.equal([]);
+    expect(await getStatus()).to.include({ phase: 'Scheduled' });
+    stop.abort();
+  });
+
+  for (const [what, damaged] of [
+    ['cannot be read', 5],
+    ['is lost', undefined],
+  ] as const) {
+    it(`is deleted with its runs although its schedule ${what}`, async () => {
+      const stop = cluster.controllers('a');
+      await store(makeJob());
+      await cluster.clock.pass(2 * MINUTE + 1_000);
+      expect(await listRuns()).to.have.length(2);
+      await store({ ...makeJob(), schedule: damaged } as never);
+      await cluster.clock.pass(1_000);
+      const metadata = { ...makeMetadata('job_1'), deletedAt: '2030-01-01T00:02:00.000Z' };
+      await store({ ...makeJob({ metadata }), schedule: damaged } as never);
+      await cluster.clock.pass(30_000);
+      for (const range of [ranges.jobs, ranges.jobStatuses, ranges.replicas]) {
+        expect(await cluster.all(range), range).to.deep.equal([]);
+      }
+      stop.abort();
+    });
+  }
 });

@@ -89,6 +89,7 @@ const tell = ({ status, create, retire, clear, remove, afterMs }: JobDecision): 
 
 describe('the next step of a job', () => {
   const open = statusOf([attempt()]);
+  const scheduled = makeJob({ schedule: '* * * * *' });
   const exited = (exitCode: number, change: Partial<Report> = {}) =>
     record({ report: reported('exited', { exitCode, reason: 'container_exited', ...change }) });
   /** As it is stored after a failure of which the back-off is over now. */
@@ -291,6 +292,9 @@ describe('the next step of a job', () => {
       'retire old, Pending',
     ],
     ['a record without a job goes', { job: undefined, records: [record()] }, 'retire a0'],
+    ['a job with a schedule gets no attempt', { job: scheduled }, ''],
+    ['one that another release made for it goes', { job: scheduled, status: open, records: [record()] }, 'retire a0'],
+    ['and when it is deleted, others remove it', { job: { ...scheduled, metadata: deleted().metadata } }, ''],
   ];
   for (const [name, input, decision] of cases) {
     it(name, () => expect(tell(decide(input))).to.equal(decision));

@@ -58,6 +58,8 @@ export interface JobDecision {
  */
 export function decideJob(input: JobInput): JobDecision {
   const { job, records, now } = input;
+  // Its runs are jobs of their own: an attempt of it was made by a release that knows no schedules.
+  if (job?.schedule !== undefined) return { ...takeDown(records, job), remove: false };
   if (!job || job.metadata.deletedAt !== undefined) {
     return { ...takeDown(records, job), remove: job !== undefined && records.length === 0 };
   }

@@ -20,8 +20,7 @@ export function runJob({ regions }: PlacementPolicy, decide: typeof decideJob = 
   return async (key, env) => {
     const owner = parseQueueKey(key);
     const reading = readJob(owner, env, regions);
-    const isScheduled = reading.job?.schedule !== undefined; // its runs are jobs of their own
-    if (isScheduled || isHeld(owner, reading, env)) return done;
+    if (isHeld(owner, reading, env)) return done;
     const { job, statusEntry } = reading;
     const stored = statusEntry && value<JobStatus>(statusEntry);
     const status = job && stored?.uid === job.metadata.uid ? stored : undefined;

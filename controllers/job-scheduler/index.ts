@@ -10,7 +10,7 @@ import type { StoredJob } from '../../crds/job/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { Loop, Wake } from '../../pkg/reconcile/index.js';
 import { readValue } from '../../pkg/store/index.js';
-import { formatQueueKey, readChange } from '../reading/index.js';
+import { formatQueueKey, readChange, RUNS } from '../reading/index.js';
 import { decideRuns } from './decide.js';
 import { runSchedule } from './reconcile.js';
 
@@ -19,12 +19,14 @@ export { decideRuns };
 /** How late a run may still begin, when the settings do not say. */
 const DEADLINE_SECONDS = 86_400;
 
-/** A job with a schedule is woken by itself and by its runs. */
+/** A job with a schedule is woken by itself and by its runs; one whose schedule was damaged has runs still. */
 const wakeScheduled: Wake = {
   prefix: ranges.jobs,
-  keys: change => {
+  keys: (change, cache) => {
     const { after, before } = readChange<StoredJob>(change);
-    return [...new Set([after, before].flatMap(job => listKeys(job)))];
+    const [tenant = '', name = ''] = splitKey(change.key);
+    const own = cache.by(RUNS, `${tenant}/${name}`).length > 0 ? [formatQueueKey({ tenant, name })] : [];
+    return [...new Set([...[after, before].flatMap(job => listKeys(job)), ...own])];
   },
 };
 

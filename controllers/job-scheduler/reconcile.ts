@@ -25,7 +25,7 @@ export function runSchedule(deadlineSeconds: number, decide: typeof decideRuns =
       runs.filter(run => !isOwn(run)),
       env,
     );
-    if (!jobEntry || !job?.schedule) return done;
+    if (!jobEntry || job?.schedule === undefined) return done;
 
     const statusEntry = cache.get(keys.jobStatus(owner.tenant, owner.name));
     if (isHeld(job, statusEntry)) return done;
