@@ -158,6 +158,12 @@ describe('the job scheduler', () => {
       settled: '00:00',
     },
     {
+      title: 'misses the ticks before the last one while it waits for that',
+      given: { job: policies.Replace, now: ms('00:35'), runs: [run('00:00', 'Running', { isGoing: true })] },
+      leftOut: [[2, 'runs_missed']],
+      settled: '00:20',
+    },
+    {
       title: 'then makes the run',
       given: { job: policies.Replace, now: ms('00:12') },
       creates: '00:10',
@@ -217,6 +223,13 @@ describe('the job scheduler', () => {
       expect(decision.isGone).to.equal(false);
     });
   }
+
+  it('promises no run while it waits for one to stop, and says for which', () => {
+    const { status } = decide({ job: policies.Replace, runs: [run('00:00', 'Running', { isGoing: true })] });
+    expect(status?.message).to.equal(`the tick of ${at('00:10')} waits until ${runName('00:00')} has stopped`);
+    expect(status).to.not.have.property('nextRunAt');
+    expect(decide({ now: ms('00:09') }).status).to.include({ nextRunAt: at('00:10') });
+  });
 
   it('tells what runs, what ran last and what comes next', () => {
     const { status, afterMs } = decide({ runs: [run('00:05'), run('00:02', 'Failed')] });

@@ -79,12 +79,13 @@ export function decideRuns<Run extends ObservedRun>(input: RunsInput<Run>): Runs
   const before = toScheduleStatus(input);
   const due = findDue(ticks, Date.parse(before.settledUntil), now, input.deadlineMs);
   const { create, skipped, replaced } = settle(input, due.run);
-  const isWaiting = replaced.length > 0;
-  const leftOut = isWaiting ? [] : [...due.missed, ...skipped];
-  const settledUntil = isWaiting || due.last === undefined ? before.settledUntil : toTime(due.last);
+  const waiting = replaced.length > 0 ? due.run : undefined;
+  const leftOut = [...due.missed, ...skipped];
+  const last = due.last === undefined ? undefined : toTime(due.last);
+  const settledUntil = (waiting === undefined ? last : due.missed.at(-1)?.at) ?? before.settledUntil;
 
   const next = ticks.findNext(Math.max(Date.parse(settledUntil), now));
-  const status = describe(input, { ...before, settledUntil }, { create, leftOut, next });
+  const status = describe(input, { ...before, settledUntil }, { create, leftOut, next, waiting });
   const outdated = listOutdated(job, runs, now);
   const waits = [next, ...outdated.later].flatMap(time => (time === undefined ? [] : [time - now]));
   return {
@@ -158,13 +159,15 @@ interface Settled {
   readonly create: RunsDecision['create'];
   readonly leftOut: readonly LeftOut[];
   readonly next: number | undefined;
+  /** The tick whose run waits until others have stopped. */
+  readonly waiting?: number | undefined;
 }
 
 /** The status that follows. */
 function describe(
   { job, runs }: RunsInput,
   { missed, lastRun, lastScheduledAt, settledUntil }: ScheduleStatus,
-  { create, leftOut, next }: Settled,
+  { create, leftOut, next, waiting }: Settled,
 ): JobStatus {
   const shown = [...sortRuns(runs).map(toRunStatus), ...(create ? [{ ...create, phase: 'Pending' as const }] : [])];
   const active = [...runs.filter(isActive), ...(create ? [create] : [])].map(({ name }) => name);
@@ -172,18 +175,17 @@ function describe(
   const last = leftOut.at(-1);
   const count = (missed?.count ?? 0) + leftOut.reduce((sum, each) => sum + each.count, 0);
   const told = last ? { count, lastAt: last.at, reason: last.reason } : missed;
-  const nextRunAt = next === undefined ? undefined : toTime(next);
+  const nextRunAt = next === undefined || waiting !== undefined ? undefined : toTime(next);
   const scheduledAt = create?.scheduledAt ?? lastScheduledAt;
+  const unended = active.length === 1 ? `${active[0]} has` : `${active.length} runs have`;
   const message = [
-    ...(active.length > 0
-      ? [`${active.length === 1 ? `${active[0]} has` : `${active.length} runs have`} not ended`]
-      : []),
+    ...(active.length > 0 ? [`${unended} not ended`] : []),
     nextRunAt === undefined ? 'no run follows' : `the next run is due at ${nextRunAt}`,
   ].join('; ');
   return {
     uid: job.metadata.uid,
     phase: 'Scheduled',
-    message,
+    message: waiting === undefined ? message : `the tick of ${toTime(waiting)} waits until ${unended} stopped`,
     attempts: 0,
     history: [],
     settledUntil,
