@@ -86,6 +86,26 @@ describe('a job with a schedule on the command line', () => {
     expect(lab.api.got.at(-1)!.path).to.contain('/api/v1/jobs/nightly-29452/logs');
   });
 
+  it('has no log before its first run, and says when that is due', async () => {
+    const { lastRun: _, ...status } = { ...nightly.status, runs: [], active: [] };
+    reply('GET /api/v1/jobs/nightly', { ...nightly, status });
+    const { code, err } = await lab.moor(['logs', 'job/nightly', '--follow']);
+    expect([code, err]).to.deep.equal([
+      3,
+      'job/nightly has had no run yet: the next run is due at 2099-01-01T03:00:00.000Z\n',
+    ]);
+    expect(lab.api.got.at(-1)!.path).to.equal('/api/v1/jobs/nightly');
+  });
+
+  it('says that its last run is not kept any more', async () => {
+    reply('GET /api/v1/jobs/nightly', { ...nightly, status: { ...nightly.status, runs: [runs[0]] } });
+    const { code, err } = await lab.moor(['logs', 'job/nightly']);
+    expect(code).to.equal(3);
+    expect(err).to.contain('nightly-29452').and.contain('2099-01-01T03:00:00.000Z');
+    expect(err).to.contain('"moor describe job nightly"');
+    expect(lab.api.got.at(-1)!.path).to.equal('/api/v1/jobs/nightly');
+  });
+
   it('is applied like any job', async () => {
     lab.api.replies.set('POST /api/v1/jobs', { status: 201, body: { ...nightly, alterations: [], warnings: [] } });
     const readInput = () => Promise.resolve('kind: Job\nname: nightly\nimage: x/y:1\nschedule: "0 * * * *"\n');

@@ -67,11 +67,20 @@ async function printJob(
   if (!answer.ok) return session.reportRejection(answer);
   const { schedule, status } = answer.value;
   // What a job with a schedule prints is what its runs print.
-  if (schedule !== undefined && status.lastRun)
-    return printJob(session, client, { ...input, job: status.lastRun.name });
+  if (schedule !== undefined) {
+    const run = status.runs?.find(({ name }) => name === status.lastRun?.name);
+    if (run) return printJob(session, client, { ...input, job: run.name });
+    session.terminal.err(`${stripControls(explainNoRun(job, status))}\n`);
+    return exitCode.notFound;
+  }
   const number = attempt ?? Math.max(0, status.attempts - 1);
   const print = (line: string) => printLine(session, '', line);
   return printReplica(session, client, { source: toAttemptSource(job, number), follow, tail, since, print });
+}
+
+function explainNoRun(job: string, { lastRun, message }: JobView['status']): string {
+  if (!lastRun) return `job/${job} has had no run yet: ${message}`;
+  return `the last run of job/${job}, ${lastRun.name}, is not kept any more: "moor describe job ${job}" shows those that are; ${message}`;
 }
 
 type LogsStart = { readonly tail: number | undefined; readonly since: string | undefined };
