@@ -68,6 +68,26 @@ describe('a quota that is nearly reached', () => {
     expect(await placed()).to.deep.equal(['one']);
   });
 
+  it('is given to what waits when a placement that hid its room comes to nothing', async () => {
+    const cpu = (name: string, asked: string, replicas = 1) =>
+      cluster.put(keys.deployment(TENANT, name), { ...named(name, replicas), resources: { cpu: asked } });
+    const quotas = { containers: 9, cpu: 400 };
+    await cluster.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas });
+    await cpu('one', '200m');
+    await cluster.clock.pass(2000);
+    await cpu('two', '400m');
+    await cluster.clock.pass(2000);
+    meddle = change => (places(change, 'three') ? Promise.reject(new OutcomeUnknownFault()) : undefined);
+    await cpu('three', '200m');
+    await cluster.clock.pass(2000);
+    await cpu('one', '200m', 0);
+    await cluster.clock.pass(10_000);
+    expect(await placed()).to.deep.equal([]);
+    await cpu('three', '200m', 0);
+    await cluster.clock.pass(30_000);
+    expect(await placed()).to.deep.equal(['two']);
+  });
+
   it('counts the replicas of a removed node until they are cleared', async () => {
     await put('one');
     await cluster.clock.pass(2000);

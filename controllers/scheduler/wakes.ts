@@ -84,6 +84,8 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
         const totals = fleets(cache).readTotals(moved.tenant);
         const workloads = waiting.asked.map(spec => toWorkload(spec, moved.tenant, { cache, policy }, totals));
         if (workloads.some(isQuotaReached) !== waitsForQuota(waiting)) return true;
+        // What is only assumed may come to nothing, which changes no record: whoever waits for it looks again by itself.
+        if (waitsForQuota(waiting) && fleets(cache).isAssuming(moved.tenant)) return true;
         return workloads.some(each => {
           if (each.antiAffinity.some(term => term.deployment === moved.deployment)) return true;
           if (!candidate || !former) return false;
