@@ -288,6 +288,22 @@ describe('an agent with an attempt of a job', () => {
     expect(starts).to.equal(1);
   });
 
+  for (const [ranMs, reason] of [
+    [40_000, 'timed_out'],
+    [20_000, 'container_exited'],
+  ] as const) {
+    it(`takes one whose note is lost for ${reason} when it ran for ${ranMs} ms of 30 s`, async () => {
+      await begin({ once: { timeoutSeconds: 30 } });
+      await lab.stopAgent();
+      await lab.clock.pass(ranMs - 12_000);
+      await end(0);
+      lab.files.delete('attempts.json');
+      await lab.startAgent();
+      await lab.clock.pass(2_000);
+      expect(lab.report('rep_1')).to.include({ state: 'exited', exitCode: 0, reason });
+    });
+  }
+
   it('creates none again whose note is lost, when its container was seen', async () => {
     await begin();
     await lab.stopAgent();

@@ -59,7 +59,7 @@ export class Attempts {
   ): Promise<AttemptFacts | undefined> {
     if (!replica?.once) return undefined;
     const hasRun = container !== undefined && container.state !== 'created';
-    if (hasRun && !this.#started.has(replica.uid)) await this.#put(replica.uid, {});
+    if (hasRun && !this.#started.has(replica.uid)) await this.#put(replica.uid, judgeUnknown(replica, container));
     const started = this.#started.get(replica.uid);
     const since = this.#since.get(replica.uid) ?? this.#loadedAt;
     return {
@@ -129,6 +129,13 @@ export class Attempts {
       this.#since.delete(oldest);
     }
   }
+}
+
+/** Whether one of which nothing was noted was stopped is told by its times alone: its exit code may be a success all the same. */
+function judgeUnknown({ once }: Replica, { state, startedAt = '', endedAt = '' }: ContainerStatus): StartedAttempt {
+  const { timeoutSeconds = Infinity } = once ?? {};
+  const hasOverrun = state !== 'running' && Date.parse(endedAt) - Date.parse(startedAt) >= timeoutSeconds * 1000;
+  return hasOverrun ? { failure: describeTimeout(timeoutSeconds) } : {};
 }
 
 /** The engine did not say whether it has started the container, and it has not. */
