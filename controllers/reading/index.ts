@@ -32,7 +32,6 @@ import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
 import { DEPENDENTS } from './wakes.js';
 
 export { deriveQueueKey, formatQueueKey, parseQueueKey };
-export * from './forms.js';
 export * from './observed.js';
 export * from './trouble.js';
 export * from './wakes.js';

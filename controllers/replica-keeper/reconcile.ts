@@ -2,6 +2,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import {
+  groupByForm,
   type PlacementPolicy,
   type PlacementSources,
   sumRequests,
@@ -12,14 +13,7 @@ import type { NodeFleet } from '../../pkg/placement/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { readValue } from '../../pkg/store/index.js';
-import {
-  groupByForm,
-  isLost,
-  isWaiting,
-  type ObservedDeployment,
-  parseQueueKey,
-  readDeployment,
-} from '../reading/index.js';
+import { isLost, isWaiting, type ObservedDeployment, parseQueueKey, readDeployment } from '../reading/index.js';
 import { advanceRollout, isWaitingForOthers, readRollout, settleCanary } from './advance.js';
 import { chooseLeaver, decideReplicas, type KeeperInput } from './decide.js';
 import { buildStep, draftResidencyEvent, isMove, listAbandoned, logStep, removeDeployment, without } from './steps.js';

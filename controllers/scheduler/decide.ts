@@ -8,6 +8,7 @@ import {
   type RejectionGroup,
   type SchedulingReport,
 } from '../../crds/scheduling/index.js';
+import { isHoldingOlder } from '../../pkg/fleet/index.js';
 import {
   type Candidate,
   isResidencyUnmet,
@@ -16,7 +17,7 @@ import {
   type Workload,
 } from '../../pkg/placement/index.js';
 import type { Guard } from '../../pkg/store/index.js';
-import { isHoldingOlder, isWaiting, type ObservedDeployment, type ObservedReplica } from '../reading/index.js';
+import { isWaiting, type ObservedDeployment, type ObservedReplica } from '../reading/index.js';
 
 /** How often an event may be written for one deployment. */
 const REPORT_INTERVAL_MS = 60_000;

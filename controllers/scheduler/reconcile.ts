@@ -1,9 +1,9 @@
 import { keys } from '../../crds/keys/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
-import { type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
+import { groupByForm, type PlacementPolicy, toWorkload } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile, type ReconcileResult } from '../../pkg/reconcile/index.js';
 import { type Cache, type Entry, StoreRefusedFault, value } from '../../pkg/store/index.js';
-import { groupByForm, parseQueueKey, readWorkload } from '../reading/index.js';
+import { parseQueueKey, readWorkload } from '../reading/index.js';
 import {
   buildPlacements,
   buildReport,

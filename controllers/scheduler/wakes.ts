@@ -6,6 +6,7 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   findNode,
+  groupByForm,
   type PlacementPolicy,
   type TenantFleets,
   toCandidate,
@@ -15,7 +16,7 @@ import {
 import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
-import { deriveQueueKey, formatQueueKey, groupByForm, isWaiting, readChange, readWorkload } from '../reading/index.js';
+import { deriveQueueKey, formatQueueKey, isWaiting, readChange, readWorkload } from '../reading/index.js';
 
 /** A deployment with replicas that wait for a node, and the report about them. */
 interface WaitingDeployment {

@@ -42,6 +42,10 @@ export const rolls: readonly (readonly [before: Partial<StoredDeployment>, after
   [sound, { ...sound, image: 'web:7', rollout: { ...rollout, canary: { replicas: 1 } } }],
   [sound, { ...sound, image: 'web:7', rollout: { ...rollout, canary: { replicas: 1, hold: '30s' } } }],
   [sound, { ...sound, image: 'bad:3', rollout: { ...rollout, paused: true } }],
+  [
+    { ...sound, replicas: 3, ports: [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] },
+    { ...sound, replicas: 5, image: 'web:8', rollout: { ...rollout, canary: { replicas: 1 } } },
+  ],
 ];
 
 export const jobSpecs: readonly Partial<Job>[] = [

@@ -24,6 +24,7 @@ export {
   withReplica,
 } from './candidates.js';
 export { TenantFleets, TenantUsage } from './fleets.js';
+export { explainWaiting, groupByForm, isHoldingOlder } from './forms.js';
 export { countUnended, type EndedJob, isJobEnded, listEndedJobs } from './jobs.js';
 export { findUsage, readScaling, withWantedReplicas } from './scaling.js';
 export {
@@ -36,5 +37,4 @@ export {
   toPlacementPolicy,
   toResidencyRule,
   toWorkload,
-  withForm,
 } from './workload.js';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
 import type { NodeCondition, StoredNode } from '../../../crds/node/index.js';
-import type { Replica } from '../../../crds/replica/index.js';
+import { computeTemplateHash, type Replica } from '../../../crds/replica/index.js';
 import { create, replace, value } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 
@@ -183,6 +183,25 @@ describe('explaining placement', () => {
     });
     const ofJob = await lab.ask('GET', '/api/v1/jobs/batch/explain', { token: await lab.tenantToken(lab.a, 'viewer') });
     expect(ofJob.body).to.deep.include({ able: 1, summary: '1 of 1 node' });
+  });
+
+  it('says what keeps replicas of an older template that is kept from a node, and those of the present one too', async () => {
+    await node(lab.a, 'one', 'ready');
+    const ports = [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] as const;
+    const rollout = { maxSurge: 1, maxUnavailable: 0, progressDeadline: '10m', autoRollback: true, paused: true };
+    await store({ rollout, ports });
+    const older = { image: 'web:0', secretsVersion: 0, resources: { cpu: '8' } };
+    await putReplica(replica({ template: older }));
+    expect((await explain()).body).to.include({ able: 0, summary: '0 of 1 node: 1 resources', unplaced: 1 });
+
+    const holder = { image: 'api', secretsVersion: 0, ports };
+    await putReplica(replica({ uid: 'a0', deployment: 'api', nodeId: 'node_one', template: holder }));
+    const template = { image: String(webDeployment()['image']), secretsVersion: 0, ports };
+    const templateHash = computeTemplateHash({ kind: 'Deployment', name: 'web', replicas: 1, ...template });
+    await putReplica(replica({ uid: 'r1', slot: 1, template, templateHash }));
+    const { body, candidates } = await explain();
+    expect(body).to.include({ able: 0, summary: '0 of 1 node: 1 resources and port', unplaced: 2 });
+    expect(candidates[0]?.reasons[1]?.inTheWay).to.deep.equal([{ deployment: 'api', replica: 0, holds: '80/tcp' }]);
   });
 
   it('names a node by its name where the deployment names it by id', async () => {

@@ -1,7 +1,7 @@
 import { deploymentKind, listSteps, type StoredDeployment } from '../../../crds/deployment/index.js';
 import { ranges } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
-import { explainDeployment } from '../../../pkg/fleet/index.js';
+import { explainWaiting } from '../../../pkg/fleet/index.js';
 import { listValues, value } from '../../../pkg/store/index.js';
 import { toExplanationView } from '../../admission/dry-run.js';
 import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
@@ -44,8 +44,9 @@ async function explain({ cache, placementPolicy }: PlacementEnv, { tenant, param
   const { uid } = deployment.metadata;
   const replicas = listValues<Replica>(cache, ranges.replicasOf(tenant, deployment.name));
   const own = replicas.filter(({ deploymentUid, retiringSince }) => deploymentUid === uid && !retiringSince);
-  const unplaced = own.filter(({ nodeId }) => nodeId === undefined).length;
-  const view = toExplanationView(explainDeployment(deployment, tenant, { cache, policy: placementPolicy }));
+  const waiting = own.filter(({ nodeId }) => nodeId === undefined);
+  const unplaced = waiting.length;
+  const view = toExplanationView(explainWaiting(deployment, waiting, { cache, policy: placementPolicy }));
   return replyJson(200, {
     deployment: deployment.name,
     uid,
