@@ -13,6 +13,7 @@ import { parseCursor } from '../../api/watch/frame.js';
 import { parseLogCursor } from '../../api/routes/deployment/log-stream.js';
 import { isContainerUser } from '../../crds/deployment/simple-fields.js';
 import * as grammar from '../../crds/grammar/index.js';
+import { isTimeZone, parseSchedule } from '../../crds/job/ticks.js';
 import { splitKey } from '../../crds/keys/index.js';
 import { parseQuota } from '../../crds/kinds/index.js';
 import { isRejectionCode, reject } from '../../crds/rejections/index.js';
@@ -57,6 +58,8 @@ async function consume(items: AsyncIterable<unknown>): Promise<void> {
 const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   isContainerUser,
   isCountry,
+  isTimeZone,
+  parseSchedule: text => parseSchedule(text, 'UTC'),
   isReservedLabel: grammar.isReservedLabel,
   isCredential: text => [isCredential('A', text), isCredential(text, 'x')],
   isDnsLabel: grammar.isDnsLabel,
