@@ -70,7 +70,6 @@ export function createControllers({
           if (error instanceof LeaseGoneFault) leases.discard();
         },
       };
-      setMaxListeners(0, signal); // every loop listens to it
       await Promise.race([env.cache.ready, untilAborted(signal)]);
       const times = nodeGraceSeconds === undefined ? {} : { nodeGraceSeconds };
       const all = loops ?? [...createLoops(policy, times), ...(secrets ? createSecretLoops(secrets) : [])];

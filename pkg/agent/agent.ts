@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 import type { SeenNetwork } from '../../crds/network/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
@@ -94,6 +96,7 @@ export class Agent {
 
   async #serve(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<void> {
     hold.reset();
+    setMaxListeners(0, signal); // everything that an agent does at times listens to it
     const run = await this.#prepare(node, hold, signal);
     await Promise.all([
       sendHeartbeats(this.#env, this.#options, { ...run, call: call => this.#call(call) }),
