@@ -8,7 +8,7 @@ import {
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
-import type { NodeStatus } from '../../crds/node/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
 import { computeContentHash, findHeldCanary, isOfPresent, type RolloutRecord } from '../../crds/rollout/index.js';
@@ -161,7 +161,11 @@ const keepsCanarySmall =
       const { tenant, uid } = deployment.metadata;
       const record = history.get<RolloutRecord>(keys.rollout(tenant, deployment.name));
       if (record?.uid !== uid || !record.completed) continue;
-      const staying = listStaying(deployment, history);
+      // What was on a node that is gone is replaced before or after its record is cleared.
+      const nodes = history.all<StoredNode>(ranges.of(ranges.nodes, tenant)).map(({ id }) => id);
+      const staying = listStaying(deployment, history).filter(
+        ({ nodeId }) => nodeId === undefined || nodes.includes(nodeId),
+      );
       const canary = findHeldCanary(deployment, record);
       const next = staying.filter(each => isOfPresent(each, deployment, canary?.baseline)).length;
       if (canary) {
