@@ -95,7 +95,7 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 4,
+    noticedAt: 44,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,
