@@ -32,12 +32,19 @@ describe('a server that takes plain HTTP and TLS on one port', () => {
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).to.equal('served');
   });
 
-  it('lets go of a connection that ends before its first byte, or it could not stop', async () => {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    await until('the connection to be taken', async () => (await countConnections()) === 1);
-    socket.end();
-    socket.resume();
-    await once(socket, 'close');
-    expect(await until('no connection to be left', async () => (await countConnections()) === 0)).to.equal(true);
-  });
+  const endings: readonly [when: string, sent: Buffer][] = [
+    ['before its first byte', Buffer.alloc(0)],
+    ['within its handshake', Buffer.from([0x16, 0x03, 0x01])],
+  ];
+  for (const [when, sent] of endings) {
+    it(`lets go of a connection that ends ${when}, or it could not stop`, async () => {
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      await until('the connection to be taken', async () => (await countConnections()) === 1);
+      socket.write(sent);
+      socket.end();
+      socket.resume();
+      await once(socket, 'close');
+      expect(await until('no connection to be left', async () => (await countConnections()) === 0)).to.equal(true);
+    });
+  }
 });

@@ -88,8 +88,10 @@ export function acceptTls(server: Server, options: SecureContextOptions, waitMs:
       connection.setTimeout(0);
       connection.off('timeout', destroy).off('error', destroy).off('end', destroy);
       connection.unshift(first);
-      if (first[0] === HANDSHAKE) secure.emit('connection', connection);
-      else serve.call(server, connection);
+      if (first[0] === HANDSHAKE) {
+        connection.allowHalfOpen = false; // HTTP wants it; one that ends within its handshake would stay
+        secure.emit('connection', connection);
+      } else serve.call(server, connection);
     };
     look();
   });
