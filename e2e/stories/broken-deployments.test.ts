@@ -93,7 +93,7 @@ describe('a broken deployment', () => {
     await ask('POST', '/api/v1/nodes/two/drain', {});
     await fleet.registry.kill('SIGKILL');
     for (const { name, spec } of listBroken()) await shop.apply({ name, image, ...spec });
-    await RegistryProcess.start({ folder: join(plane.folder, 'registry'), port: plane.registryPort });
+    await fleet.registry.restart();
   }
 
   function listBroken(): readonly BrokenDeployment[] {
