@@ -128,7 +128,9 @@ function toStatus(before: JobStatus, last: AttemptStatus | undefined, job: Store
     return { ...ended, phase: 'Succeeded', reason: 'succeeded', message: `${count} succeeded`, finishedAt: at };
   }
   if (status.attempts > job.backoffLimit) {
-    const message = `${status.attempts === 1 ? 'its only attempt' : `all ${status.attempts} attempts`} failed, the last one: ${last.message}`;
+    const failures =
+      status.attempts === 1 ? 'its only attempt failed' : `all ${status.attempts} attempts failed, the last one`;
+    const message = `${failures}: ${last.message}`;
     return { ...ended, phase: 'Failed', reason: 'backoff_limit_reached', message, finishedAt: at };
   }
   const retryAt = new Date(Date.parse(last.storedAt ?? at) + backoffMs(status.attempts, BACKOFF)).toISOString();
