@@ -27,10 +27,13 @@ export interface BackgroundProgram {
   readonly socket?: HeldSocket;
 }
 
+/** For Node, as `moor` gives them: one burst of requests would double the memory for new objects, for ever. */
+const BOUNDS = ['--max-semi-space-size=8'];
+
 /** Starts a program that outlives this process, and resolves with its process id. */
 export function startProgram({ main, argv, environment, logFile, socket }: BackgroundProgram): Promise<number> {
   const log = openSync(logFile, 'a', 0o600);
-  const child = spawn(process.execPath, [...programArguments(main), ...argv], {
+  const child = spawn(process.execPath, [...BOUNDS, ...programArguments(main), ...argv], {
     cwd: clone,
     detached: true,
     stdio: ['ignore', log, log, ...(socket?.handle ? [socket.handle] : [])],
