@@ -216,10 +216,11 @@ export function splitDocument(
     name => document[name] === null && isKnownField(name, supported) && !READ_ONLY.has(name),
   );
   const unsupported = names.filter(name => isUnsupportedField(name, supported));
+  const ofJobs = names.filter(name => name === 'restartPolicy');
   const revision = revisionIn(document['metadata']);
   const isReadable = revision === undefined || typeof revision === 'string';
   return {
-    fields: without(document, [...readOnly, ...removed, ...unsupported]),
+    fields: without(document, [...readOnly, ...removed, ...unsupported, ...ofJobs]),
     removed,
     ...(typeof revision === 'string' ? { ifMatch: revision } : {}),
     alterations: readOnly.map(field => ({
@@ -229,6 +230,7 @@ export function splitDocument(
       why: 'set by the server only',
     })),
     rejections: [
+      ...ofJobs.map(field => reject('restart_policy_jobs_only', field, document[field])),
       ...unsupported.map(field => reject('feature_not_available', field, document[field], { what: field })),
       // A guard that cannot be read must not be passed over: the client relies on it.
       ...(isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })]),

@@ -205,6 +205,11 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
   { given: { labels: { 'a\nb': {} } }, code: 'label_invalid', field: 'labels.a\nb' },
   { given: { labels: { team: 5 } }, code: 'label_invalid', field: 'labels.team' },
 
+  { given: { restartPolicy: 'Always' }, code: 'restart_policy_jobs_only', field: 'restartPolicy' },
+  { given: { restartPolicy: 'Never' }, code: 'restart_policy_jobs_only', field: 'restartPolicy' },
+  { given: { restartPolicy: null }, code: 'restart_policy_jobs_only', field: 'restartPolicy' },
+  { given: { restartpolicy: 'Never' }, code: 'field_unknown', field: 'restartpolicy' },
+
   { given: { bogus: null }, code: 'field_unknown', field: 'bogus' },
   { given: { constructor: {} }, code: 'field_unknown', field: 'constructor' },
   {

@@ -28,6 +28,8 @@ import {
 import type { Job } from './job.js';
 import { type JobCompletion, scheduledNameRules, scheduleFields } from './schedule.js';
 
+const RESTART_POLICY = 'OnFailure';
+
 /** How often a job is tried again, when the document does not say. */
 const BACKOFF_LIMIT = 3;
 const RETRIES_MAX = 100;
@@ -55,6 +57,12 @@ const nodeExists = rule('job_node_not_found', (nodeId: string, at, refuse, { fac
 
 const { name, image, entrypoint, command, ...others } = workloadFields;
 
+const neverIsOnce = rule('field_invalid', (limit: number, at, refuse, { document }: WorkloadContext) =>
+  limit > 0 && document['restartPolicy'] === 'Never'
+    ? refuse(at, limit, { wanted: '0 or nothing, because restartPolicy is Never; OnFailure tries again' })
+    : undefined,
+);
+
 /** Every field of a job, in the order in which rejections are listed. The compiler holds it to `Job`. */
 export const jobFields = {
   kind: {
@@ -79,11 +87,23 @@ export const jobFields = {
     },
   },
   ...others,
+  restartPolicy: {
+    schema: Type.Enum(['Never', 'OnFailure'], { type: 'string' }),
+    isSupported: true,
+    rules: [],
+    default: RESTART_POLICY,
+  },
   backoffLimit: {
     schema: Type.Integer({ minimum: 0, maximum: RETRIES_MAX }),
     isSupported: true,
-    rules: [],
-    default: BACKOFF_LIMIT,
+    rules: [{ field: 'backoffLimit', with: ['restartPolicy'], present: [neverIsOnce] }],
+    isComputed: true,
+    complete: (sent: number | undefined, announce, { restartPolicy }: JobCompletion) => {
+      if (sent !== undefined) return sent;
+      const limit = restartPolicy === 'Never' ? 0 : BACKOFF_LIMIT;
+      announce('backoffLimit', null, limit, restartPolicy === 'Never' ? 'restartPolicy is Never' : 'default');
+      return limit;
+    },
   },
   timeoutSeconds: { schema: seconds(1), isSupported: true, rules: [] },
   ttlSecondsAfterFinished: { schema: seconds(0), isSupported: true, rules: [] },
@@ -127,7 +147,8 @@ function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits)
   const material: SecretWrite[] = [];
   const sent = document as Readonly<Record<string, unknown>>;
   const isScheduled = sent['schedule'] !== undefined;
-  const spec = complete(sent, { facts, limits, material, isScheduled }, announce);
+  const restartPolicy = sent['restartPolicy'] as Job['restartPolicy'];
+  const spec = complete(sent, { facts, limits, material, isScheduled, restartPolicy }, announce);
   const oversized = rejectOversized(spec, alterations);
   if (oversized) return { ok: false, rejections: [oversized] };
   const warnings = [...warnImage(facts.image, spec.image), ...warnResidency(spec.placement?.residency, facts)];

@@ -19,6 +19,7 @@ const full = {
   volumes: [{ volumeId: exampleVolumes.ready, type: 'volume', mountPath: '/data', readOnly: false }],
   resources: { cpu: '500m' },
   placement: { constraints: [{ key: 'disk', operator: 'Exists' }] },
+  restartPolicy: 'OnFailure',
   backoffLimit: 3,
   timeoutSeconds: 600,
   ttlSecondsAfterFinished: 0,
@@ -50,6 +51,11 @@ describe('admission of a job', () => {
     },
     { given: { nodeId: undefined }, facts: { nodes: [] }, found: [] },
     { given: { replicas: 2 }, found: ['field_unknown replicas'] },
+    { given: { restartPolicy: 'Never', backoffLimit: undefined }, found: [] },
+    { given: { restartPolicy: 'Never', backoffLimit: 0 }, found: [] },
+    { given: { restartPolicy: 'Never', backoffLimit: 1 }, found: ['field_invalid backoffLimit'] },
+    { given: { restartPolicy: 'Always', backoffLimit: 1 }, found: ['field_invalid restartPolicy'] },
+    { given: { restartPolicy: 'never' }, found: ['field_invalid restartPolicy'] },
     { given: { backoffLimit: 0 }, found: [] },
     { given: { backoffLimit: -1 }, found: ['field_invalid backoffLimit'] },
     { given: { backoffLimit: 101 }, found: ['field_invalid backoffLimit'] },
@@ -98,7 +104,19 @@ describe('admission of a job', () => {
     const whole = admitJob(full, exampleFacts, limits, { isDryRun: true });
     expect(whole).to.deep.equal({ ok: true, spec: full, alterations: [], warnings: [], material: [] });
     const bare = admitJob({ ...least, nodeId: 'machine-1' }, exampleFacts, limits);
-    expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal(['nodeId', 'backoffLimit']);
+    expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal([
+      'nodeId',
+      'restartPolicy',
+      'backoffLimit',
+    ]);
+  });
+
+  it('has one attempt when it never restarts, and says so', () => {
+    const admission = admitJob({ ...least, restartPolicy: 'Never' }, exampleFacts, limits);
+    expect(admission.ok && admission.spec).to.include({ restartPolicy: 'Never', backoffLimit: 0 });
+    expect(admission.ok && admission.alterations).to.deep.equal([
+      { field: 'backoffLimit', from: null, to: 0, why: 'restartPolicy is Never' },
+    ]);
   });
 
   describe('with a schedule', () => {
@@ -140,6 +158,7 @@ describe('admission of a job', () => {
       const admission = admitJob(scheduled, exampleFacts, limits);
       expect(admission.ok && admission.spec).to.include({ timeZone: 'UTC', concurrencyPolicy: 'Allow' });
       expect(admission.ok && admission.alterations.map(({ field, to }) => [field, to])).to.deep.equal([
+        ['restartPolicy', 'OnFailure'],
         ['backoffLimit', 3],
         ['timeZone', 'UTC'],
         ['concurrencyPolicy', 'Allow'],
@@ -149,7 +168,7 @@ describe('admission of a job', () => {
     it('has runs that are jobs without one', () => {
       const admission = admitJob({ ...scheduled, ttlSecondsAfterFinished: 5 }, exampleFacts, limits);
       const run = admission.ok && toRunSpec(admission.spec, 'migrate-29700000');
-      expect(run).to.deep.equal({ ...least, name: 'migrate-29700000', backoffLimit: 3 });
+      expect(run).to.deep.equal({ ...least, name: 'migrate-29700000', restartPolicy: 'OnFailure', backoffLimit: 3 });
       expect(faults(run as object)).to.deep.equal([]);
     });
   });

@@ -2,6 +2,9 @@ import type { Metadata } from '../meta/index.js';
 import type { Reason } from '../reasons/index.js';
 import type { PlacementSpec, ResourceRequests, SecretReference, VolumeMount } from '../workload/index.js';
 
+/** Whether an attempt that failed is followed by another. */
+export type RestartPolicy = 'Never' | 'OnFailure';
+
 /** Work that ends, after admission. */
 export interface Job {
   readonly kind: 'Job';
@@ -19,6 +22,8 @@ export interface Job {
   readonly networks?: readonly string[];
   readonly resources?: ResourceRequests;
   readonly placement?: PlacementSpec;
+  /** `Never`: a failed attempt is the end of the job, and `backoffLimit` is 0. Absent in jobs of earlier releases: `OnFailure`. */
+  readonly restartPolicy?: RestartPolicy;
   /** How often it is tried again after a failure. */
   readonly backoffLimit: number;
   /** How long one attempt may take; for ever when absent. */

@@ -2,12 +2,15 @@ import { Type } from 'typebox';
 
 import { annotate, type Field, rule } from '../rule/index.js';
 import type { WorkloadCompletion, WorkloadContext } from '../workload/index.js';
+import type { RestartPolicy } from './job.js';
 import { isTimeZone, parseSchedule, SCHEDULED_NAME_MAX } from './ticks.js';
 
 /** What the completion of a job may look at. */
 export interface JobCompletion extends WorkloadCompletion {
   /** Whether the document has a schedule. */
   readonly isScheduled: boolean;
+  /** As it was sent. */
+  readonly restartPolicy: RestartPolicy | undefined;
 }
 
 /** The zone of a schedule that names none: never that of the machine of the controllers. */

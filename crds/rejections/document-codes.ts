@@ -93,6 +93,7 @@ const deployment = codes(
   'replicas_negative',
   'replicas_out_of_range',
   'secrets_version_negative',
+  'restart_policy_jobs_only',
   'port_invalid',
   'port_duplicate',
   'healthcheck_command_missing',

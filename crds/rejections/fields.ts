@@ -13,6 +13,15 @@ export const fieldRejections = defineEntries('ours', {
     fixed: exampleDeployment({ replicas: 3 }),
   },
 
+  restart_policy_jobs_only: {
+    expected: 'no restartPolicy; or kind Job, sent to /api/v1/jobs',
+    why: 'A container of a deployment is always started again when it ends; only jobs run to an end, and have restartPolicy.',
+    remedy:
+      'Take restartPolicy out of the deployment. For work that ends, create a job with restartPolicy Never or OnFailure.',
+    example: exampleDeployment({ restartPolicy: 'Always' }),
+    fixed: exampleDeployment(),
+  },
+
   field_invalid: {
     expected: ({ wanted }: { wanted: string }) => wanted,
     sample: { wanted: 'a list of strings, one per argument' },

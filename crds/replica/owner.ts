@@ -17,7 +17,7 @@ export function parseJobOwner(owner: string): string | undefined {
 /** A job asks of nodes, secrets and quotas what a deployment with one replica asks, under a name that no deployment has. */
 export function toJobWorkload(job: Job): Deployment {
   const { kind: _kind, name, ...spec } = job;
-  const { backoffLimit: _b, timeoutSeconds: _t, ttlSecondsAfterFinished: _l, ...timed } = spec;
+  const { restartPolicy: _r, backoffLimit: _b, timeoutSeconds: _t, ttlSecondsAfterFinished: _l, ...timed } = spec;
   const { schedule: _s, timeZone: _z, concurrencyPolicy: _c, ...shared } = timed;
   return { ...shared, kind: 'Deployment', name: formatJobOwner(name), replicas: 1, secretsVersion: 0 };
 }

@@ -60,6 +60,7 @@ export const job = object({
   ...jobMembers,
   nodeId: maybe(name(NOBODY)),
   placement: maybe(placement),
+  restartPolicy: maybe(text('Never')),
   backoffLimit: count(0),
   timeoutSeconds: maybe(count(0)),
   ttlSecondsAfterFinished: maybe(count(0)),

@@ -22,6 +22,7 @@ const SHOWN = new Set([
   'internal',
   'labels',
   'nodeId',
+  'restartPolicy',
   'schedule',
   'timeoutSeconds',
   'timeZone',

@@ -38,6 +38,23 @@ describe('moor run', () => {
     expect(err).to.contain('store_unavailable').and.contain('"moor delete job migrate"').and.not.contain('is stopped');
   });
 
+  it('sends the restart policy and the retries that are asked for', async () => {
+    const sent = async (...words: string[]) => {
+      lab.api.replies.set('POST /api/v1/jobs', { status: 201, body: view({ phase: 'Pending' }) });
+      await lab.moor(['run', 'migrate:1', '--name', 'migrate', '--detach', ...words]);
+      const { restartPolicy, backoffLimit } = lab.api.got.at(-1)?.body as Record<string, unknown>;
+      return [restartPolicy, backoffLimit];
+    };
+    expect(await sent()).to.deep.equal([undefined, 0]);
+    expect(await sent('--retries', '2')).to.deep.equal([undefined, 2]);
+    expect(await sent('--restart', 'Never')).to.deep.equal(['Never', undefined]);
+    expect(await sent('--restart', 'OnFailure')).to.deep.equal(['OnFailure', undefined]);
+    expect(await sent('--restart', 'OnFailure', '--retries', '5')).to.deep.equal(['OnFailure', 5]);
+    const wrong = await lab.moor(['run', 'migrate:1', '--restart', 'Always']);
+    expect([wrong.code, wrong.err]).to.deep.include(2);
+    expect(wrong.err).to.contain('Never, OnFailure');
+  });
+
   it('passes on the exit code of the last attempt, and none where that is not known', async () => {
     for (const [status, passed] of [
       [{ phase: 'Failed', exitCode: 42 }, 42],

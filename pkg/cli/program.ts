@@ -1,4 +1,4 @@
-import { Command as Commander, type CommanderError } from 'commander';
+import { Command as Commander, type CommanderError, Option } from 'commander';
 
 import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
@@ -193,7 +193,10 @@ function addWriting(program: Commander, run: Run): void {
     .option('--name <name>', 'name of the job; without one it is removed an hour after its end')
     .option('-e, --env <pair...>', 'a variable, as NAME=value')
     .option('--node <node>', 'the node to run on')
-    .option('--retries <number>', 'how often it is tried again when it fails (default: 0)', parseCount)
+    .addOption(
+      new Option('--restart <policy>', 'whether it is tried again when it fails').choices(['Never', 'OnFailure']),
+    )
+    .option('--retries <number>', 'how often it is tried again (default: 0; 3 with --restart OnFailure)', parseCount)
     .option('--timeout <duration>', 'stop an attempt after this long', parseDurationOption)
     .option('-d, --detach', 'do not wait')
     .action((image: string, command: readonly string[], options: Options) =>

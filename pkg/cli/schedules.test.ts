@@ -16,6 +16,7 @@ const nightly = {
   kind: 'Job',
   name: 'nightly',
   image: 'registry.example.com/nightly:1',
+  restartPolicy: 'OnFailure',
   backoffLimit: 3,
   schedule: '0 * * * *',
   timeZone: 'Europe/Berlin',
@@ -76,6 +77,7 @@ describe('a job with a schedule on the command line', () => {
     reply('GET /api/v1/events', { items: [] });
     const { out } = await lab.moor(['describe', 'job', 'nightly-29451']);
     expect(out).to.match(/^Run of: +nightly, due at 2026-01-01T01:00:00.000Z$/m);
+    expect(out).to.match(/^Restart policy: +OnFailure$/m);
     expect(out).to.match(/^Attempts: +1 of 4$/m);
   });
 

@@ -36,7 +36,7 @@ describe('jobs over HTTP', () => {
     const created = await ask('POST', 'jobs', document);
     expect(created.status, created.text).to.equal(201);
     expect(created.body).to.include({ kind: 'Job', name: 'migrate', backoffLimit: 3 });
-    expect(created.body['alterations']).to.have.length(1);
+    expect(created.body['alterations']).to.have.length(2);
     expect((created.body['status'] as JobStatus).phase).to.equal('Pending');
 
     await lab.cache.barrier();
@@ -109,6 +109,29 @@ describe('jobs over HTTP', () => {
     expect(forbidden.status).to.equal(403);
     const other = await lab.tenantToken(lab.b);
     expect((await lab.ask('GET', '/api/v1/jobs/reborn', { token: other })).status).to.equal(404);
+  });
+
+  it('have a restart policy, which deployments do not: they always restart', async () => {
+    const before = await stored();
+    for (const [method, path] of [
+      ['POST', 'deployments'],
+      ['POST', 'deployments?dryRun=true'],
+    ] as const) {
+      const answer = await ask(method, path, { ...document, kind: 'Deployment', restartPolicy: 'Always' });
+      expect([answer.status, answer.body['code'], answer.body['field']]).to.deep.equal([
+        422,
+        'restart_policy_jobs_only',
+        'restartPolicy',
+      ]);
+      expect(answer.body['received']).to.equal('Always');
+      expect(answer.body['why']).to.contain('always started again').and.contain('only jobs');
+    }
+    expect(await stored()).to.equal(before);
+    expect(
+      await refused('POST', 'jobs', { ...document, name: 'once', restartPolicy: 'Never', backoffLimit: 2 }),
+    ).to.deep.equal([422, 'field_invalid', 'backoffLimit']);
+    const once = await ask('POST', 'jobs?dryRun=true', { ...document, name: 'once', restartPolicy: 'Never' });
+    expect(once.body['object'] ?? once.body, once.text).to.include({ restartPolicy: 'Never', backoffLimit: 0 });
   });
 
   it('count as consumers of a secret, which is not deleted under them', async () => {

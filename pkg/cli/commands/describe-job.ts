@@ -61,17 +61,18 @@ function ofJob(remedy: string, name: string): string {
   return remedy.replaceAll(`deployment ${name}`, `job ${name}`);
 }
 
-function listAttemptFacts({ metadata, status, backoffLimit }: JobView): readonly Fact[] {
+function listAttemptFacts({ metadata, status, restartPolicy, backoffLimit }: JobView): readonly Fact[] {
   const { owner, scheduledAt } = metadata;
   return [
     ['Run of', owner && `${owner.name}, due at ${scheduledAt ?? '-'}`],
+    ['Restart policy', restartPolicy],
     ['Attempts', `${status.attempts} of ${backoffLimit + 1}`],
     ['Next attempt', status.retryAt],
   ];
 }
 
 function listScheduleFacts(view: JobView, { now }: CellContext): readonly Fact[] {
-  const { schedule, timeZone, concurrencyPolicy, status, backoffLimit } = view;
+  const { schedule, timeZone, concurrencyPolicy, status, restartPolicy, backoffLimit } = view;
   const { lastRun, nextRunAt, missed, active = [] } = status;
   const end = lastRun?.exitCode === undefined ? '' : ` with exit code ${lastRun.exitCode}`;
   const wait = nextRunAt && `${nextRunAt} (in ${formatSpan(Math.max(0, Date.parse(nextRunAt) - now))})`;
@@ -86,6 +87,7 @@ function listScheduleFacts(view: JobView, { now }: CellContext): readonly Fact[]
       missed &&
         `${missed.count} tick${missed.count === 1 ? '' : 's'}, the last one at ${missed.lastAt}: ${missed.reason}`,
     ],
+    ['Restart policy', restartPolicy],
     ['Attempts', `${backoffLimit + 1} a run`],
   ];
 }

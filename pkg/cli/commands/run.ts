@@ -14,6 +14,7 @@ interface RunInput {
   readonly name?: string;
   readonly env?: readonly string[];
   readonly node?: string;
+  readonly restart?: string;
   readonly retries?: number;
   readonly timeout?: number;
   readonly detach?: boolean;
@@ -45,7 +46,9 @@ export const runImage: Command<RunInput> = async (session, input) => {
   return exitCode.interrupted;
 };
 
-function toDocument({ terminal }: Session, { image, command, name, env = [], node, retries = 0, timeout }: RunInput) {
+function toDocument({ terminal }: Session, input: RunInput) {
+  const { image, command, name, env = [], node, restart, timeout } = input;
+  const retries = input.retries ?? (restart === undefined ? 0 : undefined);
   const pairs = env.map(pair => {
     const [variable = '', ...rest] = pair.split('=');
     if (variable === '' || rest.length === 0) throw new UsageFault(`--env ${pair}: must be NAME=value.`);
@@ -55,7 +58,8 @@ function toDocument({ terminal }: Session, { image, command, name, env = [], nod
     kind: 'Job',
     name: name ?? `run-${terminal.random.uuid().slice(0, 8)}`,
     image,
-    backoffLimit: retries,
+    ...(restart !== undefined && { restartPolicy: restart }),
+    ...(retries !== undefined && { backoffLimit: retries }),
     ...(command.length > 0 && { command }),
     ...(pairs.length > 0 && { environment: Object.fromEntries(pairs) }),
     ...(node !== undefined && { nodeId: node }),
