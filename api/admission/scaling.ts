@@ -59,7 +59,11 @@ export function putPolicy(
 }
 
 /** How many replicas a document would have, by the policy of the deployment that it changes. */
-export function countWanted(cache: Pick<Cache, 'get'>, tenant: string, { name, replicas }: Deployment): number {
+export function countWanted(
+  cache: Pick<Cache, 'get'>,
+  tenant: string,
+  { name, replicas }: Pick<Deployment, 'name' | 'replicas'>,
+): number {
   const stored = readValue<StoredDeployment>(cache, keys.deployment(tenant, name));
   if (!stored) return replicas;
   const { policy, record } = readScaling(cache, { tenant, name });
@@ -78,6 +82,21 @@ export function warnScaled(cache: Pick<Cache, 'get'>, tenant: string, spec: Depl
   }));
   const { replicas } = spec;
   return replicas === 0 || replicas === deployment.replicas ? warnings : [...warnings, describeBase(replicas, policy)];
+}
+
+/** Says that a number of replicas that is stored already was sent again, while the policy runs another. */
+export function warnRepeated(
+  cache: Pick<Cache, 'get'>,
+  tenant: string,
+  { name, replicas }: Deployment,
+): readonly Warning[] {
+  const stored = readValue<StoredDeployment>(cache, keys.deployment(tenant, name));
+  const policy = stored?.replicas === replicas ? findPolicy(cache, stored).stored : undefined;
+  const wanted = countWanted(cache, tenant, { name, replicas });
+  if (!policy || wanted === replicas) return [];
+  const bounds = `its scaling policy allows ${policy.minReplicas} to ${policy.maxReplicas}`;
+  const message = `${bounds}: ${formatCount(wanted, 'replica')} of it are run instead of ${replicas}, which it asked for before; another number moves it`;
+  return [{ code: 'scaling_overrides_replicas', field: 'replicas', message }];
 }
 
 /** What a policy makes of the replicas of a spec. */

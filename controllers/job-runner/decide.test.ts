@@ -21,7 +21,7 @@ const makeJob = (change: Partial<StoredJob> = {}): StoredJob => ({
 const deleted = () => makeJob({ metadata: { ...makeJob().metadata, deletedAt: AT } });
 
 const attempt = (change: Partial<AttemptStatus> = {}): AttemptStatus => ({
-  attempt: 0,
+  attempt: 1,
   uid: 'a0',
   state: 'Pending',
   ...change,
@@ -30,7 +30,7 @@ const statusOf = (history: readonly AttemptStatus[], change: Partial<JobStatus> 
   uid: 'job_1',
   phase: 'Pending',
   message: '',
-  attempts: (history.at(-1)?.attempt ?? -1) + 1,
+  attempts: history.at(-1)?.attempt ?? 0,
   history,
   ...change,
 });
@@ -41,7 +41,7 @@ const record = (change: Partial<ObservedReplica> = {}, replica: Partial<Observed
     tenant: 't1',
     deployment: 'job.migrate',
     deploymentUid: 'job_1',
-    slot: 0,
+    slot: 1,
     generation: 1,
     templateHash: 'h',
     template: { image: 'migrate:1', secretsVersion: 0 },
@@ -61,7 +61,7 @@ const record = (change: Partial<ObservedReplica> = {}, replica: Partial<Observed
 const reported = (state: Report['state'], change: Partial<Report> = {}): Report => ({
   replica: 'a0',
   deployment: 'job.migrate',
-  slot: 0,
+  slot: 1,
   nodeId: 'node_1',
   templateHash: 'h',
   state,
@@ -95,7 +95,7 @@ describe('the next step of a job', () => {
   /** As it is stored after a failure of which the back-off is over now. */
   const waiting = decide({ status: open, records: [exited(3)], now: NOW - 2_000 }).status;
   const cases: readonly [name: string, input: Partial<JobInput>, decision: string][] = [
-    ['a new job gets its first attempt', {}, 'create 0, Pending'],
+    ['a new job gets its first attempt', {}, 'create 1, Pending'],
     [
       'an attempt that waits for a node is waited for',
       { status: open, records: [record({ node: 'nowhere' })] },
@@ -217,16 +217,16 @@ describe('the next step of a job', () => {
     [
       'the next attempt follows after the back-off, without the exit code of the last',
       { status: waiting },
-      'create 1, Pending',
+      'create 2, Pending',
     ],
     [
       'one of which nothing is known has no exit code, although an earlier one had',
       {
         job: makeJob({ backoffLimit: 1 }),
-        status: statusOf([attempt({ state: 'Failed', exitCode: 3 }), attempt({ attempt: 1, uid: 'a1' })], {
+        status: statusOf([attempt({ state: 'Failed', exitCode: 3 }), attempt({ attempt: 2, uid: 'a1' })], {
           exitCode: 3,
         }),
-        records: [record({ node: 'gone' }, { uid: 'a1', slot: 1 })],
+        records: [record({ node: 'gone' }, { uid: 'a1', slot: 2 })],
       },
       'clear a1, Failed',
     ],
@@ -301,7 +301,7 @@ describe('the next step of a job', () => {
   }
 
   it('doubles the back-off, and caps it at five minutes', () => {
-    const waits = [0, 1, 2, 8, 20].map(number => {
+    const waits = [1, 2, 3, 9, 21].map(number => {
       const seen = record({ report: reported('exited', { exitCode: 1 }) }, { uid: `a${number}`, slot: number });
       const status = statusOf([attempt({ attempt: number, uid: `a${number}` })]);
       return decide({ job: makeJob({ backoffLimit: 100 }), status, records: [seen] }).afterMs;

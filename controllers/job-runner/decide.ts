@@ -84,10 +84,10 @@ export function decideJob(input: JobInput): JobDecision {
   if (dueInMs > 0) return { ...store(input, status), ...going, remove: false, afterMs: dueInMs };
   if (records.length > 0) return { ...store(input, status), ...going, remove: false };
 
-  const create: AttemptStatus = { attempt: status.attempts, uid: input.newUid, state: 'Pending' };
+  const create: AttemptStatus = { attempt: status.attempts + 1, uid: input.newUid, state: 'Pending' };
   const { retryAt: _, exitCode: _of, ...rest } = status;
   const history = [...status.history, create].slice(-SHOWN);
-  const message = `attempt ${create.attempt + 1} of ${job.backoffLimit + 1} waits for a node`;
+  const message = `attempt ${create.attempt} of ${job.backoffLimit + 1} waits for a node`;
   const next: JobStatus = { ...rest, attempts: status.attempts + 1, history, message };
   return { status: next, create, ...going, remove: false };
 }
@@ -118,7 +118,7 @@ function toStatus(before: JobStatus, last: AttemptStatus | undefined, job: Store
   const startedAt = before.startedAt ?? last.startedAt;
   const { reason: _r, exitCode: _e, ...kept } = before;
   const status = { ...kept, history, ...(startedAt !== undefined && { startedAt }) };
-  const count = `attempt ${last.attempt + 1} of ${job.backoffLimit + 1}`;
+  const count = `attempt ${last.attempt} of ${job.backoffLimit + 1}`;
   const where = last.nodeName ?? 'its node';
   if (last.state === 'Running') return { ...status, phase: 'Running', message: `${count} runs on ${where}` };
   if (last.state === 'Pending') return { ...status, phase: 'Pending', message: `${count} waits to be started` };

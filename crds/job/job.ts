@@ -56,7 +56,7 @@ type JobPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Scheduled';
 
 /** One attempt to run a job: one container, started at most once. */
 export interface AttemptStatus {
-  /** Counted from 0: the number by which its log is read. */
+  /** Counted from 1, as people do: the number by which its log is read. */
   readonly attempt: number;
   /** The uid of its replica: no other attempt ever has it. */
   readonly uid: string;

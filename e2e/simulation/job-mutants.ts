@@ -18,7 +18,7 @@ const countsAnew: DecideJob = input => {
   const decision = decideJob(input);
   const { create, status } = decision;
   if (!create || !status) return decision;
-  const first = { ...create, attempt: 0 };
+  const first = { ...create, attempt: 1 };
   return { ...decision, create: first, status: { ...status, history: [...status.history.slice(0, -1), first] } };
 };
 

@@ -75,7 +75,7 @@ describe('a job on a real engine', function () {
     expect(status.history.map(({ exitCode }) => exitCode)).to.deep.equal([7, 7, 0]);
     expect(status.history.slice(0, 2).map(({ state }) => state)).to.deep.equal(['Failed', 'Failed']);
     expect(count('third-time')).to.equal(3);
-    expect(await jobs.log('third-time', 0)).to.equal('try 1\n');
+    expect(await jobs.log('third-time', 1)).to.equal('try 1\n');
     expect(await jobs.log('third-time')).to.equal('try 3\n');
   });
 

@@ -29,7 +29,7 @@ describe('moor', () => {
       const port = {
         filter: 'port',
         message: '80/tcp taken by another replica on the node',
-        inTheWay: [holder, { job: 'batch', attempt: 0, holds: '80/tcp' }],
+        inTheWay: [holder, { job: 'batch', attempt: 1, holds: '80/tcp' }],
       };
       lab.api.replies.set('GET /api/v1/deployments/web/explain', {
         status: 200,
@@ -66,7 +66,7 @@ describe('moor', () => {
       expect(out).to.match(/NODE +REPLICAS +RANK +RESIDENCY +PORT\na +1 +- +ok +no\nb +0 +- +no +ok\n/);
       expect(out)
         .to.include('a: has it: every filter lets it')
-        .and.include('in the way: replica 2 of api (80/tcp, being removed), attempt 0 of job batch (80/tcp)')
+        .and.include('in the way: replica 2 of api (80/tcp, being removed), attempt 1 of job batch (80/tcp)')
         .and.include('b: residency: requires country DE');
     });
 

@@ -91,7 +91,7 @@ describe('moor logs of a job that is deleted while it is followed', () => {
   const lab = useCommandLab();
 
   it('end at once', async () => {
-    const status = { phase: 'Running', attempts: 1, history: [{ attempt: 0, state: 'Running' }] };
+    const status = { phase: 'Running', attempts: 1, history: [{ attempt: 1, state: 'Running' }] };
     lab.api.replies.set(`GET ${ONE}`, { status: 200, body: view(status) });
     const gone = {
       code: 'resource_not_found',
@@ -102,7 +102,7 @@ describe('moor logs of a job that is deleted while it is followed', () => {
       doc: 'http://x',
     };
     let asked = 0;
-    lab.api.replies.set(`GET ${ONE}/logs?follow=true&attempt=0`, () => {
+    lab.api.replies.set(`GET ${ONE}/logs?follow=true&attempt=1`, () => {
       asked++;
       return { status: 404, body: { ...gone, rejections: [gone] } };
     });

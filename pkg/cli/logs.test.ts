@@ -36,13 +36,13 @@ describe('moor logs', () => {
   });
 
   it('of a job that ends while it is read go on with what was kept', async () => {
-    const status = { history: [{ attempt: 0, state: 'Succeeded' }], attempts: 1 };
+    const status = { history: [{ attempt: 1, state: 'Succeeded' }], attempts: 1 };
     lab.api.replies.set('GET /api/v1/jobs/seed', { status: 200, body: { name: 'seed', status } });
     const path = 'GET /api/v1/jobs/seed/logs';
-    lab.api.replies.set(`${path}?follow=true&attempt=0`, {
+    lab.api.replies.set(`${path}?follow=true&attempt=1`, {
       lines: [line('one\n', 'stdout', 'c1'), end('agent_silent')],
     });
-    lab.api.replies.set(`${path}?follow=true&after=c1&attempt=0`, { lines: [line('two\n'), end()] });
+    lab.api.replies.set(`${path}?follow=true&after=c1&attempt=1`, { lines: [line('two\n'), end()] });
 
     const { code, out, err } = await moor('logs', 'job/seed', '--follow');
     expect([code, out, err]).to.deep.equal([0, 'one\ntwo\n', '']);

@@ -108,7 +108,7 @@ function addReading(program: Commander, run: Run): void {
     .option('--since <time>', 'begin at a time: how long ago, such as 10m, or 2026-01-31T10:00:00Z')
     .option('-p, --previous', 'of the last container that was removed, instead of the current one')
     .option('--replica <number>', 'only this replica', parseCount)
-    .option('--attempt <number>', 'of a job: this attempt instead of the last one', parseCount)
+    .option('--attempt <number>', 'of a job: this attempt, counted from 1, instead of the last one', parseCount)
     .option('--controllers <loop>', 'instead: follow the log of one loop of "moor up", such as scheduler')
     .action((name: string | undefined, options: Options) =>
       run(async () => (await import('./commands/logs.js')).logs, { name, ...options }),

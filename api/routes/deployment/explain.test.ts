@@ -171,7 +171,7 @@ describe('explaining placement', () => {
     await store({ replicas: 1, resources: { cpu: '3' } });
     await putReplica(replica());
     const template = { image: 'batch:1', secretsVersion: 0, resources: { cpu: '3' } };
-    await putReplica(replica({ uid: 'j0', deployment: 'job.batch', nodeId: 'node_one', template }));
+    await putReplica(replica({ uid: 'j0', deployment: 'job.batch', slot: 1, nodeId: 'node_one', template }));
     const metadata = { tenant: lab.a, uid: 'job_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' };
     const job = { metadata, kind: 'Job', name: 'batch', image: 'batch:1', backoffLimit: 0, resources: { cpu: '3' } };
     await create(lab.store, keys.job(lab.a, 'batch'), job);
@@ -179,7 +179,7 @@ describe('explaining placement', () => {
     const { candidates } = await explain();
     expect(candidates[0]?.reasons[0]).to.deep.include({
       filter: 'resources',
-      inTheWay: [{ job: 'batch', attempt: 0, holds: '3000m cpu' }],
+      inTheWay: [{ job: 'batch', attempt: 1, holds: '3000m cpu' }],
     });
     const ofJob = await lab.ask('GET', '/api/v1/jobs/batch/explain', { token: await lab.tenantToken(lab.a, 'viewer') });
     expect(ofJob.body).to.deep.include({ able: 1, summary: '1 of 1 node' });

@@ -166,7 +166,7 @@ async function findAttempt(
   const job = await loadJob(cache, tenant, params['name']!);
   if (job instanceof RequestRejection) return job;
   const { uid } = value<StoredJob>(job).metadata;
-  const slot = wanted >= 0 ? wanted : Math.max(0, readJobStatus(cache, job).attempts - 1);
+  const slot = wanted >= 0 ? wanted : (readJobStatus(cache, job).history.at(-1)?.attempt ?? 1);
   const attempts = listReplicas(cache, tenant, formatJobOwner(params['name']!), uid);
   return { field: 'attempt', deploymentUid: uid, slot, replica: attempts.find(each => each.slot === slot) };
 }

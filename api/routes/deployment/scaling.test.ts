@@ -161,6 +161,24 @@ describe('scaling policies over HTTP', () => {
     expect(warnings(unmeasured.body)).to.deep.equal([['scaling_request_missing', 'resources.cpu']]);
   });
 
+  it('say that they run another number when the one that is stored is sent again', async () => {
+    await accept('PUT', '/web/scaling', POLICY);
+    const { metadata, replicas: base } = (await read<StoredDeployment>(keys.deployment(lab.a, 'web')))!;
+    const record = { uid: metadata.uid, base, replicas: 4, reason: 'scaled_up', message: '' };
+    await create(lab.store, keys.scaling(lab.a, 'web'), { ...record, at: '2030-01-01T00:00:00.000Z' });
+    await lab.cache.barrier();
+    for (const [query, more] of [
+      ['', {}],
+      ['?dryRun=true', {}],
+      ['', { labels: { team: 'b' } }],
+    ] as const) {
+      const { body } = await accept('PUT', `/web${query}`, { replicas: base, ...more });
+      expect(warnings(body), query).to.deep.equal([['scaling_overrides_replicas', 'replicas']]);
+      expect(JSON.stringify(body)).to.contain(`4 replicas of it are run instead of ${base}`);
+    }
+    expect(warnings((await accept('PUT', '/web', { labels: { team: 'c' } })).body), 'not sent').to.deep.equal([]);
+  });
+
   it('say that the deployment goes back to its spec when they end', async () => {
     await accept('PUT', '/web/scaling', POLICY);
     const { uid } = (await read<StoredDeployment>(keys.deployment(lab.a, 'web')))!.metadata;

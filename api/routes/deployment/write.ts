@@ -16,7 +16,7 @@ import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved 
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnOfReplicas } from '../../admission/quota.js';
-import { isUnchanged, judgeRestoredPolicy, type PolicyRestore } from '../../admission/scaling.js';
+import { isUnchanged, judgeRestoredPolicy, type PolicyRestore, warnRepeated } from '../../admission/scaling.js';
 import { readSubmitted } from '../../admission/submitted.js';
 import {
   buildWrite,
@@ -139,7 +139,12 @@ async function judge(
     // The deployment that the caller has seen was deleted meanwhile.
     return rejectRequest('revision_mismatch', 'If-Match', request.headers['if-match'], { current: 'none' });
   }
-  const warnings = [...(origin?.warnings ?? []), ...admission.warnings];
+  const isRepeated = !origin && readSubmitted(document).sends('replicas');
+  const warnings = [
+    ...(origin?.warnings ?? []),
+    ...admission.warnings,
+    ...(isRepeated ? warnRepeated(env.cache, tenant, admission.spec) : []),
+  ];
   const about = { tenant, spec: admission.spec, ...(stored && { before: stored }) };
   const scaling = origin && judgeRestoredPolicy(env, about, origin.scalingPolicy, limits);
   if (scaling instanceof RequestRejection) return scaling;

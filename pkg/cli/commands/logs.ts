@@ -73,7 +73,7 @@ async function printJob(
     session.terminal.err(`${stripControls(explainNoRun(job, status))}\n`);
     return exitCode.notFound;
   }
-  const number = attempt ?? Math.max(0, status.attempts - 1);
+  const number = attempt ?? status.history.at(-1)?.attempt ?? 1;
   const print = (line: string) => printLine(session, '', line);
   return printReplica(session, client, { source: toAttemptSource(job, number), follow, tail, since, print });
 }

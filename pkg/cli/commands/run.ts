@@ -72,14 +72,14 @@ function toDocument({ terminal }: Session, input: RunInput) {
 async function follow(session: Session, client: Client, name: string): Promise<ExitCode> {
   const { terminal, ink } = session;
   let told = '';
-  for (let attempt = 0; !terminal.interrupted.aborted; ) {
+  for (let printed = -1; !terminal.interrupted.aborted; ) {
     const answer = await client.request<JobView>('GET', jobs.pathOf(name));
     if (!answer.ok) return session.reportRejection(answer);
     const { status } = answer.value;
-    const shown = status.history.find(each => each.attempt === attempt);
-    if (shown && (shown.state !== 'Pending' || status.attempts > attempt + 1)) {
-      if (shown.startedAt !== undefined) await printAttempt(session, client, name, attempt);
-      attempt++;
+    const shown = status.history.find(({ attempt }) => attempt > printed);
+    if (shown && (shown.state !== 'Pending' || shown !== status.history.at(-1))) {
+      if (shown.startedAt !== undefined) await printAttempt(session, client, name, shown.attempt);
+      printed = shown.attempt;
       continue;
     }
     if (status.phase === 'Succeeded') return exitCode.ok;
