@@ -5,7 +5,7 @@ import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
 import { parseContainerDefaults, parseReservedHostPorts, type Settings } from '../pkg/config/index.js';
-import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import { countEvents, EventLeases, EventWriter } from '../pkg/events/index.js';
 import { defineFleetIndexes, TenantUsage, toPlacementPolicy } from '../pkg/fleet/index.js';
 import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { AgentDispatcher, defineDispatcherIndexes, type NodePolicy, Tickets } from '../pkg/link/index.js';
@@ -90,7 +90,8 @@ function toNodePolicy({ registryAllow, registryInsecure, registryDefault }: Sett
 }
 
 function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): ApiEnv {
-  const { store, cache, settings, clock, random, log, metrics } = deps;
+  const { cache, settings, clock, random, log, metrics } = deps;
+  const store = countEvents(deps.store, metrics);
   const eventLeases = new EventLeases(store, clock, settings.eventRetentionDays);
   const events = new EventWriter(eventLeases, clock, random);
   const lastHeartbeatAt = new Map<string, number>();
@@ -130,6 +131,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
   const resources = watched.map(({ resource }) => resource);
   return {
     ...deps,
+    store,
     rateLimiter: new RateLimiter(clock, settings),
     seats: new Seats(settings, metrics),
     events,

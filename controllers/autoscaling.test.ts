@@ -76,6 +76,10 @@ describe('a deployment with a scaling policy', () => {
       [5, 1],
     ]);
     expect((await events())[0]?.data).to.include({ cpuPercent: 120, targetCpuPercent: 50, base: 2 });
+    const counters = await cluster.metrics.text();
+    for (const reason of ['scaled_up', 'scaled_down']) {
+      expect(counters).to.contain(`mooring_events_total{type="deployment.scaled",reason="${reason}"} 1\n`);
+    }
   });
 
   it('goes on from another number in the spec, within the bounds, and stays stopped', async () => {

@@ -42,6 +42,8 @@ describe('a canary', () => {
     expect(after?.rollout).to.nested.include({ state: 'complete', 'lastCanary.outcome': 'promoted' });
     expect((await lab.recorded())?.canary).to.equal(undefined);
     for (const type of ['canary_promoted', 'rollout_completed']) expect(await lab.events(type)).to.have.length(1);
+    expect(await lab.cluster.counted('deployment.canary_started')).to.equal(1);
+    expect(await lab.cluster.counted('deployment.canary_promoted')).to.equal(1);
   });
 
   it('waits for an order where it has no hold; promoting lets the rest follow', async () => {
@@ -70,6 +72,7 @@ describe('a canary', () => {
     expect(status).to.include({ phase: 'Running' });
     expect(status?.rollout).to.nested.include({ 'lastCanary.outcome': 'aborted' }).and.not.to.have.property('failure');
     expect(await lab.events('canary_aborted')).to.have.length(1);
+    expect(await lab.cluster.counted('deployment.canary_aborted')).to.equal(1);
     expect(await lab.events('rollout_failed')).to.have.length(0);
   });
 

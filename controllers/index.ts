@@ -13,7 +13,7 @@
 import { setMaxListeners } from 'node:events';
 
 import { untilAborted } from '../pkg/clock/index.js';
-import { EventLeases, EventWriter } from '../pkg/events/index.js';
+import { countEvents, EventLeases, EventWriter } from '../pkg/events/index.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import type { Metrics } from '../pkg/metrics/index.js';
 import { type Loop, type LoopMeter, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
@@ -60,10 +60,12 @@ export function createControllers({
   return {
     async run(signal) {
       setMaxListeners(0, signal); // every loop listens
-      const leases = new EventLeases(env.store, env.clock, eventRetentionDays);
+      const store = metrics ? countEvents(env.store, metrics) : env.store;
+      const leases = new EventLeases(store, env.clock, eventRetentionDays);
       const events = new EventWriter(leases, env.clock, env.random);
       const runtime: RuntimeEnv = {
         ...env,
+        store,
         events,
         ...(metrics && { meter: toLoopMeter(metrics) }),
         onFailure: error => {

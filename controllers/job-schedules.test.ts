@@ -66,6 +66,7 @@ describe('a job with a schedule', () => {
     expect(status?.runs?.map(({ phase }) => phase)).to.deep.equal(['Succeeded', 'Failed', 'Succeeded', 'Succeeded']);
     expect(status?.lastRun).to.include({ phase: 'Succeeded', exitCode: 0 });
     expect((await tell('job.run_created')).length).to.equal(6);
+    expect(await cluster.counted('job.run_created')).to.equal(6);
     expect(await listRuns()).to.have.length(4);
 
     await cluster.clock.pass(MINUTE);
@@ -88,6 +89,7 @@ describe('a job with a schedule', () => {
     expect(missed).to.include({ reason: 'runs_missed', severity: 'warning' });
     expect(missed?.data).to.include({ count: 9 });
     expect((await getStatus())?.missed).to.include({ count: 9 });
+    expect(await cluster.counted('job.run_missed')).to.equal(1);
     stop.abort();
   });
 

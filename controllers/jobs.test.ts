@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import type { JobStatus, StoredJob } from '../crds/job/index.js';
+import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeStatus } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
@@ -60,6 +61,31 @@ describe('jobs among the controllers', () => {
     await end('running');
     expect(await status('running')).to.include({ phase: 'Succeeded' });
     expect(await cluster.get<NodeStatus>(keys.nodeStatus(TENANT, 'one'))).to.include({ reason: 'drained' });
+  });
+
+  it('announce and count each attempt that failed, and their end', async () => {
+    cluster.controllers('a');
+    await begin(makeJob('twice', { backoffLimit: 1 }), makeJob('well', { backoffLimit: 1 }));
+    await end('twice', 3);
+    await end('twice', 4);
+    await end('well', 5);
+    await end('well');
+    const events = await cluster.all<StoredEvent>(ranges.events);
+    const failed = events.filter(({ type }) => type === 'job.attempt_failed');
+    expect(failed.map(({ subject, data }) => [subject.name, data['attempt'], data['exitCode']])).to.deep.equal([
+      ['twice', 1, 3],
+      ['twice', 2, 4],
+      ['well', 1, 5],
+    ]);
+    expect(failed[0]).to.include({ reason: 'container_exited', severity: 'warning' });
+    expect(failed[0]?.message).to.match(/^attempt 1 failed: .*exit code 3/);
+    for (const [type, count] of [
+      ['job.attempt_failed', 3],
+      ['job.failed', 1],
+      ['job.succeeded', 1],
+    ] as const) {
+      expect(await cluster.counted(type), type).to.equal(count);
+    }
   });
 
   it('say that nobody knows whether they run while their node is silent', async () => {

@@ -86,6 +86,13 @@ describe('a rollout', () => {
     expect(status?.rollout).to.nested.include({ state: 'complete', 'failure.revision': 2, 'failure.rolledBackTo': 1 });
     expect((await events('deployment.rollout_failed')).map(({ reason }) => reason)).to.deep.equal(['unhealthy']);
     expect((await events('deployment.rolled_back')).length).to.equal(1);
+    for (const [type, count] of [
+      ['deployment.rollout_failed', 1],
+      ['deployment.rolled_back', 1],
+      ['deployment.rollout_completed', (await events('deployment.rollout_completed')).length],
+    ] as const) {
+      expect(await cluster.counted(type), type).to.equal(count).and.be.above(0);
+    }
 
     await cluster.clock.pass(300_000);
     expect((await stored())?.metadata.generation, 'nothing is rolled back twice').to.equal(3);

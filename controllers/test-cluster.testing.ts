@@ -8,6 +8,7 @@ import { seededRandom } from '../pkg/clock/index.js';
 import { ManualClock } from '../pkg/clock/manual-clock.testing.js';
 import type { PlacementPolicy } from '../pkg/fleet/index.js';
 import { silentLogger } from '../pkg/log/index.js';
+import { createMetrics } from '../pkg/metrics/index.js';
 import {
   EmbeddedSecretStore,
   SecretKeyring,
@@ -57,6 +58,7 @@ export class TestCluster {
   readonly secrets = openSecretsIn(this.store);
   /** The secrets store does not answer the controllers. */
   secretsAreAway = false;
+  readonly metrics = createMetrics({ processMetrics: false });
   readonly #stop = new AbortController();
   agentsWork = true;
   /** What agents say of the health of a deployment's containers. */
@@ -83,6 +85,7 @@ export class TestCluster {
       clock: this.clock,
       random: seededRandom(holder.length),
       log: silentLogger,
+      metrics: this.metrics,
       holder,
       leaderLeaseSeconds: 9,
       eventRetentionDays: 7,
@@ -153,6 +156,13 @@ export class TestCluster {
   async eventTypes(): Promise<string[]> {
     const events = await this.all<StoredEvent>(ranges.events);
     return events.filter(({ subject }) => subject.kind === 'Deployment').map(({ type }) => type);
+  }
+
+  /** The events of a type that the controllers have counted in their metrics. */
+  async counted(type: string): Promise<number> {
+    const lines = (await this.metrics.text()).split('\n');
+    const own = lines.filter(line => line.startsWith(`mooring_events_total{type="${type}"`));
+    return own.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
   }
 
   /** Has the agent of the replica say how its container is now. */

@@ -8,11 +8,13 @@ import { renderConformance } from './conformance/render.js';
 import { renderCodesReference } from './generate-codes.js';
 import { renderKindsReference } from './generate-kinds.js';
 import { renderManifestFiles } from './generate-manifests.js';
+import { renderMetricsReference } from './generate-metrics.js';
 
 const files: Readonly<Record<string, string>> = {
   'docs/codes.md': renderCodesReference(),
   'docs/conformance.md': renderConformance(),
   'docs/KINDS.md': renderKindsReference(),
+  'docs/METRICS.md': renderMetricsReference(),
   ...renderManifestFiles(),
 };
 

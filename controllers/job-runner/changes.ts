@@ -99,7 +99,7 @@ function toAttempt(job: StoredJob, { attempt, uid }: AttemptStatus, createdAt: s
   };
 }
 
-/** The events of a change: the first start of a job, and its end. */
+/** The events of a change: the first start of a job, an attempt that failed, and its end. */
 function draftEvents(
   { metadata, name }: StoredJob,
   before: JobStatus | undefined,
@@ -107,7 +107,8 @@ function draftEvents(
 ): readonly EventDraft[] {
   const { phase, message, attempts, exitCode, startedAt } = status;
   const common = { tenant: metadata.tenant, subject: { kind: 'Job', name, id: metadata.uid } } as const;
-  const { nodeId, nodeName } = status.history.at(-1) ?? {};
+  const last = status.history.at(-1);
+  const { nodeId, nodeName } = last ?? {};
   const isNew = (holds: (each: JobStatus) => boolean) => holds(status) && !(before && holds(before));
   return [
     ...(isNew(each => each.startedAt !== undefined)
@@ -118,6 +119,22 @@ function draftEvents(
             reason: 'started',
             message: `The job has started on ${nodeName ?? 'its node'}.`,
             data: { startedAt, ...(nodeId !== undefined && { nodeId }) },
+          } as const,
+        ]
+      : []),
+    ...(last && isNew(({ history }) => history.some(each => each.uid === last.uid && each.state === 'Failed'))
+      ? [
+          {
+            ...common,
+            type: 'job.attempt_failed',
+            reason: last.reason ?? 'container_exited',
+            severity: 'warning',
+            message: `attempt ${last.attempt} failed: ${last.message ?? 'nothing more is known of it'}`,
+            data: {
+              attempt: last.attempt,
+              ...(last.exitCode !== undefined && { exitCode: last.exitCode }),
+              ...(nodeId !== undefined && { nodeId }),
+            },
           } as const,
         ]
       : []),

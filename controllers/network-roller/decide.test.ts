@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { NetworkReport, NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
 import type { NodeStatus } from '../../crds/node/index.js';
-import { type NetworkInput, rollNetwork } from './decide.js';
+import { findEvent, type NetworkInput, rollNetwork } from './decide.js';
 
 const NOW = '2030-01-01T00:00:00.000Z';
 const BEFORE = '2029-12-31T00:00:00.000Z';
@@ -103,4 +103,23 @@ describe('the status of a network', () => {
     expect(roll({ previous: refused('a'), now: 'later' })).to.include({ since: 'later', state: 'ready' });
     expect(roll({ previous: { ...first, uid: 'net_0', since: BEFORE } })).to.include({ uid: 'net_1', since: NOW });
   });
+});
+
+describe('the event of a network', () => {
+  for (const [before, after, type] of [
+    [undefined, 'pending', undefined],
+    [undefined, 'ready', 'network.ready'],
+    ['pending', 'ready', 'network.ready'],
+    ['ready', 'ready', undefined],
+    ['ready', 'failed', 'network.failed'],
+    ['failed', 'failed', undefined],
+    ['failed', 'ready', 'network.ready'],
+    ['ready', 'unknown', undefined],
+    ['unknown', 'ready', undefined],
+    ['unknown', 'failed', 'network.failed'],
+  ] as const) {
+    it(`${before ?? 'new'} → ${after}: ${type ?? 'none'}`, () => {
+      expect(findEvent(before && { state: before }, { state: after })).to.equal(type);
+    });
+  }
 });

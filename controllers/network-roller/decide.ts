@@ -35,6 +35,16 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
   return { ...next, since: before?.state === next.state ? before.since : now };
 }
 
+/** The event of a change of state. A node that falls silent and comes back has events of its own. */
+export function findEvent(
+  before: Pick<NetworkStatus, 'state'> | undefined,
+  { state }: Pick<NetworkStatus, 'state'>,
+): 'network.ready' | 'network.failed' | undefined {
+  if (before?.state === state) return undefined;
+  if (state === 'failed') return 'network.failed';
+  return state === 'ready' && before?.state !== 'unknown' ? 'network.ready' : undefined;
+}
+
 function describeFault(fault: string): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {
   const message = `what is stored of it cannot be worked with (${fault}): remove it from what joins it, or delete that, then delete it, create it again and join it again`;
   return { state: 'unknown', reason: 'record_unusable', message };

@@ -12,7 +12,7 @@ import { findNode } from '../../pkg/fleet/index.js';
 import { done, type Loop, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, encode, findRecordFault, readValue, value } from '../../pkg/store/index.js';
 import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
-import { type NetworkNode, rollNetwork } from './decide.js';
+import { findEvent, type NetworkNode, rollNetwork } from './decide.js';
 
 export function createNetworkRoller(): Loop {
   return {
@@ -43,7 +43,7 @@ function wakeOnNode(prefix: string): Wake {
   };
 }
 
-const roll: Reconcile = async (queueKey, { cache, clock, commit, log }) => {
+const roll: Reconcile = async (queueKey, { cache, clock, commit, events, log }) => {
   const { tenant, name } = parseQueueKey(queueKey);
   const key = keys.networkStatus(tenant, name);
   const stored = cache.get(key);
@@ -66,9 +66,19 @@ const roll: Reconcile = async (queueKey, { cache, clock, commit, log }) => {
   });
   if (status === previous) return done;
 
+  const type = findEvent(previous?.uid === status.uid ? previous : undefined, status);
+  const event = type && {
+    type,
+    tenant,
+    subject: { kind: 'Network', name, id: status.uid } as const,
+    ...(type === 'network.failed' && { severity: 'warning' as const }),
+    reason: status.reason,
+    message: status.message,
+    data: { ...(status.node !== undefined && { node: status.node }) },
+  };
   await commit({
     guards: [at, { key: entry.key, created: entry.created }],
-    puts: [{ key, bytes: encode(status) }],
+    puts: [{ key, bytes: encode(status) }, ...(event ? [await events.put(event)] : [])],
     deletes: [],
   });
   log.info('network changed state', { tenant, network: name, phase: status.state, because: status.reason });

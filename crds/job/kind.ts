@@ -93,6 +93,7 @@ export const jobKind = defineKind({
     'job.placed',
     'job.unschedulable',
     'job.started',
+    'job.attempt_failed',
     'job.succeeded',
     'job.failed',
     'job.run_created',

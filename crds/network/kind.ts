@@ -41,7 +41,7 @@ export const networkKind = defineKind({
   },
   requests: { NetworkReports: networkReportsSchema },
   kubernetes: { shortNames: ['mnet'] },
-  events: ['network.created', 'network.deleted', 'network.record_unusable'],
+  events: ['network.created', 'network.ready', 'network.failed', 'network.deleted', 'network.record_unusable'],
   path: '/api/v1/networks',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
   routes: {

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../crds/event/index.js';
 import { type Clock, seededRandom } from '../clock/index.js';
-import type { Store } from '../store/index.js';
-import { EventLeases } from './index.js';
-import { type EventDraft, EventWriter } from './index.js';
+import type { Store, Verdict } from '../store/index.js';
+import { createMetrics } from '../metrics/index.js';
+import { countEvents, type EventDraft, EventLeases, EventWriter } from './index.js';
 
 const HOUR_MS = 3_600_000;
 const draft: EventDraft = {
@@ -86,5 +86,28 @@ describe('event writer', () => {
     fail(false);
     expect(refused).to.equal(true);
     expect((await writer.put(draft)).lease).to.equal('lease-1');
+  });
+});
+
+describe('counted events', () => {
+  it('are those that were stored, once each, by what they say', async () => {
+    const { writer } = createWriter();
+    const metrics = createMetrics({ processMetrics: false });
+    const verdicts: (Verdict | Error)[] = [{ stored: false }, new Error('away'), { stored: true, revision: 1 }];
+    const commit = () => {
+      const next = verdicts.shift() ?? { stored: true, revision: 2 };
+      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+    };
+    const store = countEvents({ commit } as unknown as Store, metrics);
+    const event = await writer.put(draft);
+    const other = { key: 'events/t/x', bytes: Buffer.from('{"type":"deployment.deleted","reason":"deleted"}') };
+    const change = { guards: [], puts: [other, event], deletes: [] };
+    const count = async () => (await metrics.text()).match(/^mooring_events_total.*$/gm);
+    expect(await store.commit(change)).to.deep.equal({ stored: false });
+    await store.commit(change).catch(() => undefined);
+    expect(await count()).to.equal(null);
+    expect(await store.commit(change)).to.deep.equal({ stored: true, revision: 1 });
+    await store.commit({ ...change, puts: [await writer.again(read(event.bytes))] });
+    expect(await count()).to.deep.equal(['mooring_events_total{type="deployment.created",reason="created"} 2']);
   });
 });

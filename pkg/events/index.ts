@@ -2,13 +2,14 @@
  * Writing events: an event is a put in the transaction of the change that it announces.
  *
  * `EventWriter` only builds puts; the caller commits them together with the change, so there is no event without its
- * change and no change without its event.
+ * change and no change without its event. `countEvents` counts those that a store has accepted.
  *
  * @module
  */
 import type { Clock, Random } from '../clock/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { EventSubjectKind, EventType } from '../../crds/kinds/index.js';
+import type { Metrics } from '../metrics/index.js';
 import type { Put, Store } from '../store/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
@@ -69,6 +70,32 @@ export interface EventDraft {
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LAST = ALPHABET.at(-1);
 
+/** What the bytes of an event say, so that nobody parses them to count it. */
+const written = new WeakMap<Buffer, { readonly type: string; readonly reason: string }>();
+
+/** The same store, which counts the events in what it has stored. One whose outcome is not known is not counted. */
+export function countEvents(store: Store, metrics: Pick<Metrics, 'count'>): Store {
+  return {
+    get: key => store.get(key),
+    list: (prefix, at) => store.list(prefix, at),
+    page: (prefix, options) => store.page(prefix, options),
+    commit: async change => {
+      const verdict = await store.commit(change);
+      for (const { bytes } of verdict.stored ? change.puts : []) {
+        const event = written.get(bytes);
+        if (event) metrics.count('mooring_events_total', event);
+      }
+      return verdict;
+    },
+    revision: () => store.revision(),
+    follow: (handler, options, signal) => store.follow(handler, options, signal),
+    grant: ttlSeconds => store.grant(ttlSeconds),
+    keepAlive: leaseId => store.keepAlive(leaseId),
+    revoke: leaseId => store.revoke(leaseId),
+    close: () => store.close(),
+  };
+}
+
 /** Builds the puts that record events. */
 export class EventWriter {
   readonly #leases: EventLeases;
@@ -110,11 +137,9 @@ export class EventWriter {
   }
 
   async #put(event: StoredEvent): Promise<Put> {
-    return {
-      key: keys.event(event.tenant, event.id),
-      bytes: Buffer.from(JSON.stringify(event)),
-      lease: await this.#leases.current(),
-    };
+    const bytes = Buffer.from(JSON.stringify(event));
+    written.set(bytes, { type: event.type, reason: event.reason });
+    return { key: keys.event(event.tenant, event.id), bytes, lease: await this.#leases.current() };
   }
 
   /** `evt_`, 48 bits of milliseconds, 80 random bits: sorts by time, and within one millisecond by call order. */

@@ -57,6 +57,11 @@ export const metricsTable = {
   },
   mooring_request_body_bytes: { kind: 'gauge', help: 'Bytes reserved for bodies of requests under way.', labels: [] },
   mooring_tails_cut_total: { kind: 'counter', help: 'Watches that the server ended, by reason.', labels: ['because'] },
+  mooring_events_total: {
+    kind: 'counter',
+    help: 'Events that this process has stored, by type and reason; one that is counted up counts again.',
+    labels: ['type', 'reason'],
+  },
   mooring_queue_depth: { kind: 'gauge', help: 'Keys in the work queue of the loop.', labels: ['loop'] },
   mooring_queue_wait_seconds: {
     kind: 'histogram',

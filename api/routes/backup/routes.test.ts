@@ -103,6 +103,10 @@ describe('backups over HTTP', () => {
     expect(backup.revisions.map(({ revision }) => revision)).to.deep.equal([1, 2]);
     expect(backup.checksum).to.equal(computeBackupChecksum(backup));
     expect(backup.id).to.match(/^bak_[0-9a-z]{26}$/);
+    const { text } = await here.lab.ask('GET', '/metrics');
+    expect(text).to.match(/^mooring_events_total\{type="backup.created",reason="\w+"\} 1$/m);
+    expect(text).to.contain('mooring_events_total{type="deployment.created",reason="created"} 1\n');
+    expect(text).to.contain('mooring_events_total{type="deployment.updated",reason="updated"} 1\n');
     const shown = await here.accept('GET', `backups/${backup.id}`);
     expect(toFile(shown.body)).to.deep.equal(backup);
     const { body } = await here.accept('GET', 'backups');
