@@ -91,7 +91,9 @@ describe('a rollout', () => {
       ['deployment.rolled_back', 1],
       ['deployment.rollout_completed', (await events('deployment.rollout_completed')).length],
     ] as const) {
-      expect(await cluster.counted(type), type).to.equal(count).and.be.above(0);
+      expect(await cluster.counted(type), type)
+        .to.equal(count)
+        .and.be.above(0);
     }
 
     await cluster.clock.pass(300_000);

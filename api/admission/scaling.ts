@@ -27,6 +27,7 @@ import {
 } from '../../pkg/store/index.js';
 import { RequestRejection } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
+import { readSubmitted } from './submitted.js';
 
 /** The policy of a deployment, when it is of this very one. */
 export interface KnownPolicy {
@@ -89,7 +90,9 @@ export function warnRepeated(
   cache: Pick<Cache, 'get'>,
   tenant: string,
   { name, replicas }: Deployment,
+  document: unknown,
 ): readonly Warning[] {
+  if (!readSubmitted(document).sends('replicas')) return [];
   const stored = readValue<StoredDeployment>(cache, keys.deployment(tenant, name));
   const policy = stored?.replicas === replicas ? findPolicy(cache, stored).stored : undefined;
   const wanted = countWanted(cache, tenant, { name, replicas });

@@ -42,7 +42,7 @@ describe('moor run', () => {
     const sent = async (...words: string[]) => {
       lab.api.replies.set('POST /api/v1/jobs', { status: 201, body: view({ phase: 'Pending' }) });
       await lab.moor(['run', 'migrate:1', '--name', 'migrate', '--detach', ...words]);
-      const { restartPolicy, backoffLimit } = lab.api.got.at(-1)?.body as Record<string, unknown>;
+      const { restartPolicy, backoffLimit } = lab.api.got.at(-1)!.body as Record<string, unknown>;
       return [restartPolicy, backoffLimit];
     };
     expect(await sent()).to.deep.equal([undefined, 0]);

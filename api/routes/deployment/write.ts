@@ -139,12 +139,8 @@ async function judge(
     // The deployment that the caller has seen was deleted meanwhile.
     return rejectRequest('revision_mismatch', 'If-Match', request.headers['if-match'], { current: 'none' });
   }
-  const isRepeated = !origin && readSubmitted(document).sends('replicas');
-  const warnings = [
-    ...(origin?.warnings ?? []),
-    ...admission.warnings,
-    ...(isRepeated ? warnRepeated(env.cache, tenant, admission.spec) : []),
-  ];
+  const own = origin ? (origin.warnings ?? []) : warnRepeated(env.cache, tenant, admission.spec, document);
+  const warnings = [...own, ...admission.warnings];
   const about = { tenant, spec: admission.spec, ...(stored && { before: stored }) };
   const scaling = origin && judgeRestoredPolicy(env, about, origin.scalingPolicy, limits);
   if (scaling instanceof RequestRejection) return scaling;
