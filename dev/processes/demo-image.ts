@@ -29,6 +29,8 @@ export interface DemoImageOptions {
   readonly busybox?: string;
   /** Its programs are marked as being for another architecture: no machine runs them. */
   readonly isForeign?: boolean;
+  /** Has no page: it starts, and answers every request with 404. */
+  readonly isBroken?: boolean;
 }
 
 /**
@@ -43,7 +45,7 @@ export async function buildDemoImage(registry: string, options: DemoImageOptions
   if (!program) throw new ImageUploadFault(`${busybox} is missing: install busybox-static`);
   if (needsLibraries(program)) throw new ImageUploadFault(`${busybox} needs libraries: install busybox-static`);
 
-  const layer = packTar(contents(options.isForeign ? markAsForeign(program) : program, tag));
+  const layer = packTar(contents(options.isForeign ? markAsForeign(program) : program, tag, options.isBroken));
   const packed = gzipSync(layer);
   const config = Buffer.from(JSON.stringify(imageConfig(digest(layer), tag)));
   const upload = new Upload(registry, login);
@@ -52,7 +54,7 @@ export async function buildDemoImage(registry: string, options: DemoImageOptions
   return `${registry}/${NAME}:${tag}`;
 }
 
-function contents(busybox: Buffer, tag: string): TarEntry[] {
+function contents(busybox: Buffer, tag: string, isBroken = false): TarEntry[] {
   const page = `<!doctype html><title>Mooring</title><h1>Moored.</h1><p>This is demo ${tag}.</p>\n`;
   return [
     { path: 'bin/', mode: 0o755, folder: true },
@@ -61,7 +63,7 @@ function contents(busybox: Buffer, tag: string): TarEntry[] {
     { path: 'bin/serve', mode: 0o755, bytes: Buffer.from(SERVE) },
     { path: 'tmp/', mode: 0o1777, folder: true },
     { path: 'www/', mode: 0o755, folder: true },
-    { path: 'www/index.html', mode: 0o644, bytes: Buffer.from(page) },
+    ...(isBroken ? [] : [{ path: 'www/index.html', mode: 0o644, bytes: Buffer.from(page) }]),
   ];
 }
 

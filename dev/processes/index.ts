@@ -6,7 +6,7 @@
  *
  * @module
  */
-export { buildDemoImage } from './demo-image.js';
+export { buildDemoImage, type DemoImageOptions } from './demo-image.js';
 export { DockerdProcess } from './dockerd.js';
 export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 export { isForwardDropped } from './firewall.js';

@@ -26,3 +26,9 @@ export async function dieAt({ part, at, whileDead }: Dying, work: () => Promise<
   };
   await Promise.all([work(), deaths()]);
 }
+
+/** Has several processes die while the same work is done. */
+export function dieTogether(deaths: readonly Dying[], work: () => Promise<void>): Promise<void> {
+  const [first, ...rest] = deaths;
+  return first ? dieAt(first, () => dieTogether(rest, work)) : work();
+}

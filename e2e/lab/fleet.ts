@@ -2,7 +2,7 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
-import { DockerdProcess, buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
+import { buildDemoImage, type DemoImageOptions, DockerdProcess, RegistryProcess } from '../../dev/processes/index.js';
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';
@@ -13,6 +13,14 @@ import { unwrap } from './tenant-client.js';
 export interface EnrolledMachine {
   readonly name: string;
   readonly agent: Child;
+}
+
+interface StartOptions {
+  readonly token: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly flags: readonly string[];
+  /** Default: that of the fleet. */
+  readonly server?: string | undefined;
 }
 
 /** A container engine, a registry with the demo image, and agents that share them. */
@@ -40,8 +48,8 @@ export class Fleet {
   }
 
   /** Builds the demo image under this tag and answers its reference. */
-  image(tag: string): Promise<string> {
-    return buildDemoImage(this.registry.address, { tag });
+  image(tag: string, options: Pick<DemoImageOptions, 'isBroken'> = {}): Promise<string> {
+    return buildDemoImage(this.registry.address, { ...options, tag });
   }
 
   /** Enrols a machine of the tenant whose administrator `client` is, and waits until it is ready. */
@@ -49,10 +57,11 @@ export class Fleet {
     client: Client,
     name: string,
     labels: Readonly<Record<string, string>> = {},
-    { engineHost = this.engine.host, flags = [] }: { engineHost?: string; flags?: readonly string[] } = {},
+    options: { engineHost?: string; flags?: readonly string[]; server?: string } = {},
   ): Promise<EnrolledMachine> {
+    const { engineHost = this.engine.host, flags = [], server } = options;
     const join_ = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
-    const machine = this.#start(name, name, engineHost, { token: join_.token, labels, flags });
+    const machine = this.#start(name, name, engineHost, { token: join_.token, labels, flags, server });
     await until(`node ${name} to be ready`, async () => {
       const node = await client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
       return node.ok && node.value.status === 'ready';
@@ -79,10 +88,10 @@ export class Fleet {
     name: string,
     folder: string,
     engineHost: string,
-    { token, labels, flags }: { token: string; labels: Readonly<Record<string, string>>; flags: readonly string[] },
+    { token, labels, flags, server = this.#server }: StartOptions,
   ): EnrolledMachine {
     const argv = [
-      `--server=${this.#server}`,
+      `--server=${server}`,
       '--plain-http',
       `--name=${name}`,
       `--state-dir=${join(this.#plane.folder, `agent-${folder}`)}`,

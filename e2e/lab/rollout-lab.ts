@@ -2,23 +2,34 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { findFreePort } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
 import { ControlPlane } from './control-plane.js';
-import { Fleet } from './fleet.js';
+import { type EnrolledMachine, Fleet } from './fleet.js';
 import { TenantClient, unwrap } from './tenant-client.js';
-import { TRAFFIC_ADDRESSES, withTraffic } from './traffic.js';
+import { type OfferedReplica, withTraffic } from './traffic.js';
 
 const PATIENCE_MS = 180_000;
+const REPLICAS = 2;
+
+/** The nodes of this machine publish the same host port at addresses of their own. */
+const ADDRESSES: Readonly<Record<string, string>> = { one: '127.0.0.2', two: '127.0.0.3', three: '127.0.0.4' };
 
 /** A deployment `web` of two replicas behind published ports, on three nodes of a real engine: for stories of rollouts. */
 export class RolloutLab {
   readonly plane: ControlPlane;
   readonly fleet: Fleet;
   readonly shop: TenantClient;
+  readonly machines: readonly EnrolledMachine[];
   readonly #port: number;
 
-  private constructor(plane: ControlPlane, fleet: Fleet, shop: TenantClient, port: number) {
+  private constructor(
+    plane: ControlPlane,
+    fleet: Fleet,
+    shop: TenantClient,
+    { machines, port }: { readonly machines: readonly EnrolledMachine[]; readonly port: number },
+  ) {
     this.plane = plane;
     this.fleet = fleet;
     this.shop = shop;
+    this.machines = machines;
     this.#port = port;
   }
 
@@ -31,24 +42,29 @@ export class RolloutLab {
     const fleet = await Fleet.start(plane);
     const shop = await TenantClient.open(plane, 'shop');
     const port = await findFreePort();
-    await Promise.all(
-      Object.entries(TRAFFIC_ADDRESSES).map(([name, address]) =>
+    const machines = await Promise.all(
+      Object.entries(ADDRESSES).map(([name, address]) =>
         fleet.enrol(shop.client, name, {}, { flags: [`--host-port-address=${address}`] }),
       ),
     );
     await shop.apply({
       name: 'web',
       image: await fleet.image('1'),
-      replicas: 2,
+      replicas: REPLICAS,
       ports: [{ containerPort: 8080, hostPort: port }],
-      healthCheck: { type: 'exec', command: ['wget -q -O /dev/null http://127.0.0.1:8080/'], interval: '1s' },
+      healthCheck: {
+        type: 'exec',
+        command: ['wget -q -O /dev/null http://127.0.0.1:8080/'],
+        interval: '1s',
+        timeout: '20s',
+      },
       rollout,
       // A load balancer needs a moment to hear that a replica leaves.
       preStop: ['sleep', '5'],
       stopGracePeriod: '20s',
     });
     await shop.reaches('web', 'Running');
-    return new RolloutLab(plane, fleet, shop, port);
+    return new RolloutLab(plane, fleet, shop, { machines, port });
   }
 
   async stop(): Promise<void> {
@@ -56,9 +72,28 @@ export class RolloutLab {
     await this.plane.stop();
   }
 
-  /** Throws when a request was lost meanwhile. */
+  /** Throws when a request was lost meanwhile, or when fewer replicas served than the bounds of its rollout allow. */
   underTraffic(roll: () => Promise<void>): Promise<void> {
-    return withTraffic(this.shop, this.#port, roll);
+    return withTraffic({ list: () => this.#listReady(), atLeast: REPLICAS }, roll);
+  }
+
+  async #listReady(): Promise<readonly OfferedReplica[]> {
+    const { status } = await this.shop.show('web');
+    const ready = status?.placements.filter(({ state, health }) => state === 'running' && health === 'healthy') ?? [];
+    return ready.map(({ containerId, nodeName }) => ({
+      id: String(containerId),
+      url: `http://${ADDRESSES[nodeName ?? '']}:${this.#port}/`,
+    }));
+  }
+
+  /** The machines that replicas are on, once nothing else is on any, and those that have none. */
+  async split(): Promise<{ readonly taken: readonly EnrolledMachine[]; readonly free: readonly EnrolledMachine[] }> {
+    const placements = await until('nothing to be stopping', async () => {
+      const { status } = await this.shop.show('web');
+      return status?.placements.length === REPLICAS && status.placements;
+    });
+    const isTaken = ({ name }: EnrolledMachine) => placements.some(({ nodeName }) => nodeName === name);
+    return { taken: this.machines.filter(isTaken), free: this.machines.filter(each => !isTaken(each)) };
   }
 
   async images(): Promise<readonly string[]> {

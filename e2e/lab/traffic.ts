@@ -1,78 +1,155 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
-import type { TenantClient } from './tenant-client.js';
 
-/** The nodes of this machine publish the same host port at addresses of their own. */
-export const TRAFFIC_ADDRESSES: Readonly<Record<string, string>> = {
-  one: '127.0.0.2',
-  two: '127.0.0.3',
-  three: '127.0.0.4',
-};
+/** One request in so many milliseconds goes to each replica: 50 a second. */
+const EVERY_MS = 20;
+/** A list of replicas that is older is not relied on: what became due meanwhile is sent when there is a new one. */
+const RELIED_ON_MS = 1_000;
+/** To one replica at a time: what a stall has held back does not arrive all at once. */
+const MOST_IN_FLIGHT = 32;
+/** Of the requests that were due. The rest is what a replica is still owed when it leaves. */
+const LEAST_SENT = 0.9;
 
-/**
- * A client behind a load balancer: it follows the status, sends its requests in turn to the published ports of the replicas
- * that are ready, 50 a second, and counts those that fail. A status that it could not read lately it does not rely on.
- */
-class Traffic {
-  readonly #shop: TenantClient;
-  readonly #port: number;
-  readonly #stopped = new AbortController();
-  readonly #running: Promise<unknown>;
-  #ready: readonly string[] = [];
-  #readAt = 0;
+/** A replica that requests may be sent to, as a load balancer knows it. */
+export interface OfferedReplica {
+  readonly id: string;
+  readonly url: string;
+}
+
+export interface TrafficPlan {
+  /** Every replica that is offered now. It throws while that cannot be known. */
+  readonly list: () => Promise<readonly OfferedReplica[]>;
+  /** So many are offered at any moment. */
+  readonly atLeast: number;
+}
+
+/** The requests to one replica, at a pace of its own: they do not wait for each other, and what is late is caught up with. */
+class Lane {
+  readonly #url: string;
+  readonly #since = Date.now();
+  readonly #inFlight = new Set<Promise<void>>();
+  #sent = 0;
+  #due = 0;
   answered = 0;
   readonly failures: string[] = [];
 
-  constructor(shop: TenantClient, port: number) {
-    this.#shop = shop;
-    this.#port = port;
-    this.#running = Promise.all([this.#follow(), this.#ask()]);
+  constructor({ url }: OfferedReplica) {
+    this.#url = url;
+  }
+
+  get counts() {
+    return { url: this.#url, due: this.#due, sent: this.#sent, answered: this.answered };
+  }
+
+  sendDue(): void {
+    this.#due = Math.floor((Date.now() - this.#since) / EVERY_MS) + 1;
+    while (this.#sent < this.#due && this.#inFlight.size < MOST_IN_FLIGHT) {
+      this.#sent++;
+      const request = this.#request().finally(() => this.#inFlight.delete(request));
+      this.#inFlight.add(request);
+    }
   }
 
   async end(): Promise<void> {
-    this.#stopped.abort();
-    await this.#running;
+    await Promise.all(this.#inFlight);
   }
 
-  async #follow(): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
-      const begun = Date.now();
-      const { status } = await this.#shop.show('web');
-      const ready = status?.placements.filter(({ state, health }) => state === 'running' && health === 'healthy') ?? [];
-      this.#ready = ready.map(({ nodeName }) => TRAFFIC_ADDRESSES[nodeName ?? '']!);
-      this.#readAt = begun;
-      await new Promise(resolve => setTimeout(resolve, 50));
-    }
-  }
-
-  async #ask(): Promise<void> {
-    for (let turn = 0; !this.#stopped.signal.aborted; turn++) {
-      const address = this.#ready[turn % this.#ready.length];
-      if (address !== undefined && Date.now() - this.#readAt < 1_000) await this.#request(address);
-      await new Promise(resolve => setTimeout(resolve, 20));
-    }
-  }
-
-  async #request(address: string): Promise<void> {
+  async #request(): Promise<void> {
     try {
-      const answer = await fetch(`http://${address}:${this.#port}/`, { headers: { connection: 'close' } });
+      const answer = await fetch(this.#url, { headers: { connection: 'close' } });
       await answer.text();
       if (answer.ok) this.answered++;
-      else this.failures.push(`${address}: ${answer.status}`);
+      else this.failures.push(`${this.#url}: ${answer.status}`);
     } catch (thrown) {
-      this.failures.push(`${address}: ${String((thrown as Error).cause ?? thrown)}`);
+      this.failures.push(`${this.#url}: ${String((thrown as Error).cause ?? thrown)}`);
     }
   }
 }
 
-/** Runs a rollout of `web` to its end under traffic: no request may fail, and most of the time there must have been some. */
-export async function withTraffic(shop: TenantClient, port: number, roll: () => Promise<void>): Promise<void> {
-  const traffic = new Traffic(shop, port);
-  await until('the first answers', async () => traffic.answered > 10);
-  await roll();
-  const before = traffic.answered;
-  await until('answers after the rollout', async () => traffic.answered > before + 10);
-  await traffic.end();
-  expect(traffic.failures).to.deep.equal([]);
+/** Clients behind a load balancer: it follows which replicas are offered, and each of them gets 50 requests a second. */
+class Traffic {
+  readonly #list: TrafficPlan['list'];
+  readonly #lanes = new Map<string, Lane>();
+  readonly #past: Lane[] = [];
+  readonly #running: Promise<unknown>;
+  #isStopped = false;
+  #listedAt = 0;
+  /** The fewest replicas that were offered at once. */
+  fewest = Number.POSITIVE_INFINITY;
+
+  constructor({ list }: Pick<TrafficPlan, 'list'>) {
+    this.#list = list;
+    this.#running = Promise.all([this.#follow(), this.#send()]);
+  }
+
+  get lanes(): readonly Lane[] {
+    return [...this.#past, ...this.#lanes.values()];
+  }
+
+  /** Whether each replica that is offered has answered, after those that had before. */
+  hasAnswered(before: ReadonlyMap<Lane, number> = new Map()): boolean {
+    const lanes = [...this.#lanes.values()];
+    return lanes.length > 0 && lanes.every(lane => lane.answered > (before.get(lane) ?? 0) + 10);
+  }
+
+  async end(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+    await Promise.all(this.lanes.map(lane => lane.end()));
+  }
+
+  async #follow(): Promise<void> {
+    while (!this.#isStopped) {
+      const begun = Date.now();
+      const offered = await this.#list().catch(() => undefined);
+      if (offered) {
+        this.#offer(offered);
+        this.#listedAt = begun;
+        this.fewest = Math.min(this.fewest, offered.length);
+      }
+      await pause(EVERY_MS);
+    }
+  }
+
+  #offer(offered: readonly OfferedReplica[]): void {
+    for (const [id, lane] of this.#lanes) {
+      if (offered.some(each => each.id === id)) continue;
+      this.#lanes.delete(id);
+      this.#past.push(lane);
+    }
+    for (const each of offered) if (!this.#lanes.has(each.id)) this.#lanes.set(each.id, new Lane(each));
+  }
+
+  async #send(): Promise<void> {
+    while (!this.#isStopped) {
+      if (Date.now() - this.#listedAt < RELIED_ON_MS) for (const lane of this.#lanes.values()) lane.sendDue();
+      await pause(EVERY_MS / 4);
+    }
+  }
+}
+
+/**
+ * Has something done under traffic: no request may fail, at no moment may fewer replicas be offered than there must be, and what
+ * was due by the pace was sent. Nothing is held to a time: on a busy machine requests are late, and are made up for.
+ */
+export async function withTraffic({ list, atLeast }: TrafficPlan, work: () => Promise<void>): Promise<void> {
+  const traffic = new Traffic({ list });
+  try {
+    await until('the first answers', () => traffic.hasAnswered());
+    traffic.fewest = Number.POSITIVE_INFINITY;
+    await work();
+    const before = new Map(traffic.lanes.map(lane => [lane, lane.answered]));
+    await until('answers afterwards', () => traffic.hasAnswered(before));
+  } finally {
+    await traffic.end();
+  }
+  const counts = traffic.lanes.map(lane => lane.counts);
+  const sum = (part: 'due' | 'sent' | 'answered') => counts.reduce((total, each) => total + each[part], 0);
+  expect(traffic.lanes.flatMap(({ failures }) => failures).join('\n'), 'requests that failed').to.equal('');
+  expect(sum('answered')).to.equal(sum('sent'));
+  expect(sum('sent'), `of those that were due: ${JSON.stringify(counts)}`).to.be.at.least(sum('due') * LEAST_SENT);
+  expect(traffic.fewest, 'replicas that were offered at once').to.be.at.least(atLeast);
 }

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import type { ArchivedRevision } from '../../crds/archive/index.js';
+import { dieTogether } from '../lab/dying-at.js';
 import { RolloutLab } from '../lab/rollout-lab.js';
 import { unwrap } from '../lab/tenant-client.js';
 
@@ -8,7 +9,7 @@ describe('a rollout, on a real engine', function () {
   let lab: RolloutLab;
 
   before(async () => {
-    lab = await RolloutLab.start({ progressDeadline: '10s' });
+    lab = await RolloutLab.start({ progressDeadline: '20s' }, { MOORING_LEADER_LEASE_SECONDS: '2' });
   });
   after(() => lab?.stop());
 
@@ -21,25 +22,44 @@ describe('a rollout, on a real engine', function () {
     });
   });
 
-  it('goes back by itself, without losing a request, when the health check of the new one fails', async () => {
+  it('goes back by itself, without losing a request, when the health check of the new image fails', async () => {
     const before = await lab.shop.show('web');
-    const failing = { type: 'exec', command: ['echo no page; false'], interval: '1s' };
+    const broken = await lab.fleet.image('3', { isBroken: true });
     await lab.underTraffic(async () => {
-      await lab.shop.change('web', { healthCheck: failing });
+      await lab.shop.change('web', { image: broken });
       await lab.reachesRevision(4);
       await lab.shop.reaches('web', 'Running');
     });
 
     const after = await lab.shop.show('web');
-    expect(after.healthCheck).to.deep.equal(before.healthCheck);
+    expect(after.image).to.equal(before.image);
     expect(after.metadata.specHash).to.equal(before.metadata.specHash);
     expect(after.status?.rollout?.failure).to.deep.include({ revision: 3, rolledBackTo: 2 });
-    expect(after.status?.rollout?.failure?.output).to.include('no page');
+    expect(after.status?.rollout?.failure?.output).to.include('404');
     expect(await lab.events('rollout_failed')).to.have.length(1);
     expect(await lab.events('rolled_back')).to.have.length(1);
     const { revisions } = unwrap(
       await lab.shop.client.request<{ revisions: ArchivedRevision[] }>('GET', '/api/v1/archives/deployments/web'),
     );
     expect(revisions.map(({ change }) => change)).to.deep.equal(['create', 'update', 'update', 'rollback']);
+  });
+
+  it('loses no request though the controllers and the agents are killed at every step', async () => {
+    const fourth = await lab.fleet.image('4');
+    const { taken, free } = await lab.split();
+    const steps = ['rollout.recording', 'rollout.recorded', 'replica.changing', 'replica.changed'] as const;
+    const deaths = [
+      { part: lab.plane.controllers, at: steps },
+      ...free.map(({ agent }) => ({ part: agent, at: ['agent.created', 'agent.started'] as const })),
+      ...taken.map(({ agent }) => ({ part: agent, at: ['agent.stopping', 'agent.stopped', 'agent.removed'] as const })),
+    ];
+    await lab.underTraffic(() =>
+      dieTogether(deaths, async () => {
+        await lab.shop.change('web', { image: fourth, rollout: { progressDeadline: '600s' } });
+        await lab.runs(fourth, fourth);
+        await lab.shop.reaches('web', 'Running');
+      }),
+    );
+    expect(await lab.events('rollout_failed'), 'that of the broken image').to.have.length(1);
   });
 });
