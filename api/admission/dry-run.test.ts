@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../crds/deployment/index.js';
+import { optionalFields, type StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
+import { computeTemplateHash, type Replica, toContainerTemplate } from '../../crds/replica/index.js';
 import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
-import { create } from '../../pkg/store/index.js';
+import { create, value } from '../../pkg/store/index.js';
 import { ApiLab } from '../api-lab.testing.js';
-import { RejectionLab, entry, ready, web } from '../routes/deployment/rejection-lab.testing.js';
+import { RejectionLab, entry, machine1, machine2, ready, web } from '../routes/deployment/rejection-lab.testing.js';
 
 const TRY = '/api/v1/deployments?dryRun=true';
 
@@ -130,6 +131,57 @@ describe('dry runs', () => {
     expect([bareList.body['code'], bareList.body['field']]).to.deep.equal(['feature_not_available', 'rollout']);
     await bare.stop();
   });
+});
+
+describe('a dry run of a change to what runs', () => {
+  const rejectionLab = new RejectionLab();
+  before(async () => {
+    await rejectionLab.start();
+    const { store, cache, a: tenant } = rejectionLab.lab;
+    const deployment = value<StoredDeployment>(cache.get(keys.deployment(tenant, 'cache'))!);
+    for (const [slot, nodeId] of [machine1, machine2].entries()) {
+      const replica: Replica = {
+        uid: `rep_${slot}`,
+        tenant,
+        deployment: 'cache',
+        deploymentUid: deployment.metadata.uid,
+        slot,
+        generation: 1,
+        templateHash: computeTemplateHash(deployment),
+        template: toContainerTemplate(deployment),
+        nodeId,
+        createdAt: '',
+      };
+      await create(store, keys.replica(tenant, 'cache', slot), replica);
+    }
+    await cache.barrier();
+  });
+  after(() => rejectionLab.stop());
+
+  const cases: readonly [name: string, body: Readonly<Record<string, unknown>>, recreated: readonly number[]][] = [
+    ['another number of replicas', { replicas: 5 }, []],
+    ['other labels', { labels: { team: 'shop' } }, []],
+    ['other bounds of a rollout', { rollout: { maxSurge: 2 } }, []],
+    [
+      'constraints, which hold for what is placed next',
+      { placement: { constraints: [{ key: 'a', operator: 'Exists' }] } },
+      [],
+    ],
+    ['a residency that one breaks', { placement: { residency: { country: 'DE' } } }, [1]],
+    ['a node where one of them is', { nodeId: 'machine-1' }, [1]],
+    ['another image', { image: 'web:2' }, [0, 1]],
+    ['another variable', { environment: { MODE: 'a' } }, [0, 1]],
+    ['a restart', { restartedAt: '2026-01-31T12:00:00Z' }, [0, 1]],
+  ];
+  for (const [name, change, recreated] of cases) {
+    it(`says which replicas are recreated by ${name}`, async () => {
+      const request = { method: 'PUT', path: '/api/v1/deployments/cache?dryRun=true', body: change };
+      const { status, body, text } = await rejectionLab.ask(request);
+      expect(status, text).to.equal(200);
+      const nodes = [machine1, machine2];
+      expect(body['recreated']).to.deep.equal(recreated.map(slot => ({ replica: slot, nodeId: nodes[slot] })));
+    });
+  }
 });
 
 describe('writes that share a conflict key', () => {

@@ -4,6 +4,7 @@ import {
   type Deployment,
   type DeploymentAdmission,
   type DeploymentFacts,
+  isMovable,
   type StoredDeployment,
   toSpec,
 } from '../../crds/deployment/index.js';
@@ -13,8 +14,14 @@ import type { PatchStep } from '../../crds/rejections/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
-import { type DeploymentExplanation, explainDeployment, previewPlacement } from '../../pkg/fleet/index.js';
-import { filters, summariseRejections } from '../../pkg/placement/index.js';
+import {
+  type DeploymentExplanation,
+  explainDeployment,
+  findNode,
+  previewPlacement,
+  toResidencyRule,
+} from '../../pkg/fleet/index.js';
+import { filters, satisfiesResidency, summariseRejections } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
@@ -84,12 +91,20 @@ export async function dryRunDeployment(
     ],
     more: {
       recreated: replicas
-        .filter(replica => !isUpToDate(replica, spec))
+        .filter(replica => !isUpToDate(replica, spec) || isEvicted(env, spec, replica))
         .map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })),
       secrets: dryRunSecrets(spec, material, facts.secretKeys),
       placement: previewWorkload(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
     },
   });
+}
+
+/** Whether a replica has to leave its node because of where the data of the deployment may be. */
+function isEvicted({ cache, placementPolicy }: AdmissionEnv, spec: Deployment, { tenant, nodeId }: Replica): boolean {
+  const residency = toResidencyRule(spec, placementPolicy.regions);
+  const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache);
+  if (!residency?.regions.enforced || !node || !isMovable(spec)) return false;
+  return !satisfiesResidency(residency, node.labels);
 }
 
 /** Explains every node for a workload, and where the replicas beyond the `placed` ones would go. */

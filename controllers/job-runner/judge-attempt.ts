@@ -1,8 +1,8 @@
-import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import type { AttemptStatus } from '../../crds/job/index.js';
 import { type Reason, toKnownReason } from '../../crds/reasons/index.js';
 import type { Report } from '../../crds/report/index.js';
-import { describeEnd, isLost, isMovable, type ObservedReplica } from '../reading/index.js';
+import { describeEnd, isLost, type ObservedReplica } from '../reading/index.js';
 
 /** What became of an attempt: unchanged while nothing new is known of it. */
 export function judgeAttempt(

@@ -1,4 +1,4 @@
-import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import type { NodeStatus } from '../../crds/node/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { isReady, type Report } from '../../crds/report/index.js';
@@ -65,11 +65,6 @@ export function countUnsettledMs({ report }: ObservedReplica, { now, settleMs }:
 /** Whether the scheduler still has to find a node for the replica. */
 export function isWaiting(replica: Replica): boolean {
   return replica.nodeId === undefined && replica.retiringSince === undefined;
-}
-
-/** Whether replicas may move to another node: not when they write to a volume. */
-export function isMovable({ volumes = [] }: StoredDeployment): boolean {
-  return volumes.every(({ readOnly }) => readOnly);
 }
 
 /**

@@ -1,9 +1,9 @@
-import { getStopGrace, type StoredDeployment } from '../../crds/deployment/index.js';
+import { getStopGrace, isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import { describeSilentEngine, type Reason, toKnownReason } from '../../crds/reasons/index.js';
 import { type ContainerTemplate, isResolved, type Replica } from '../../crds/replica/index.js';
 import type { ContainerEnd, FailedCheck, Report } from '../../crds/report/index.js';
 import { again, done, type ReconcileResult } from '../../pkg/reconcile/index.js';
-import { isMovable, type ObservedReplica } from './observed.js';
+import type { ObservedReplica } from './observed.js';
 
 /** What keeps one replica from being as it should be: a word for programs, cause and remedy for people. */
 export interface ReplicaTrouble {

@@ -1,14 +1,7 @@
-import { getCanarySize, getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
+import { getCanarySize, getRolloutBounds, isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
 import { type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
-import {
-  countUnsettledMs,
-  isLost,
-  isMovable,
-  isServing,
-  isWithoutContainer,
-  type ObservedReplica,
-} from '../reading/index.js';
+import { countUnsettledMs, isLost, isServing, isWithoutContainer, type ObservedReplica } from '../reading/index.js';
 import { listEmptySlots, planRollout } from './plan-rollout.js';
 
 /** Why a replica is retired whose node breaks the residency of its deployment. */

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
+import { type DeploymentStatus, isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import type { EventType } from '../../crds/kinds/index.js';
 import type { Condition } from '../../crds/meta/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
-import { isMovable } from '../reading/index.js';
 import { describeRotation, type OpenRotation } from './rotations.js';
 import {
   countUpdated,

@@ -59,6 +59,7 @@ export {
   getProgressDeadline,
   getRolloutBounds,
   isExclusive,
+  isMovable,
   type RolloutBounds,
 } from './rollout.js';
 export type {

@@ -131,8 +131,13 @@ function toReplicas(share: number | string, replicas: number, round: (count: num
 
 /** Whether the old container has to be gone before the new one starts: both would write to one volume, or need one port of one node. */
 function mustStopFirst({ volumes = [], ports = [], nodeId }: Deployment): boolean {
-  if (volumes.some(({ readOnly }) => !readOnly)) return true;
+  if (!isMovable({ volumes })) return true;
   return nodeId !== undefined && ports.some(({ hostPort }) => hostPort !== undefined);
+}
+
+/** Whether replicas may move to another node: not when they write to a volume. */
+export function isMovable({ volumes = [] }: Pick<Deployment, 'volumes'>): boolean {
+  return volumes.every(({ readOnly }) => readOnly);
 }
 
 /** Whether replicas of the deployment exclude each other on a node, so that one more may find no place beside them. */

@@ -23,6 +23,13 @@ describe('container template', () => {
   const cases: readonly [name: string, change: Partial<Deployment>, recreated: boolean][] = [
     ['another number of replicas', { replicas: 5 }, false],
     ['other labels', { labels: { team: 'shop' } }, false],
+    [
+      'other bounds of a rollout',
+      { rollout: { maxSurge: 2, maxUnavailable: 0, progressDeadline: '5m', autoRollback: true } },
+      false,
+    ],
+    ['another placement', { placement: { residency: { country: 'DE' } } }, false],
+    ['a restart', { restartedAt: '2026-01-31T12:00:00Z' }, true],
     ['another image', { image: 'web:2' }, true],
     ['another command', { command: ['serve'] }, true],
     ['another environment', { environment: { MODE: 'test' } }, true],
