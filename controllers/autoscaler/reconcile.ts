@@ -9,6 +9,7 @@ import { formatCount } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { findUsage } from '../../pkg/fleet/index.js';
 import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/index.js';
 import { encode, value } from '../../pkg/store/index.js';
@@ -68,7 +69,9 @@ export function scaleDeployment(decide = decideScaling): Reconcile {
       const moved = next.scaledAt !== record?.scaledAt;
       const events = moved ? [await env.events.put(draftEvent(deployment, policy, record, next))] : [];
       const guards = [{ key, at: before?.revision ?? 0 }, { key: policyKey, at: stored.revision }, reading.unchanged];
+      failpoint('scaling.deciding');
       await env.commit({ guards, puts: [{ key, bytes: encode(next) }, ...events], deletes: [] });
+      failpoint('scaling.decided');
       const { tenant, name } = named;
       if (moved)
         env.log.info('deployment scaled', { tenant, deployment: name, count: next.replicas, because: next.message });

@@ -8,6 +8,7 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NetworkReport, NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
 import { type NodeStatus, toNodeStatus } from '../../crds/node/index.js';
+import { failpoint } from '../../pkg/failpoint/index.js';
 import { findNode } from '../../pkg/fleet/index.js';
 import { done, type Loop, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, encode, findRecordFault, readValue, value } from '../../pkg/store/index.js';
@@ -76,11 +77,13 @@ const roll: Reconcile = async (queueKey, { cache, clock, commit, events, log }) 
     message: status.message,
     data: { ...(status.node !== undefined && { node: status.node }) },
   };
+  failpoint('network.rolling');
   await commit({
     guards: [at, { key: entry.key, created: entry.created }],
     puts: [{ key, bytes: encode(status) }, ...(event ? [await events.put(event)] : [])],
     deletes: [],
   });
+  failpoint('network.rolled');
   log.info('network changed state', { tenant, network: name, phase: status.state, because: status.reason });
   return done;
 };

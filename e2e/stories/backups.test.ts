@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+
 import { expect } from 'chai';
 
 import type { ArchivedRevision } from '../../crds/archive/index.js';
@@ -10,6 +12,7 @@ import { createCanary, findCanaries } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { dieAt } from '../lab/dying-at.js';
 import { Fleet } from '../lab/fleet.js';
+import { runMoor } from '../lab/moor.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 
 describe('a deployment that is backed up, deleted, restored and moved, on a real engine', () => {
@@ -75,6 +78,24 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect(findCanaries([password], places)).to.deep.equal([]);
   });
 
+  it('is backed up as a whole or not at all, whenever the API server is killed', async () => {
+    const body = { deploymentName: 'web' };
+    const count = async (range: string) => (await store.list(ranges.of(range, shop.id))).entries.length;
+    const counts: number[][] = [];
+    await dieAt({ part: plane.api, at: ['backup.storing', 'backup.stored'] }, async () => {
+      await plane.serving();
+      for (const _ of ['nothing stored', 'stored whole']) {
+        await shop.client.request('POST', '/api/v1/backups', { body }).catch(() => undefined);
+        counts.push([await count(ranges.backups), await count(ranges.backupContents)]);
+        await plane.serving();
+      }
+    });
+    expect(counts).to.deep.equal([
+      [1, 1],
+      [2, 2],
+    ]);
+  });
+
   it('rolls its container back to an earlier revision', async () => {
     const before = await shop.show('web');
     await shop.change('web', { environment: { MODE: 'two' } });
@@ -121,16 +142,26 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect((await shop.reaches('web', 'Running')).metadata.specHash).to.equal(backup.specHash);
   });
 
-  it('moves to another installation as a file, with the same hash and its history', async () => {
-    const exported = unwrap(await shop.client.request<Backup>('GET', `/api/v1/backups/${backup.id}`));
-    const other = await ControlPlane.start({ MOORING_REGISTRY_CHECK: 'false' });
+  it('moves to another installation as a file, and runs there with the same hash and its history', async () => {
+    const file = join(plane.folder, 'web.json');
+    const other = await ControlPlane.start({ MOORING_REGISTRY_INSECURE: fleet.registry.address });
     try {
       const bank = await TenantClient.open(other, 'bank');
-      unwrap(await bank.client.request('POST', '/api/v1/backups/import', { body: exported }));
-      unwrap(await bank.client.request('POST', `/api/v1/backups/${backup.id}/restore`));
-      expect((await bank.show('web')).metadata.specHash).to.equal(backup.specHash);
+      await fleet.enrol(bank.client, 'bank-1', {}, { server: other.server });
+      expect((await runMoor(plane, shop, 'backup', 'export', backup.id, '--file', file)).status).to.equal(0);
+      for (const argv of [
+        ['import', file],
+        ['restore', backup.id],
+      ]) {
+        const { status, stderr } = await runMoor(other, bank, 'backup', ...argv);
+        expect(status, stderr).to.equal(0);
+      }
       expect(await changes(bank)).to.deep.equal(['1 create', '2 restore']);
-      await bank.reaches('web', 'Unschedulable');
+      const body = { values: { pw: password.value } };
+      unwrap(await bank.client.request('PUT', '/api/v1/secrets/deployments/web-db', { body }));
+      expect((await bank.reaches('web', 'Running')).metadata.specHash).to.equal(backup.specHash);
+      const running = await fleet.view.running('web');
+      expect(new Set(running.map(({ labels }) => labels['mooring.io/tenant']))).to.include(bank.id);
     } finally {
       await other.stop();
     }

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 
+import type { StoredEvent } from '../../crds/event/index.js';
 import type { NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
 import { until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
+import { dieTogether } from '../lab/dying-at.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
+import { JobClient } from '../lab/job-client.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 
 interface ShownNetwork extends StoredNetwork {
@@ -17,9 +20,10 @@ describe('networks, on a real engine', function () {
   let bank: TenantClient;
   let image: string;
   let machine: EnrolledMachine;
+  let jobs: JobClient;
 
   before(async function () {
-    plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10' });
+    plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10', MOORING_LEADER_LEASE_SECONDS: '2' });
     fleet = await Fleet.start(plane);
     if (!fleet.engine.separates) {
       const reason = ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
@@ -27,6 +31,7 @@ describe('networks, on a real engine', function () {
       this.skip();
     }
     [shop, bank] = await Promise.all([TenantClient.open(plane, 'shop'), TenantClient.open(plane, 'bank')]);
+    jobs = new JobClient(shop);
     image = await fleet.image('1');
     [machine] = await Promise.all([
       fleet.enrol(shop.client, 'shop-1'),
@@ -47,6 +52,7 @@ describe('networks, on a real engine', function () {
     until(`network ${name} to be ${state}`, async () => (await show(name, of)).status?.state === state, 120_000);
   const engineName = ({ metadata }: StoredNetwork) => `mooring-${metadata.tenant}-${metadata.uid}`;
   const app = (name: string, ...networks: string[]) => ({ name, image, replicas: 1, networks });
+  const shell = (script: string) => ({ image, entrypoint: ['/bin/sh', '-c'], command: [script] });
   const only = async (deployment: string, of = shop): Promise<string> => {
     const running = await fleet.view.running(deployment);
     const own = running.filter(({ labels }) => labels['mooring.io/tenant'] === of.id);
@@ -72,6 +78,48 @@ describe('networks, on a real engine', function () {
     expect((await show('front')).status?.node).to.equal('shop-1');
   });
 
+  it('come and go whole, wherever the server, the controllers and the agent of their node are killed', async () => {
+    const deaths = [
+      { part: plane.api, at: ['network.storing', 'network.stored', 'network.removing', 'network.removed'] as const },
+      { part: plane.controllers, at: ['network.rolling', 'network.rolled'] as const },
+      { part: machine.agent, at: ['agent.network_created', 'agent.network_removed'] as const },
+    ];
+    const path = '/api/v1/networks/brief';
+    const isStored = async () => (await shop.client.request('GET', path)).ok;
+    await dieTogether(deaths, async () => {
+      await until('it to be stored', async () => {
+        if (await isStored()) return true;
+        await declare(shop, { name: 'brief', nodeId: 'shop-1', internal: true });
+        return false;
+      });
+      await reaches('brief', 'ready');
+      expect((await fleet.view.networks()).map(({ name }) => name)).to.include(engineName(await show('brief')));
+      const [host, port] = [
+        await fleet.view.gateway(engineName(await show('brief'))),
+        fleet.registry.address.split(':')[1],
+      ];
+      await jobs.create({
+        ...shell(`nc -w 2 ${host} ${port} < /dev/null 2> /dev/null && echo out || echo held`),
+        name: 'tries',
+        networks: ['brief'],
+      });
+      await until('it to have ended', async () => (await jobs.show('tries')).status.phase === 'Succeeded');
+      expect(await until('its log', () => jobs.log('tries'))).to.equal('held\n');
+      await until('it to be removed', async () => {
+        if (!(await isStored())) return true;
+        await shop.client.request('DELETE', path);
+        return false;
+      });
+      await until('the engine to have no more than before', async () => (await fleet.view.networks()).length === 4);
+    });
+    const query = { subject: 'brief' };
+    const { items } = unwrap(await shop.client.all<StoredEvent>('/api/v1/events', { query }));
+    const orders = items.map(({ type }) => type).filter(type => /created|deleted/.test(type));
+    expect(orders.sort()).to.deep.equal(['network.created', 'network.deleted']);
+    const isLeft = async () => (await plane.storedKeys()).some(key => /^network.*\/brief$/.test(key));
+    await until('nothing of it to be left', async () => !(await isLeft()));
+  });
+
   it('hold the deployments that join them on their node, reached by name', async () => {
     for (const body of [app('web', 'front'), app('proxy', 'front', 'back'), app('db', 'back')]) await shop.apply(body);
     await bank.apply(app('web', 'front'));
@@ -84,6 +132,22 @@ describe('networks, on a real engine', function () {
     await untilCalled(proxy, 'web');
     await untilCalled(proxy, 'db');
     await untilCalled(await only('web'), 'proxy');
+  });
+
+  it('hold the jobs that join them on their node, which reach deployments by name', async () => {
+    await jobs.create({
+      ...shell('trap "exit 0" TERM; until echo | nc -w 2 db 8080; do sleep 1; done; echo reached; sleep 600 & wait'),
+      name: 'probe',
+      networks: ['back'],
+    });
+    const { status } = await jobs.reaches('probe', 'Running');
+    expect(status.history.map(({ nodeName }) => nodeName)).to.deep.equal(['shop-1']);
+    await until('db to be reached', async () => (await jobs.log('probe')).includes('reached'));
+    const answer = await shop.client.request('DELETE', '/api/v1/networks/back');
+    expect(answer.ok ? [] : answer.rejections.map(({ code, expected }) => `${code} ${expected}`)).to.deep.equal([
+      'network_in_use a network that nothing joins; joined by db, job.probe, proxy',
+    ]);
+    await jobs.remove('probe');
   });
 
   it('cannot reach each other, nor those of another tenant with the same name', async () => {

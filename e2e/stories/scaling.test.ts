@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
+import { dieAt } from '../lab/dying-at.js';
 import { Fleet } from '../lab/fleet.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 
@@ -63,6 +64,7 @@ describe('a scaling policy, on a real engine', function () {
   });
 
   const PATH = '/api/v1/deployments/web/scaling';
+  const POLICY = { minReplicas: 1, maxReplicas: 4, targetCpuPercent: 60, stabilization: '10s' };
   const show = async () => unwrap(await shop.client.request<ShownScaling>('GET', PATH));
   const countRunning = async () => (await fleet.view.running('web')).length;
   const scaled = async () =>
@@ -78,18 +80,38 @@ describe('a scaling policy, on a real engine', function () {
     expect(status?.scaling?.replicas).to.equal(count);
   };
 
+  it('is stored and removed as a whole or not at all, whenever the API server is killed', async () => {
+    const deaths = ['policy.storing', 'policy.stored', 'policy.removing', 'policy.removed'] as const;
+    const isThere = async () => (await shop.client.request('GET', PATH)).ok;
+    const found: boolean[] = [];
+    await dieAt({ part: plane.api, at: deaths }, async () => {
+      await plane.serving();
+      for (const method of ['PUT', 'PUT', 'DELETE', 'DELETE'] as const) {
+        const options = method === 'PUT' ? { body: POLICY } : {};
+        await shop.client.request(method, PATH, options).catch(() => undefined);
+        await plane.serving();
+        found.push(await isThere());
+      }
+    });
+    expect(found).to.deep.equal([false, true, true, false]);
+    const query = { type: 'deployment.updated' };
+    const { items } = unwrap(await shop.client.all<StoredEvent>('/api/v1/events', { query }));
+    expect(items.map(({ reason }) => reason).sort()).to.deep.equal(['scaling_policy_removed', 'scaling_policy_set']);
+  });
+
   it('keeps one replica while there is no load', async () => {
-    const body = { minReplicas: 1, maxReplicas: 4, targetCpuPercent: 60, stabilization: '10s' };
-    unwrap(await shop.client.request('PUT', PATH, { body }));
+    unwrap(await shop.client.request('PUT', PATH, { body: POLICY }));
     await until('figures', async () => (await show()).current.cpuPercent !== undefined, PATIENCE_MS);
     const { status, current } = await show();
     expect(status).to.include({ replicas: 1, base: 1 });
     expect(current.measuredReplicas).to.equal(1);
   });
 
-  it('starts more under load, step by step', async () => {
-    isBusy = true;
-    await reach(4);
+  it('starts more under load, step by step, though the controllers are killed at each', async () => {
+    await dieAt({ part: plane.controllers, at: ['scaling.deciding', 'scaling.decided'] }, async () => {
+      isBusy = true;
+      await reach(4);
+    });
     const events = await scaled();
     expect(events.map(({ reason }) => reason)).to.deep.equal(events.map(() => 'scaled_up'));
     const steps = events.map(({ data }) => [Number(data?.['from']), Number(data?.['to'])]);

@@ -12,6 +12,8 @@ const claims = testsIn('api/routes/node/claims.test.ts');
 const backups = testsIn('api/routes/backup/routes.test.ts');
 const archives = testsIn('api/routes/archive/routes.test.ts');
 const story = testsIn('e2e/stories/residency.test.ts');
+const networkStory = testsIn('e2e/stories/networks.test.ts');
+const backupStory = testsIn('e2e/stories/backups.test.ts');
 
 const ON_NODE = '${JSON.stringify(residency)} on ${JSON.stringify(node)}';
 const STORED_AS = 'placement.residency.${part} is stored as the label ${label}';
@@ -186,7 +188,9 @@ export const placementSentences: readonly Sentence[] = [
     holds(
       'Network: created on ONE node',
       testsIn('api/routes/network/routes.test.ts')('are stored on the only node, shown, listed and announced'),
-      testsIn('e2e/stories/networks.test.ts')('hold the deployments that join them on their node, reached by name'),
+      networkStory('hold the deployments that join them on their node, reached by name'),
+      networkStory('hold the jobs that join them on their node, which reach deployments by name'),
+      networkStory('come and go whole, wherever the server, the controllers and the agent of their node are killed'),
     ),
     holds(
       'Its wire format to the node agent carries only name, driver, labels and internal',
@@ -199,11 +203,13 @@ export const placementSentences: readonly Sentence[] = [
     holds(
       'Job: a different primitive from a deployment',
       codes(CODE_TITLE, "['a deployment among jobs', 'kind', job({ kind: 'Deployment' })]"),
+      testsIn('api/routes/deployment/deployment-codes.test.ts')(CODE_TITLE, "['a job', 'kind', web({ kind: 'Job' })]"),
     ),
     holds('Job: may name a nodeId, which must exist', codes(CODE_TITLE, "code: 'job_node_not_found'")),
     holds(
       'Backup: created from a deploymentName; holds spec and revision history',
       backups('hold spec, hash, author, history, and a checksum over all of it'),
+      backupStory('is backed up as a whole or not at all, whenever the API server is killed'),
     ),
     holds(
       'Backup: holds the scaling policy',
@@ -220,6 +226,7 @@ export const placementSentences: readonly Sentence[] = [
       archives(
         'answer every accepted configuration, with author, change and alterations, and nothing of a refused one',
       ),
+      archives('answer the last fifty'),
       archives('are found after the deletion, by name and by id, and the next of that name continues the numbers'),
       testsIn('pkg/history/index.test.ts')(
         'of a name goes on across its deletion, without gaps, and is found afterwards',

@@ -104,6 +104,9 @@ export const endpointSentences: readonly Sentence[] = [
       backups('bring a deleted deployment back with the same hash, as the next revision of its name'),
       backups('bring a changed deployment back: every field of the backup, and no other'),
       backups('move a deployment to another installation, with the same hash and its history'),
+      testsIn('e2e/stories/backups.test.ts')(
+        'moves to another installation as a file, and runs there with the same hash and its history',
+      ),
     ),
     holds(
       'A backup reads no volume bytes',
@@ -115,6 +118,7 @@ export const endpointSentences: readonly Sentence[] = [
       archives(
         'answer every accepted configuration, with author, change and alterations, and nothing of a refused one',
       ),
+      archives('answer the last fifty'),
       archives('answer the difference of two revisions'),
       archives('bring a revision back as a new one: every field of it, and no other'),
     ),

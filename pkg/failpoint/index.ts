@@ -23,6 +23,18 @@ export const points = {
   'deployment.storing': 'the deployment is judged, nothing is stored',
   'deployment.stored': 'the deployment is stored with its archive and its events, the request is not answered',
 
+  // A network, a scaling policy or a backup that is written or removed, in the API server.
+  'network.storing': 'the network is judged, nothing is stored',
+  'network.stored': 'the network is stored with its event, the request is not answered',
+  'network.removing': 'nothing joins the network, which is stored',
+  'network.removed': 'the network is removed from the store, the request is not answered',
+  'policy.storing': 'the scaling policy is judged, nothing is stored',
+  'policy.stored': 'the scaling policy is stored with its event, the request is not answered',
+  'policy.removing': 'the scaling policy is about to be removed',
+  'policy.removed': 'the scaling policy is removed, the request is not answered',
+  'backup.storing': 'the backup is made, nothing is stored',
+  'backup.stored': 'the backup is stored whole with its event, the request is not answered',
+
   // Secret material that comes with a document, in the API server.
   'material.planned': 'nothing is stored',
   'material.intent_stored': 'the intent is stored, no version is written',
@@ -72,6 +84,14 @@ export const points = {
   'schedule.deciding': 'what becomes of a tick is decided, nothing is stored',
   'schedule.decided': 'the tick is settled',
 
+  // The next step by load, in the autoscaler.
+  'scaling.deciding': 'the number of replicas is decided, nothing is stored',
+  'scaling.decided': 'the number of replicas is stored with its event',
+
+  // What a network has come to, in the network roller.
+  'network.rolling': 'the status of the network is derived, nothing is stored',
+  'network.rolled': 'the status of the network is stored',
+
   // A rollout or its canary begins, comes further, is promoted, fails or is complete, in the replica keeper.
   'rollout.recording': 'what becomes of the rollout is decided, nothing is stored',
   'rollout.recorded': 'what becomes of the rollout is stored, with its event and a revision that it goes back to',
@@ -79,6 +99,10 @@ export const points = {
   // The next step of a replica, in the replica keeper.
   'replica.changing': 'a replica is about to be created, retired or removed',
   'replica.changed': 'the replica is created, retired or removed',
+
+  // The networks of a node, in its agent.
+  'agent.network_created': 'the engine has the network; it may still lead out, and is not reported',
+  'agent.network_removed': 'the engine has the network no more',
 
   // The creation and the removal of a container, in the agent.
   'agent.secrets_fetched': 'the ticket is used, the container does not exist',

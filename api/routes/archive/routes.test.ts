@@ -63,6 +63,14 @@ describe('archives over HTTP', () => {
     expect(second!.spec).to.deep.equal(spec);
   });
 
+  it('answer the last fifty', async () => {
+    await post(webDeployment('long'));
+    for (let change = 2; change <= 54; change++) await put('long', { labels: { change: String(change) } });
+    expect((await list('long')).map(({ revision }) => revision)).to.deep.equal(
+      Array.from({ length: 50 }, (_, at) => at + 5),
+    );
+  });
+
   it('are found after the deletion, by name and by id, and the next of that name continues the numbers', async () => {
     const created = await post(webDeployment('again'));
     const { uid } = created.body['metadata'] as { uid: string };

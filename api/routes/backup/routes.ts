@@ -13,6 +13,7 @@ import { createTypedId, isTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { type RolloutRecord, toCanaryState } from '../../../crds/rollout/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
+import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
 import { encode, type Entry, readValue, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
@@ -123,6 +124,7 @@ async function storeBackup(
       if (call.isDryRun) return replyDryRun({ after: backup, alterations });
 
       const key = keys.backup(tenant, backup.id);
+      failpoint('backup.storing');
       const write = env.store.commit({
         guards: [{ key, at: 0 }, { key: keys.tenant(tenant), exists: true }, ...quota.guards],
         puts: [
@@ -134,6 +136,7 @@ async function storeBackup(
         deletes: [],
       });
       if (!(await waitUntilStored(env.cache, write))) return undefined;
+      failpoint('backup.stored');
       const revision = env.cache.get(key)?.revision ?? 0;
       return answer(201, record, backup, revision, alterations);
     }),

@@ -13,6 +13,7 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { EventDraft } from '../../../pkg/events/index.js';
+import { failpoint } from '../../../pkg/failpoint/index.js';
 import { readScaling } from '../../../pkg/fleet/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
@@ -96,6 +97,7 @@ export async function putScaling(env: AdmissionEnv, call: ApiCall): Promise<Rout
     const put = putPolicy(env, { tenant, name: deployment.name, uid }, policy, stored);
     const event = await env.events.put(draftEvent(call, deployment, 'scaling_policy_set', policy));
     const { entryOfDeployment } = subject;
+    failpoint('policy.storing');
     const write = env.store.commit({
       guards: [
         { key: put.key, at: entry?.revision ?? 0 },
@@ -105,6 +107,7 @@ export async function putScaling(env: AdmissionEnv, call: ApiCall): Promise<Rout
       deletes: [],
     });
     if (!(await waitUntilStored(env.cache, write))) return undefined;
+    failpoint('policy.stored');
     const revision = env.cache.get(put.key)?.revision ?? 0;
     const now = { ...subject, stored: JSON.parse(put.bytes.toString()) as StoredScalingPolicy };
     return answer(env, now, revision, { status: stored ? 200 : 201, alterations, warnings });
@@ -154,8 +157,10 @@ export async function deleteScaling(env: AdmissionEnv, call: ApiCall): Promise<R
     if (call.isDryRun) return replyDryRun({ before: policy, warnings });
     const event = await env.events.put(draftEvent(call, deployment, 'scaling_policy_removed'));
     const guards = [{ key: entry.key, at: entry.revision }];
+    failpoint('policy.removing');
     const write = env.store.commit({ guards, puts: [event], deletes: [entry.key] });
     if (!(await waitUntilStored(env.cache, write))) return undefined;
+    failpoint('policy.removed');
     return replyJson(200, { deployment: deployment.name, ...policy, alterations: [], warnings });
   });
 }

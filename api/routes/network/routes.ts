@@ -3,6 +3,7 @@ import { keys } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
 import { admitNetwork, type Network, type StoredNetwork } from '../../../crds/network/index.js';
 import type { Alteration } from '../../../crds/rule/index.js';
+import { failpoint } from '../../../pkg/failpoint/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { guardConflictKeys, putConflictKeys, toNetworkSubject } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
@@ -44,6 +45,7 @@ async function createNetwork(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
 
       const stored = toStored(env, tenant, spec);
       const key = keys.network(tenant, spec.name);
+      failpoint('network.storing');
       const write = env.store.commit({
         guards: [
           { key, at: 0 },
@@ -59,6 +61,7 @@ async function createNetwork(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
         deletes: [],
       });
       if (!(await waitUntilStored(cache, write))) return undefined;
+      failpoint('network.stored');
       return answer(201, stored, cache.get(key)?.revision ?? 0, alterations);
     }),
   );
@@ -82,6 +85,7 @@ async function deleteNetwork(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
     const { metadata: _metadata, ...spec } = stored;
     if (call.isDryRun) return replyDryRun({ before: spec });
 
+    failpoint('network.removing');
     const write = env.store.commit({
       guards: [{ key: entry.key, at: entry.revision }, ...guards],
       puts: [
@@ -90,7 +94,9 @@ async function deleteNetwork(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
       ],
       deletes: [entry.key, keys.networkReport(tenant, name)],
     });
-    return (await waitUntilStored(env.cache, write)) ? answer(200, stored, entry.revision, []) : undefined;
+    if (!(await waitUntilStored(env.cache, write))) return undefined;
+    failpoint('network.removed');
+    return answer(200, stored, entry.revision, []);
   });
 }
 

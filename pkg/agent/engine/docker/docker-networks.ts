@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
+import { failpoint } from '../../../failpoint/index.js';
 import { type ContainerSpec, EngineRefusedFault, NameConflictFault, type NetworkSpec } from '../engine.js';
 import type { DockerApi } from './docker-api.js';
 import { type ContainerInspection, hasNamedNetworks, NODE_LABEL, readOwner, TENANT_LABEL } from './docker-container.js';
@@ -79,6 +80,7 @@ export class DockerNetworks {
       if (isKept(Name)) continue;
       const { status } = await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
       if (status === 403 || status === 409) held++;
+      else failpoint('agent.network_removed');
     }
     return held;
   }
@@ -135,6 +137,7 @@ export class DockerNetworks {
         },
         expected: [409],
       });
+      failpoint('agent.network_created');
     }
     const [oldest, ...twins] = await this.#named(name);
     const isOwn = oldest && Object.entries(ownLabels).every(([key, value]) => oldest.Labels?.[key] === value);
