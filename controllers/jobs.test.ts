@@ -99,6 +99,17 @@ describe('jobs among the controllers', () => {
     expect(await status('unseen')).to.include({ phase: 'Running', reason: 'node_failed' });
   });
 
+  it('that ran out of memory say so, with the limit', async () => {
+    cluster.controllers('a');
+    await begin(makeJob('hungry', { resources: { limits: { memory: '16Mi' } } }));
+    const lastEnd = { exitCode: 137, at: AT, oomKilled: true } as const;
+    await say('hungry', { state: 'exited', exitCode: 137, reason: 'container_exited', lastEnd });
+    const { history, phase, message } = (await status('hungry'))!;
+    expect(phase).to.equal('Failed');
+    expect(history[0]).to.include({ reason: 'oom_killed', exitCode: 137 });
+    expect(message).to.include('out of memory (limit 16Mi)');
+  });
+
   it('that have ended take nothing of the quota of jobs', async () => {
     cluster.controllers('a', { ...defaultPolicy, quotas: { jobs: 1 } });
     await begin(makeJob('first'), makeJob('second'), makeJob('third'));

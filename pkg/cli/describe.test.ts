@@ -106,6 +106,13 @@ describe('moor describe deployment', () => {
     expect(out).not.to.include('pg://');
   });
 
+  it('shows how many replicas load asks for, within which bounds, and why', async () => {
+    const scaling = { replicas: 3, base: 1, minReplicas: 1, maxReplicas: 4, message: 'cpu 180 % of 60 %' };
+    const status = { ...view.status, scaling };
+    lab.api.replies.set(ONE, { status: 200, body: { ...view, status } });
+    expect((await moor()).out).to.match(/^Scaling: +3 wanted of 1 to 4: cpu 180 % of 60 %$/m);
+  });
+
   it('shows how it is checked, stopped and rolled out', async () => {
     const healthCheck = { type: 'exec', command: ['/check'], interval: '5s', timeout: '10s', retries: 3 };
     const rollout = { maxSurge: '25%', maxUnavailable: 0, progressDeadline: '60s', autoRollback: false };

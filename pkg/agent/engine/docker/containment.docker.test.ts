@@ -98,12 +98,20 @@ describe('what a container on the docker engine can do', function () {
   });
 
   it('is held to its limits of memory, CPU and processes', async () => {
-    const files = ['memory.max', 'cpu.max', 'pids.max', 'memory/memory.limit_in_bytes', 'cpu/cpu.cfs_quota_us'];
+    const files = [
+      'memory.max',
+      'cpu.max',
+      'pids.max',
+      'memory/memory.limit_in_bytes',
+      'cpu/cpu.cfs_quota_us',
+      'pids/pids.max',
+    ];
     const line = files.map(file => `cat /sys/fs/cgroup/${file} 2>/dev/null`).join('; ');
     const text = await shell(line, { limits: { cpu: 500, memory: 64 * 2 ** 20, pids: 32 } });
-    expect(text)
-      .to.contain(String(64 * 2 ** 20))
-      .and.to.contain('50000');
+    expect(text.split('\n'))
+      .to.include(String(64 * 2 ** 20))
+      .and.to.include('32');
+    expect(text).to.contain('50000');
   });
 
   describe('with a listener on a link-local address of the machine', () => {
