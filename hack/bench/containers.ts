@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 import { inLanes, timeEngineAlone, timeReplacingAlone, timeToRunning, timeUntil } from '../../e2e/lab/apply-time.js';
@@ -88,9 +91,13 @@ export function rollOut(rounds: number): Promise<BenchResult[]> {
     const rollout = { maxSurge: SURGE, maxUnavailable: 0 };
     await shop.apply({ name: 'rolled', image, replicas: REPLICAS, rollout });
     await shop.reaches('rolled', 'Running');
-    const isOver = ({ name, metadata, status }: ShownDeployment) =>
-      name === 'rolled' && status?.rollout?.state === 'complete' && status.rollout.revision === metadata.generation;
-    const cells = await interleave(rounds, {
+    // Containers that were replaced are shown until they are removed.
+    const isOver = ({ name, metadata: { generation }, status }: ShownDeployment) =>
+      name === 'rolled' &&
+      status?.rollout?.state === 'complete' &&
+      status.rollout.revision === generation &&
+      status.placements.every(placement => placement.generation === generation);
+    const cells = await interleave(rounds * 3, {
       ours: async () => {
         const before = (await shop.show('rolled')).metadata.generation;
         return timeUntil<ShownDeployment>(shop, '/api/v1/deployments', {
@@ -103,7 +110,7 @@ export function rollOut(rounds: number): Promise<BenchResult[]> {
     return [
       {
         workload: 'W20',
-        what: `a rollout of ${REPLICAS} replicas, ${SURGE} more at a time, over the engine’s own stops, creates and starts`,
+        what: `a rollout of ${REPLICAS} replicas, ${SURGE} more at a time, until the old ones are gone, over the engine’s own time`,
         ratio: ratio(cells.ours, cells.engine),
         floor: 1.3,
         target: 1.15,
@@ -123,7 +130,7 @@ export function runJobs(rounds: number): Promise<BenchResult[]> {
   return withMachine({}, async ({ fleet, shop, image, next }) => {
     const jobs = new JobClient(shop);
     const names = () => Array.from({ length: JOBS }, next);
-    const cells = await interleave(rounds, {
+    const cells = await interleave(rounds * 2, {
       ours: async () => {
         const created = names();
         const left = new Set(created);
@@ -163,4 +170,74 @@ export function runJobs(rounds: number): Promise<BenchResult[]> {
       },
     ];
   });
+}
+
+const MEASURED = 20;
+const READINGS = 10;
+/** How often an agent measures each container. */
+const MEASURE_EVERY_MS = 15_000;
+
+/** W22: what it costs to measure the containers of a node, as an agent does: the share of one core of a node with 20 of them. */
+export function measureUsage(rounds: number): Promise<BenchResult[]> {
+  return withMachine({}, async ({ fleet, engine, shop, image }) => {
+    await shop.apply({ name: 'measured', image, replicas: MEASURED });
+    await shop.reaches('measured', 'Running');
+    const ids = (await fleet.view.running('measured')).map(({ id }) => id);
+    const folder = dirname(fleet.engine.host.replace('unix://', ''));
+    const readAll = async () => {
+      for (let pass = 0; pass < READINGS; pass++) await Promise.all(ids.map(id => engine.readUsage(id)));
+    };
+    let tookMs = 0;
+    const cells = await interleave(rounds, {
+      busy: () =>
+        countCpuMs(folder, async () => {
+          const begun = performance.now();
+          await readAll();
+          tookMs = performance.now() - begun;
+        }),
+      // What the engine does all the same.
+      idle: () => countCpuMs(folder, () => pause(tookMs)),
+    });
+    const own = cells.busy.map((busy, round) => Math.max(0, busy - cells.idle[round]!) / READINGS);
+    const perReading = median(own) / MEASURED;
+    return [
+      {
+        workload: 'W22',
+        what: `the usage of ${MEASURED} containers, read every ${MEASURE_EVERY_MS / 1000} s: share of one core, engine and agent`,
+        ratio: ratio(
+          own,
+          own.map(() => MEASURE_EVERY_MS),
+        ),
+        floor: 0.02,
+        target: 0.01,
+        larger: false,
+        figures: `${perReading.toFixed(2)} ms of processor time a container and reading`,
+      },
+    ];
+  });
+}
+
+/** Milliseconds of processor time that the processes of an engine and this one spend on some work. */
+async function countCpuMs(folder: string, work: () => Promise<unknown>): Promise<number> {
+  const before = { engine: readEngineCpuMs(folder), own: process.cpuUsage() };
+  await work();
+  const { user, system } = process.cpuUsage(before.own);
+  return readEngineCpuMs(folder) - before.engine + (user + system) / 1000;
+}
+
+const MS_PER_TICK = 10;
+
+/** The daemon, its containerd and what that starts for each container: all of them name the folder of the engine. */
+function readEngineCpuMs(folder: string): number {
+  let ticks = 0;
+  for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder)) continue;
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+      ticks += Number(fields[11]) + Number(fields[12]);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return ticks * MS_PER_TICK;
 }

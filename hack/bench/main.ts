@@ -7,7 +7,7 @@ import { loadavg } from 'node:os';
 
 import { measureAdmission } from './admission.js';
 import { compareWith } from './against.js';
-import { applyToRunning, rollOut, runJobs } from './containers.js';
+import { applyToRunning, measureUsage, rollOut, runJobs } from './containers.js';
 import { holdLimits } from './limits.js';
 import { measureOverload } from './overload.js';
 import { measureReads } from './reads.js';
@@ -25,6 +25,7 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   w8: measureReads,
   rollout: rollOut,
   jobs: runJobs,
+  usage: measureUsage,
   admission: measureAdmission,
   limits: holdLimits,
   overload: measureOverload,
