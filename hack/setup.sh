@@ -66,8 +66,8 @@ LIST
       ;;
   esac
   case $1 in
-    test) printf "etcdctl etcd-client\nip iproute2\n" ;;
-    bench) echo wrk wrk ;;
+    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\n" ;;
+    bench) printf "wrk wrk\nmkfs.btrfs btrfs-progs\n" ;;
   esac
 }
 

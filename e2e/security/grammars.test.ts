@@ -23,6 +23,7 @@ import { assertLinearCost, measureCpu } from '../../dev/testing/index.js';
 import { isEngineWord } from '../../pkg/agent/agent-env.js';
 import { parseEngineTime } from '../../pkg/agent/engine/docker/docker-streams.js';
 import { parsePosition } from '../../pkg/agent/log-reader.js';
+import { parseFolderRecord } from '../../pkg/agent/volumes/directory-record.js';
 import { parseToken } from '../../pkg/auth/index.js';
 import { parseRejectionAnswer } from '../../pkg/client/answer.js';
 import { parseJson } from '../../pkg/json/index.js';
@@ -83,6 +84,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseCursor,
   parseDuration: grammar.parseDuration,
   parseEngineTime,
+  parseFolderRecord: text => attempt(() => parseFolderRecord(text)),
   parseHost,
   parseImageReference: grammar.parseImageReference,
   parseJoinToken,

@@ -23,7 +23,7 @@ export interface Suite {
 export const suites: readonly Suite[] = [
   {
     name: 'unit',
-    has: path => !/\.(?:etcd|docker)\.test\.ts$|^e2e\/(?!(?:lab|history|agreement)\/)/.test(path),
+    has: path => !/\.(?:etcd|docker|kernel)\.test\.ts$|^e2e\/(?!(?:lab|history|agreement)\/)/.test(path),
     processes: availableParallelism(),
     computes: true,
   },
@@ -40,6 +40,12 @@ export const suites: readonly Suite[] = [
     has: path => path.endsWith('.docker.test.ts'),
     timeoutMs: 300_000,
     needs: 'dockerd',
+    sideBySide: true,
+  },
+  {
+    name: 'kernel',
+    has: path => path.endsWith('.kernel.test.ts'),
+    timeoutMs: 120_000,
     sideBySide: true,
   },
   {

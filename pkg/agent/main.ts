@@ -10,14 +10,15 @@ import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { parseMemory, parsePortRange, type PortRange } from '../../crds/grammar/index.js';
-import { systemClock, systemRandom } from '../clock/index.js';
+import { type Clock, systemClock, systemRandom } from '../clock/index.js';
 import { InvalidSettingFault } from '../config/index.js';
 import { HttpLink, parseJoinToken } from '../link/index.js';
-import type { LogFormat, LogLevel } from '../log/index.js';
+import type { LogFormat, Logger, LogLevel } from '../log/index.js';
 import { RegistryLogins, systemResolver } from '../registry/index.js';
 import { runProcess } from '../process/index.js';
 import { readProductVersion } from '../version/index.js';
@@ -27,6 +28,7 @@ import { findLocalPorts } from './host-ports.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
 import { readProcessTable } from './process-table.js';
 import { loadServerAuthority } from './trust.js';
+import { openVolumeDriver, type VolumeDriverChoice } from './volumes/index.js';
 
 const STOP_WITHIN_MS = 3_000;
 const USAGE_MS = 15_000;
@@ -48,6 +50,8 @@ interface AgentFlags {
   readonly hostPortAddress: string;
   readonly containerDiskLimit?: number;
   readonly registryLoginsFile: string;
+  readonly volumeDriver: VolumeDriverChoice;
+  readonly volumeReserve: number;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
 }
@@ -90,6 +94,12 @@ function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): Age
     .option('--host-port-address <address>', 'address that host ports listen at; empty: every one', ipAddress, '')
     .option('--container-disk-limit <amount>', 'what a container may write to its own file system, as 10Gi', bytes)
     .option('--registry-logins-file <path>', 'logins for registries, as docker login writes it', '')
+    .addOption(
+      new Option('--volume-driver <driver>', 'what volumes of this node are kept in; auto: btrfs where it can be used')
+        .choices(['auto', 'btrfs', 'directory'])
+        .default('auto'),
+    )
+    .option('--volume-reserve <amount>', 'what volumes leave free on the disk of the state folder', bytes, 2 ** 30)
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
   return command.parse(argv, { from: 'user' }).opts<AgentFlags>();
@@ -120,6 +130,18 @@ function openEngine({ engine, dockerHost, hostPortAddress, registryLoginsFile }:
   return new DockerEngine({ host: dockerHost, hostPortAddress, logins, clock: systemClock });
 }
 
+/** Volumes are mounted again before any container that uses one is started. */
+async function openVolumes({ stateDir, volumeDriver, volumeReserve }: AgentFlags, clock: Clock, log: Logger) {
+  const root = join(stateDir, 'volumes');
+  const driver = await openVolumeDriver(volumeDriver, { clock, root, reserveBytes: volumeReserve });
+  await driver.recover();
+  for (const { id, fault } of await driver.list()) {
+    if (fault !== undefined) log.warn('a volume cannot be used', { volume: id, because: fault });
+  }
+  log.info('volumes are ready', { driver: driver.name });
+  return driver;
+}
+
 /** The join token may carry the fingerprint of the server’s authority: `mjn_…@sha256:…`. */
 function readJoinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.ProcessEnv) {
   const text = joinTokenFile ? readFileSync(joinTokenFile, 'utf8').trim() : environment['MOORING_JOIN_TOKEN'];
@@ -134,11 +156,11 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
       '--server: must begin with https://, since an agent sends its token to no server that it cannot authenticate',
     );
   }
-  const join = readJoinToken(flags, process.env);
+  const joining = readJoinToken(flags, process.env);
   const disk = createDirectoryDisk(stateDir);
   const ca = flags.caFile
     ? readFileSync(flags.caFile, 'utf8')
-    : await loadServerAuthority({ clock, random, log, disk }, flags.server, join?.pin, signal);
+    : await loadServerAuthority({ clock, random, log, disk }, flags.server, joining?.pin, signal);
   if (signal.aborted) return;
   const engine = openEngine(flags);
   const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
@@ -154,8 +176,9 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     diskBytes: bavail * bsize,
     usageMs: USAGE_MS,
     ...(flags.containerDiskLimit !== undefined && { containerDiskBytes: flags.containerDiskLimit }),
-    ...(join && { joinToken: join.token }),
+    ...(joining && { joinToken: joining.token }),
   };
+  await openVolumes(flags, clock, log);
   // Every step can be resumed by the next agent, so the stop does not wait for a slow one.
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   log.info('agent started', { address: flags.server });

@@ -112,6 +112,21 @@ export const points = {
   'agent.stopping': 'the old container runs, and is about to be stopped',
   'agent.stopped': 'the old container has stopped, which is not observed',
   'agent.removed': 'the old container is removed, which is not reported',
+
+  // A volume on the disk of a node, in the agent.
+  'volume.recorded': 'the size of a new volume is recorded, nothing else is there',
+  'volume.resizing': 'the new size is recorded, the volume has the old one',
+  'volume.resized': 'the volume has the new size, which is not answered',
+  'volume.received': 'a stream is received and checked, and is not a snapshot yet',
+  'volume.accepted': 'the stream is a snapshot, which is not answered',
+  'volume.promoting': 'what the volume is to hold lies beside what it holds',
+  'volume.swapping': 'the files that it held are moved aside, the new ones are not in their place',
+  'volume.released': 'the volume holds nothing of the machine but its files',
+  'volume.removing': 'the files are out of the way, and still there',
+  'volume.formatted': 'the image of a volume is complete, and not in its place',
+  'volume.attached': 'the image has a loop device, and is not mounted',
+  'volume.image_grown': 'the image has its new size, the file system in it has the old one',
+  'volume.shrunk': 'the file system has its new size, its image has the old one',
 } as const;
 
 export type FailpointName = keyof typeof points;

@@ -19,6 +19,9 @@ export interface LogFields {
   readonly replica?: string;
   readonly node?: string;
   readonly network?: string;
+  readonly volume?: string;
+  /** Of volumes. */
+  readonly driver?: string;
   readonly loop?: string;
   readonly reconcileId?: string;
   readonly requestId?: string;

@@ -1,0 +1,53 @@
+import type { Readable } from 'node:stream';
+
+import type { DriverLimits, VolumeDriverName } from './driver.js';
+
+export interface ReceiveBounds {
+  readonly parent: string | undefined;
+  /** A stream that needs more than this is refused. */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What differs between drivers: the steps on one volume. `LocalVolumes` puts them in order, keeps them apart and records
+ * sizes. Each step is called again after a crash and then completes what was begun; `folder` is the volume's own.
+ */
+export interface Backend {
+  readonly name: VolumeDriverName;
+  readonly limits: DriverLimits;
+
+  /** After a start: gives back what volumes that are gone still hold of the machine. */
+  recover(root: string): Promise<void>;
+
+  /** Makes what is missing, completes a promotion, brings the volume to its size, and makes it usable. */
+  settle(folder: string, sizeBytes: number): Promise<void>;
+
+  /** The folder that holds the workload's files. Throws when the volume is not in use. */
+  openRoot(folder: string): Promise<string>;
+
+  /** What a folder below the root is mounted as, which was opened as `descriptor` of this process. */
+  pin(folder: string, path: string, descriptor: number): Promise<string>;
+
+  measure(folder: string): Promise<number>;
+
+  takeSnapshot(folder: string, name: string): Promise<void>;
+  /** In the order of their names. */
+  listSnapshots(folder: string): Promise<readonly string[]>;
+  dropSnapshot(folder: string, name: string): Promise<void>;
+
+  send(folder: string, snapshot: string, parent: string | undefined): Readable;
+
+  /** Reads a stream to its end into a place of its own. Throws when anything about it is not in order. */
+  receive(folder: string, stream: Readable, bounds: ReceiveBounds): Promise<void>;
+  /** What was received becomes a snapshot, at once. */
+  accept(folder: string, name: string): Promise<void>;
+  /** Removes what was received and not accepted. */
+  discard(folder: string): Promise<void>;
+
+  /** The volume becomes a writable copy of a snapshot. */
+  promote(folder: string, snapshot: string): Promise<void>;
+
+  /** Gives back what the volume holds of the machine, so that its folder can be removed. */
+  release(folder: string): Promise<void>;
+}

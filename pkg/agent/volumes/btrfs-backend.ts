@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, readdir, rename, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+import type { Backend } from './backend.js';
+import { guardStream, INCOMING } from './btrfs-stream.js';
+import { type DriverLimits, VolumeFault } from './driver.js';
+import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
+import {
+  bind,
+  detach,
+  detachRemoved,
+  ensureImage,
+  ensureSize,
+  mountStore,
+  mountSubvolume,
+  pathsOf,
+  unmountBelow,
+} from './loop-image.js';
+import { findMount } from './mounts.js';
+import { programEnvironment, runTool, toProgramFault } from './run-tool.js';
+
+const MEBIBYTE = 2 ** 20;
+
+const limits: DriverLimits = {
+  enforcesSize: true,
+  snapshotsOnline: true,
+  minSizeBytes: 128 * MEBIBYTE,
+  shrinkFloorBytes: 256 * MEBIBYTE,
+  limits: [
+    'A volume takes its whole size of the disk of its node from the beginning, less than 128 MiB is made 128 MiB, and none is shrunk below 256 MiB.',
+    'The file system itself and the snapshots that replication keeps count towards the size.',
+    'Devices on a volume do not work and stop its replication; setuid bits have no effect.',
+  ],
+};
+
+const removeSubvolume = async (path: string): Promise<void> => {
+  await runTool('btrfs', 'subvolume', 'delete', '--', path);
+};
+
+/** Runs a part of `btrfs` that reads or writes a stream. */
+function startBtrfs(words: readonly string[]) {
+  const child = spawn('btrfs', words, { env: programEnvironment, stdio: 'pipe' });
+  let printed = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    printed = (printed + text).slice(-4096);
+  });
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', code => (code === 0 ? resolve() : reject(toProgramFault(['btrfs', ...words], printed))));
+  });
+  ended.catch(() => undefined);
+  return { child, ended };
+}
+
+/** The ids that a stream may know a snapshot by: its own, and that of the one it was received from. */
+async function readUuids(path: string): Promise<readonly string[]> {
+  const shown = await runTool('btrfs', 'subvolume', 'show', '--', path);
+  return [...shown.matchAll(/^\s*(?:Received )?UUID:\s+([0-9a-f-]{36})$/gm)].map(([, id]) => id!.replaceAll('-', ''));
+}
+
+/** Volumes that are file systems of their own, each in a file of the machine's: the size of the file is the limit. */
+export const btrfsBackend: Backend = {
+  name: 'btrfs',
+  limits,
+
+  recover: detachRemoved,
+
+  async settle(folder, sizeBytes) {
+    const { store } = pathsOf(folder);
+    const { data } = placesIn(store);
+    await ensureImage(folder, sizeBytes);
+    await mountStore(folder);
+    await finishSwap(store, removeSubvolume);
+    if (!(await isPresent(data))) {
+      await runTool('btrfs', 'subvolume', 'create', '--', data);
+      await chmod(data, ROOT_MODE);
+    }
+    await mountSubvolume(folder, '.data');
+    await ensureSize(folder, sizeBytes);
+  },
+
+  async openRoot(folder) {
+    const { mount } = pathsOf(folder);
+    if (await findMount(mount)) return mount;
+    throw new VolumeFault('failed', 'the volume is not mounted; materialise it again');
+  },
+
+  async pin(folder, path, descriptor) {
+    const target = join(pathsOf(folder).pins, createHash('sha256').update(path).digest('hex').slice(0, 32));
+    await bind(descriptor, target);
+    return target;
+  },
+
+  async measure(folder) {
+    const { blocks, bfree, bsize } = await statfs(await btrfsBackend.openRoot(folder));
+    return (blocks - bfree) * bsize;
+  },
+
+  async takeSnapshot(folder, name) {
+    const { store } = pathsOf(folder);
+    await runTool('btrfs', 'subvolume', 'snapshot', '-r', '--', placesIn(store).data, join(store, name));
+  },
+
+  async listSnapshots(folder) {
+    return (await readdir(pathsOf(folder).store)).filter(name => !name.startsWith('.')).sort();
+  },
+
+  dropSnapshot: (folder, name) => removeSubvolume(join(pathsOf(folder).store, name)),
+
+  send(folder, snapshot, parent): Readable {
+    const { store } = pathsOf(folder);
+    const { child, ended } = startBtrfs([
+      'send',
+      '--quiet',
+      ...(parent === undefined ? [] : ['-p', join(store, parent)]),
+      join(store, snapshot),
+    ]);
+    const stream = new PassThrough();
+    child.stdin.end();
+    // The end of the output is no success: the stream ends when the program has.
+    child.stdout.pipe(stream, { end: false });
+    ended.then(
+      () => stream.end(),
+      (thrown: Error) => stream.destroy(thrown),
+    );
+    stream.once('close', () => child.kill('SIGKILL'));
+    return stream;
+  },
+
+  async receive(folder, stream, { parent, signal }) {
+    const { store } = pathsOf(folder);
+    const uuids = parent === undefined ? [] : await readUuids(join(store, parent));
+    const { child, ended } = startBtrfs(['receive', '--quiet', '--chroot', store]);
+    child.stdout.resume();
+    try {
+      await pipeline(stream, (source: AsyncIterable<Buffer>) => guardStream(source, uuids), child.stdin, { signal });
+    } catch (thrown) {
+      child.kill('SIGKILL');
+      const said = await ended.then(() => undefined).catch((fault: unknown) => fault);
+      throw (thrown as NodeJS.ErrnoException).code === 'EPIPE' ? said : thrown;
+    }
+    await ended;
+  },
+
+  async accept(folder, name) {
+    const { store } = pathsOf(folder);
+    await rename(join(store, INCOMING), join(store, name));
+    await syncFolder(store);
+  },
+
+  async discard(folder) {
+    const incoming = join(pathsOf(folder).store, INCOMING);
+    if (await isPresent(incoming)) await removeSubvolume(incoming);
+  },
+
+  async promote(folder, snapshot) {
+    const { store, mount, pins } = pathsOf(folder);
+    await runTool('btrfs', 'subvolume', 'snapshot', '--', join(store, snapshot), placesIn(store).next);
+    for (const path of [pins, mount]) await unmountBelow(path);
+    await swap(store, removeSubvolume);
+  },
+
+  async release(folder) {
+    await unmountBelow(folder);
+    await detach(pathsOf(folder).image);
+  },
+};

@@ -1,0 +1,125 @@
+import { chmod, mkdir, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+
+import type { Backend } from './backend.js';
+import { receiveFolder } from './directory-receive.js';
+import { sendFolder } from './directory-send.js';
+import type { DriverLimits } from './driver.js';
+import { finishSwap, isPresent, makePrivateFolder, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
+import { runTool } from './run-tool.js';
+
+const limits: DriverLimits = {
+  enforcesSize: false,
+  snapshotsOnline: false,
+  minSizeBytes: 2 ** 20,
+  shrinkFloorBytes: 2 ** 20,
+  limits: [
+    'The size is measured and not enforced: a workload can fill the disk of its node.',
+    'A snapshot is a copy: stop the workload while it is taken, and count its size again.',
+    'Copies on other nodes have no devices, sockets and pipes, no extended attributes and no setuid bits.',
+  ],
+};
+
+const remove = async (path: string): Promise<void> => {
+  await runTool('rm', '-rf', '--one-file-system', '--', path);
+};
+
+/** A whole copy appears at once, after everything in it is on the disk. */
+async function copy(from: string, to: string): Promise<void> {
+  await remove(to);
+  await runTool('cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
+  await runTool('sync', '--file-system', '--', to);
+}
+
+const snapshotsIn = (folder: string) => join(folder, 'snapshots');
+/** Where a copy is made or received, before it has a name. */
+const draftIn = (folder: string, use: 'copy' | 'incoming') => join(folder, `.${use}`);
+
+/** Volumes that are plain folders of the machine's file system: for machines that have nothing better. */
+export const directoryBackend: Backend = {
+  name: 'directory',
+  limits,
+
+  async recover() {},
+
+  async settle(folder) {
+    await finishSwap(folder, remove);
+    await makePrivateFolder(snapshotsIn(folder));
+    await remove(draftIn(folder, 'copy'));
+    const { data } = placesIn(folder);
+    if (!(await isPresent(data))) {
+      await mkdir(data);
+      await chmod(data, ROOT_MODE);
+    }
+    await syncFolder(folder);
+  },
+
+  async openRoot(folder) {
+    return placesIn(folder).data;
+  },
+
+  async pin(_folder, path) {
+    return path;
+  },
+
+  async measure(folder) {
+    const { data } = placesIn(folder);
+    const printed = await runTool('du', '--summarize', '--one-file-system', '--block-size=1', '--', data);
+    return Number.parseInt(printed, 10);
+  },
+
+  async takeSnapshot(folder, name) {
+    const draft = draftIn(folder, 'copy');
+    await copy(placesIn(folder).data, draft);
+    await rename(draft, join(snapshotsIn(folder), name));
+    await syncFolder(snapshotsIn(folder));
+  },
+
+  async listSnapshots(folder) {
+    return (await readdir(snapshotsIn(folder))).sort();
+  },
+
+  async dropSnapshot(folder, name) {
+    const draft = draftIn(folder, 'copy');
+    await remove(draft);
+    await rename(join(snapshotsIn(folder), name), draft);
+    await remove(draft);
+  },
+
+  send(folder, snapshot, parent) {
+    const path = (name: string) => join(snapshotsIn(folder), name);
+    return Readable.from(sendFolder(path(snapshot), parent === undefined ? undefined : path(parent)), {
+      objectMode: false,
+    });
+  },
+
+  async receive(folder, stream, { parent, maxBytes, signal }) {
+    const draft = draftIn(folder, 'incoming');
+    await mkdir(draft, 0o700);
+    const giveUp = () => stream.destroy(signal.reason as Error);
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      const known = parent === undefined ? undefined : join(snapshotsIn(folder), parent);
+      await receiveFolder(stream, { root: draft, parent: known, maxBytes });
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+      stream.destroy();
+    }
+    await runTool('sync', '--file-system', '--', draft);
+  },
+
+  async accept(folder, name) {
+    await rename(draftIn(folder, 'incoming'), join(snapshotsIn(folder), name));
+    await syncFolder(snapshotsIn(folder));
+  },
+
+  discard: folder => remove(draftIn(folder, 'incoming')),
+
+  async promote(folder, snapshot) {
+    await copy(join(snapshotsIn(folder), snapshot), placesIn(folder).next);
+    await swap(folder, remove);
+  },
+
+  async release() {},
+};

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, type Stats } from 'node:fs';
+import { lstat, readdir, readlink } from 'node:fs/promises';
+
+import { type FolderRecord, MAGIC } from './directory-record.js';
+
+/** A path of bytes: names need not be UTF-8. */
+export function toBytes(root: string, path: string): Buffer {
+  return path === '' ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
+}
+
+/** The stream of a folder that nobody changes meanwhile: all of it, or what differs from `parent`. */
+export async function* sendFolder(root: string, parent: string | undefined): AsyncGenerator<Buffer> {
+  yield Buffer.from(MAGIC);
+  const firstNames = new Map<string, string>();
+  let entries = 0;
+  for await (const path of walk(root, '')) {
+    const stats = await lstat(toBytes(root, path));
+    const record = await describeEntry(root, path, stats, parent, firstNames);
+    if (!record) continue;
+    entries++;
+    yield toLine(record);
+    if (record.kind === 'file') yield* readWhole(toBytes(root, path), record.size);
+  }
+  yield toLine({ kind: 'end', entries });
+}
+
+function toLine(record: FolderRecord): Buffer {
+  return Buffer.from(`${JSON.stringify(record)}\n`);
+}
+
+/** Every path below a folder, parents first, in a fixed order. */
+async function* walk(root: string, path: string): AsyncGenerator<string> {
+  yield path;
+  const entries = await readdir(toBytes(root, path), { withFileTypes: true, encoding: 'latin1' });
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const below = path === '' ? entry.name : `${path}/${entry.name}`;
+    if (entry.isDirectory()) yield* walk(root, below);
+    else yield below;
+  }
+}
+
+/** Undefined for what a folder cannot carry: devices, sockets and pipes. */
+async function describeEntry(
+  root: string,
+  path: string,
+  stats: Stats,
+  parent: string | undefined,
+  firstNames: Map<string, string>,
+): Promise<FolderRecord | undefined> {
+  const { mode, uid, gid, size, ino, nlink } = stats;
+  const owned = { path, mode: mode & 0o7777, uid, gid, mtime: stats.mtimeMs / 1000 };
+  if (stats.isDirectory()) return { kind: 'folder', ...owned };
+  if (stats.isSymbolicLink()) {
+    const to = (await readlink(toBytes(root, path), { encoding: 'buffer' })).toString('latin1');
+    return { kind: 'symlink', path, to, uid, gid };
+  }
+  if (!stats.isFile()) return undefined;
+  const first = nlink > 1 ? firstNames.get(`${ino}`) : undefined;
+  if (first !== undefined) return { kind: 'link', path, to: first };
+  if (nlink > 1) firstNames.set(`${ino}`, path);
+  const digest = parent === undefined ? undefined : await findSame(root, parent, path, size);
+  return digest === undefined ? { kind: 'file', ...owned, size } : { kind: 'same', ...owned, digest };
+}
+
+/** The digest of a file that the parent has too. Contents are compared: times can be set. */
+async function findSame(root: string, parent: string, path: string, size: number): Promise<string | undefined> {
+  const there = await lstat(toBytes(parent, path)).catch(() => undefined);
+  if (!there?.isFile() || there.size !== size) return undefined;
+  const [old, now] = await Promise.all([digestFile(toBytes(parent, path)), digestFile(toBytes(root, path))]);
+  return old === now ? now : undefined;
+}
+
+async function digestFile(path: Buffer): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+async function* readWhole(path: Buffer, size: number): AsyncGenerator<Buffer> {
+  let left = size;
+  if (size === 0) return;
+  for await (const chunk of createReadStream(path, { end: size - 1 })) {
+    left -= (chunk as Buffer).length;
+    yield chunk as Buffer;
+  }
+  if (left !== 0) throw new Error('a file became shorter while it was read');
+}

@@ -1,0 +1,133 @@
+import type { Readable } from 'node:stream';
+
+import { Fault } from '../../fault/index.js';
+
+export type VolumeDriverName = 'btrfs' | 'directory';
+
+/** What a driver can and cannot do. Shown in the status of its volumes. */
+export interface DriverLimits {
+  /** A workload that has used up its volume gets ENOSPC. Otherwise the size is only compared with what is measured. */
+  readonly enforcesSize: boolean;
+  /** Snapshots are taken while writers write, and are as if the machine had lost power then. Otherwise stop them first. */
+  readonly snapshotsOnline: boolean;
+  /** A smaller volume is made this large. */
+  readonly minSizeBytes: number;
+  /** No resize goes below this, however little is used. */
+  readonly shrinkFloorBytes: number;
+  /** What this driver cannot hold or keep, in sentences for people. */
+  readonly limits: readonly string[];
+}
+
+/** A volume as it is found on this machine, whoever knows of it. */
+export interface LocalVolume {
+  readonly id: string;
+  readonly sizeBytes: number;
+  /** Why it cannot be used, with the remedy. It is tried again by `materialise`. */
+  readonly fault?: string;
+}
+
+export interface VolumeUsage {
+  /** What its files and its snapshots take up. */
+  readonly usedBytes: number;
+  readonly sizeBytes: number;
+  /** Wall time in milliseconds. */
+  readonly measuredAt: number;
+}
+
+/** A snapshot on its way out. The stream fails, and never ends early, when something is missing. */
+export interface OutgoingSnapshot {
+  readonly stream: Readable;
+  /** SHA-256 of the whole stream, as hex. Resolves at its end, rejects when it fails. */
+  readonly digest: Promise<string>;
+}
+
+/** What an arriving stream must be. */
+export interface IncomingSnapshot {
+  /** The name that it gets here. */
+  readonly snapshot: string;
+  /** The snapshot that the stream is the difference to; it must be here, and be the one that the sender used. */
+  readonly parent?: string;
+  /** As the sender computed it; it may become known only after the stream. */
+  readonly digest: string | Promise<string>;
+}
+
+/**
+ * Volumes on the disk of one machine.
+ *
+ * Every call may be repeated after a crash at any step, and then completes what was begun. Calls about one volume run
+ * one after another, calls about different ones at the same time. Nothing outside of the driver's own folder is written.
+ * An id (`vol_…`) and the name of a snapshot (lowercase letters, digits and inner hyphens, at most 63) are checked before they become part of a path.
+ *
+ * What fails is thrown as a `VolumeFault`: cause and remedy, without ids, times or addresses that differ between two
+ * attempts. It is up to the caller that no workload uses a volume during `promote` and `remove`.
+ */
+export interface VolumeDriver {
+  readonly name: VolumeDriverName;
+
+  describe(): DriverLimits;
+
+  /**
+   * After a start of the agent, before anything else: volumes that are there can be mounted again, what was begun and
+   * cannot be completed is cleaned up. A volume that cannot be brought back is told by `list` and stops no other.
+   */
+  recover(): Promise<void>;
+
+  /** Makes the volume if it is not there, and makes sure that it can be used. A volume that is there keeps its size. */
+  materialise(volume: { readonly id: string; readonly sizeBytes: number }): Promise<LocalVolume>;
+
+  /**
+   * The folder to mount into a container: the root of the volume, or a folder below it, which is made if missing.
+   *
+   * No component of `subPath` may be `..` or a symbolic link: a hostile workload could have planted it. Between
+   * this answer and the mount, a workload that runs at the same time could still exchange a component. The `btrfs` driver
+   * closes that gap, as it answers a mount of the folder that was checked; with `directory`, let only one workload at a time use a volume with sub paths.
+   */
+  mountPoint(id: string, subPath?: string): Promise<string>;
+
+  usage(id: string): Promise<VolumeUsage>;
+
+  /** Grows or shrinks a volume in use. Refused below what is used, and when the machine's reserve would not be left. */
+  resize(id: string, sizeBytes: number): Promise<LocalVolume>;
+
+  /** Keeps what the volume holds now, read-only. Does nothing when a snapshot of this name is there. */
+  snapshot(id: string, name: string): Promise<void>;
+  /** In the order of their names. Snapshots that are not complete are not listed. */
+  listSnapshots(id: string): Promise<readonly string[]>;
+  /** Does nothing when there is none. */
+  dropSnapshot(id: string, name: string): Promise<void>;
+
+  /** The stream of a snapshot: all of it, or the difference to `parent`. Destroy the stream to give up. */
+  send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot>;
+
+  /**
+   * Turns a stream into a snapshot. Until all of it is here, well-formed, harmless and as the digest says, nothing of it
+   * is visible; of a stream that is refused nothing stays. Does nothing, and consumes nothing, when a snapshot of this name is there.
+   */
+  receive(id: string, stream: Readable, incoming: IncomingSnapshot): Promise<void>;
+
+  /** The volume becomes what the snapshot holds. What it held before is kept as the snapshot `keepAs`, if one is named. */
+  promote(id: string, snapshot: string, keepAs?: string): Promise<void>;
+
+  /** Removes the volume with its snapshots. Does nothing when there is none. */
+  remove(id: string): Promise<void>;
+
+  /** Everything that is there, also what nobody asked for. */
+  list(): Promise<readonly LocalVolume[]>;
+}
+
+/** Why a volume is not as it should be. `refused` asks for another request; the rest may pass by itself. */
+export type VolumeFaultCause = 'refused' | 'not_found' | 'no_space' | 'bad_stream' | 'failed';
+
+/** A driver could not do what it was asked for. The message has the cause, then the remedy. */
+export class VolumeFault extends Fault {
+  readonly why: VolumeFaultCause;
+
+  constructor(why: VolumeFaultCause, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.why = why;
+  }
+
+  get retriable(): boolean {
+    return this.why === 'failed' || this.why === 'no_space';
+  }
+}

@@ -1,0 +1,63 @@
+import { lstat, mkdir, open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { failpoint } from '../../failpoint/index.js';
+
+/** Whether there is something at a path, symbolic links not followed. */
+export async function isPresent(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    (thrown: NodeJS.ErrnoException) => {
+      if (thrown.code === 'ENOENT') return false;
+      throw thrown;
+    },
+  );
+}
+
+/** Of the root of a volume: its workload may run as any user, and nobody else reaches it. */
+export const ROOT_MODE = 0o777;
+
+/** A folder that only root, or the agent's user, can look into. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
+/** After this, what was renamed or removed in a folder is so after a power loss too. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Where the files of the workload are, inside of a folder, and where they are while they are replaced. */
+const DATA = '.data';
+const NEXT = '.next';
+const OLD = '.old';
+
+/** The three places of a volume's files. `next` is complete once `data` is gone. */
+export function placesIn(folder: string) {
+  return { data: join(folder, DATA), next: join(folder, NEXT), old: join(folder, OLD) };
+}
+
+/** Puts `next` into the place of `data`. A crash in between is completed by `finishSwap`. */
+export async function swap(folder: string, remove: (path: string) => Promise<void>): Promise<void> {
+  const { data, old } = placesIn(folder);
+  failpoint('volume.promoting');
+  await rename(data, old);
+  failpoint('volume.swapping');
+  await finishSwap(folder, remove);
+}
+
+/** Completes a swap, or takes back one that had not begun. */
+export async function finishSwap(folder: string, remove: (path: string) => Promise<void>): Promise<void> {
+  const { data, next, old } = placesIn(folder);
+  if (await isPresent(next)) {
+    if (await isPresent(data)) await remove(next);
+    else await rename(next, data);
+  }
+  await syncFolder(folder);
+  if (await isPresent(old)) await remove(old);
+}

@@ -1,0 +1,13 @@
+/**
+ * Volumes on the disk of a node: one interface (`VolumeDriver`), two drivers.
+ *
+ *     const driver = await openVolumeDriver('auto', { clock, root: '/var/lib/mooring/volumes', reserveBytes });
+ *     await driver.recover();
+ *     await driver.materialise({ id, sizeBytes });
+ *
+ * `LocalVolumes` is what both have in common: turns, records of sizes, digests, what is checked before anything is replaced. A
+ * `Backend` has the steps that differ. Which node holds which volume is decided elsewhere.
+ *
+ * @module
+ */
+export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';

@@ -1,0 +1,129 @@
+import { rename, rm, stat, statfs, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { failpoint } from '../../failpoint/index.js';
+import { isPresent, makePrivateFolder, syncFolder } from './files.js';
+import { findMount, listLoopDevices, listMounts } from './mounts.js';
+import { runTool } from './run-tool.js';
+
+/** Reads cause no writes, freed blocks stay the image's own, and nothing on it is a device or gains rights. */
+const OPTIONS = 'noatime,nodiscard,nosuid,nodev';
+
+/** The paths of a volume. `store` shows the whole file system to the driver, `mount` the workload's files alone. */
+export function pathsOf(folder: string) {
+  return {
+    image: join(folder, 'image'),
+    store: join(folder, 'store'),
+    mount: join(folder, 'mount'),
+    pins: join(folder, 'pins'),
+  };
+}
+
+/**
+ * Makes the image, if there is none: a file system in a file whose blocks are all taken from the machine now, so that a
+ * write inside of it can never find the machine's disk full.
+ */
+export async function ensureImage(folder: string, sizeBytes: number): Promise<void> {
+  const { image } = pathsOf(folder);
+  if (await isPresent(image)) return;
+  const draft = `${image}.new`;
+  await rm(draft, { force: true });
+  try {
+    await runTool('fallocate', '--length', String(sizeBytes), '--', draft);
+    await runTool('mkfs.btrfs', '--quiet', '--nodiscard', '--metadata', 'single', '--data', 'single', '--', draft);
+  } catch (thrown) {
+    await rm(draft, { force: true });
+    throw thrown;
+  }
+  failpoint('volume.formatted');
+  await rename(draft, image);
+  await syncFolder(folder);
+}
+
+/** The loop device of an image, attached if it was not. */
+async function attach(image: string): Promise<string> {
+  const attached = (await listLoopDevices()).find(({ file }) => file === image);
+  if (attached) return attached.device;
+  return (await runTool('losetup', '--find', '--show', '--nooverlap', '--', image)).trim();
+}
+
+/** Mounts the whole file system for the driver. No symbolic link on it is followed, whoever planted it. */
+export async function mountStore(folder: string): Promise<void> {
+  const { image, store } = pathsOf(folder);
+  if (await findMount(store)) return;
+  await makePrivateFolder(store);
+  const device = await attach(image);
+  failpoint('volume.attached');
+  await runTool('mount', '-t', 'btrfs', '-o', `${OPTIONS},noexec,nosymfollow`, '--', device, store);
+}
+
+/** Mounts a subvolume where workloads find it. */
+export async function mountSubvolume(folder: string, subvolume: string): Promise<void> {
+  const { store, mount } = pathsOf(folder);
+  if (await findMount(mount)) return;
+  await makePrivateFolder(mount);
+  const device = (await findMount(store))?.source ?? '';
+  await runTool('mount', '-t', 'btrfs', '-o', `${OPTIONS},subvol=${subvolume}`, '--', device, mount);
+}
+
+/** Brings image and file system to a size, while they are in use. */
+export async function ensureSize(folder: string, sizeBytes: number): Promise<void> {
+  const { image, store } = pathsOf(folder);
+  const { size: imageBytes } = await stat(image);
+  const { blocks, bsize } = await statfs(store);
+  if (blocks * bsize > sizeBytes) await runTool('btrfs', 'filesystem', 'resize', String(sizeBytes), store);
+  if (imageBytes > sizeBytes) {
+    failpoint('volume.shrunk');
+    await truncate(image, sizeBytes);
+  }
+  if (imageBytes < sizeBytes) {
+    await grow(image, imageBytes, sizeBytes);
+    failpoint('volume.image_grown');
+  }
+  const device = (await findMount(store))?.source ?? '';
+  if (imageBytes !== sizeBytes) await runTool('losetup', '--set-capacity', device);
+  if (blocks * bsize < sizeBytes) await runTool('btrfs', 'filesystem', 'resize', 'max', store);
+}
+
+async function grow(image: string, from: number, to: number): Promise<void> {
+  try {
+    await runTool('fallocate', '--length', String(to), '--', image);
+  } catch (thrown) {
+    await truncate(image, from);
+    throw thrown;
+  }
+}
+
+/** Unmounts everything below a folder of the volume, the last first. */
+export async function unmountBelow(path: string): Promise<void> {
+  const mounts = (await listMounts()).filter(mount => mount.path === path || mount.path.startsWith(`${path}/`));
+  for (const mount of mounts.reverse()) await runTool('umount', '--', mount.path);
+}
+
+/** Detaches the devices of an image, which may have none. One that a container still holds goes with the container. */
+export async function detach(image: string): Promise<void> {
+  for (const { device, file } of await listLoopDevices()) {
+    if (file === image || file === `${image} (deleted)`) await runTool('losetup', '--detach', device);
+  }
+}
+
+/** Detaches the devices of images below a folder that were removed. */
+export async function detachRemoved(root: string): Promise<void> {
+  for (const { device, file } of await listLoopDevices()) {
+    const isGone = file.endsWith(' (deleted)') || !(await isPresent(file));
+    if (file.startsWith(`${root}/`) && isGone) await runTool('losetup', '--detach', device);
+  }
+}
+
+/**
+ * Mounts a folder that is open as a descriptor of this process at `target`, unless it is there already. The path that it was opened by
+ * is not looked at again: by now a workload could have put something else there.
+ */
+export async function bind(descriptor: number, target: string): Promise<void> {
+  const source = `/proc/${process.pid}/fd/${descriptor}`;
+  await makePrivateFolder(target);
+  const [wanted, found] = await Promise.all([stat(source), stat(target)]);
+  if (wanted.dev === found.dev && wanted.ino === found.ino) return;
+  await unmountBelow(target);
+  await runTool('mount', '--no-canonicalize', '--bind', '--', source, target);
+}

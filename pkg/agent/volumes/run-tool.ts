@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+import { normaliseMessage } from '../normalise-message.js';
+import { VolumeFault } from './driver.js';
+
+const TIMEOUT_MS = 300_000;
+
+/** What every program is given: messages in English, and the folders where Debian keeps programs for root. */
+export const programEnvironment: NodeJS.ProcessEnv = {
+  LC_ALL: 'C',
+  PATH: `${process.env['PATH'] ?? ''}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin`,
+};
+
+/** Runs a program to its end and answers what it printed. The words go to it as they are: there is no shell. */
+export async function runTool(program: string, ...words: readonly string[]): Promise<string> {
+  try {
+    const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', env: programEnvironment } as const;
+    return (await promisify(execFile)(program, [...words], options)).stdout;
+  } catch (thrown) {
+    const { stderr = '', code, killed } = thrown as { stderr?: string; code?: unknown; killed?: boolean };
+    if (code === 'ENOENT') throw new VolumeFault('failed', `${program} is not installed; install it on this node`);
+    const why = killed ? `it did not end within ${TIMEOUT_MS / 60_000} minutes` : stderr;
+    throw toProgramFault([program, ...words], why, thrown);
+  }
+}
+
+/** The fault of a program that failed, with the last that it said. Paths are shortened to their last part. */
+export function toProgramFault(words: readonly string[], printed: string, cause?: unknown): VolumeFault {
+  const said =
+    printed
+      .trim()
+      .split('\n')
+      .at(-1)
+      ?.replace(/^ERROR: /, '') || 'it gave no reason';
+  const isFull = /no space left/i.test(printed);
+  const what = words.slice(0, words[0] === 'btrfs' ? 3 : 1).filter(word => /^[a-z.]+$/.test(word));
+  const message = `${what.join(' ')} failed: ${said.replace(/(?:\/[^/\s':]+)+\//g, '')}`;
+  const remedy = isFull ? '; free some space or grow the volume' : '; see the kernel log of this node';
+  return new VolumeFault(isFull ? 'no_space' : 'failed', normaliseMessage(message) + remedy, { cause });
+}

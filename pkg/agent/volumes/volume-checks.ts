@@ -1,0 +1,59 @@
+import { asError } from '../../fault/index.js';
+import { normaliseMessage } from '../normalise-message.js';
+import { type DriverLimits, VolumeFault } from './driver.js';
+
+const MEBIBYTE = 2 ** 20;
+
+/** The size that a volume gets: whole mebibytes, and no less than the driver can make. */
+export function roundSize(sizeBytes: number, { minSizeBytes }: DriverLimits): number {
+  return Math.ceil(Math.max(sizeBytes, minSizeBytes) / MEBIBYTE) * MEBIBYTE;
+}
+
+/** Throws when taking `moreBytes` of a disk would leave less than its reserve. */
+export function checkReserve(moreBytes: number, disk: { readonly freeBytes: number; readonly reserveBytes: number }) {
+  const { freeBytes, reserveBytes } = disk;
+  if (freeBytes - moreBytes >= reserveBytes) return;
+  const message = `the disk of the node has ${toMebibytes(freeBytes)} MiB free, of which ${toMebibytes(reserveBytes)} MiB are its reserve`;
+  throw new VolumeFault('no_space', `${message}; free some space, or choose a smaller size or another node`);
+}
+
+/** Throws when a volume cannot be shrunk to a size. */
+export function checkShrink(sizeBytes: number, usedBytes: number, { shrinkFloorBytes }: DriverLimits) {
+  if (sizeBytes < shrinkFloorBytes) {
+    const floor = toMebibytes(shrinkFloorBytes);
+    throw new VolumeFault('refused', `a volume cannot be shrunk below ${floor} MiB; choose that size or a larger one`);
+  }
+  if (usedBytes <= sizeBytes) return;
+  const message = `the volume holds ${toMebibytes(usedBytes)} MiB, more than the new size`;
+  throw new VolumeFault('refused', `${message}; remove files or snapshots first, or choose a larger size`);
+}
+
+/** The name of a snapshot, which becomes part of a path. */
+export function checkSnapshotName(name: string): string {
+  if (/^[0-9a-z](?:[0-9a-z-]{0,61}[0-9a-z])?$/.test(name)) return name;
+  throw new VolumeFault('refused', 'that cannot name a snapshot; use lowercase letters, digits and inner hyphens');
+}
+
+/** The fault of a stream that is not taken. */
+export function badStream(why: string): VolumeFault {
+  return new VolumeFault('bad_stream', `the stream is refused: ${why}; send it again from a sound copy`);
+}
+
+export function throwAbsent(): never {
+  throw new VolumeFault('not_found', 'the volume is not on this node; materialise it first');
+}
+
+/** What was thrown, as callers are told it: without paths, ids and times. */
+export function toVolumeFault(thrown: unknown): VolumeFault {
+  if (thrown instanceof VolumeFault) return thrown;
+  const { code = '', syscall = 'a step' } = thrown as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new VolumeFault('no_space', 'there is no space left; free some, or grow the volume', { cause: thrown });
+  }
+  const said = code === '' ? normaliseMessage(asError(thrown).message) : code;
+  return new VolumeFault('failed', `${syscall} failed: ${said}; see the disk of this node`, { cause: thrown });
+}
+
+function toMebibytes(bytes: number): number {
+  return Math.floor(bytes / MEBIBYTE);
+}
