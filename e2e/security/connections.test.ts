@@ -10,6 +10,8 @@ import { RawConnection, requestText } from './raw-connection.js';
 const DEPLOYMENTS = '/api/v1/deployments';
 const BEAT = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: '0.1.0' };
 const WATCH = `${DEPLOYMENTS}?watch=true`;
+/** More bytes than drip during any test. */
+const MANY = 900_000;
 
 describe('connections and seats under attack', () => {
   const clock = new ManualClock();
@@ -60,23 +62,23 @@ describe('connections and seats under attack', () => {
   const dripping: readonly { name: string; text: () => string; status: number }[] = [
     {
       name: 'a request without a token',
-      text: () => requestText('POST', DEPLOYMENTS, { 'Content-Length': 900 }),
+      text: () => requestText('POST', DEPLOYMENTS, { 'Content-Length': MANY }),
       status: 401,
     },
     {
       name: 'a request with a wrong token',
-      text: () => requestText('POST', DEPLOYMENTS, { 'Content-Length': 900, Authorization: 'Bearer x' }),
+      text: () => requestText('POST', DEPLOYMENTS, { 'Content-Length': MANY, Authorization: 'Bearer x' }),
       status: 401,
     },
-    { name: 'a health probe', text: () => requestText('GET', '/livez', { 'Content-Length': 900 }), status: 200 },
+    { name: 'a health probe', text: () => requestText('GET', '/livez', { 'Content-Length': MANY }), status: 200 },
     {
       name: 'a page of the documentation',
-      text: () => requestText('GET', '/docs/codes', { 'Content-Length': 900 }),
+      text: () => requestText('GET', '/docs/codes', { 'Content-Length': MANY }),
       status: 200,
     },
     {
       name: 'a path that does not exist',
-      text: () => requestText('PUT', '/nowhere', { 'Content-Length': 900 }),
+      text: () => requestText('PUT', '/nowhere', { 'Content-Length': MANY }),
       status: 404,
     },
   ];
@@ -88,7 +90,7 @@ describe('connections and seats under attack', () => {
       expect(await connection.answered()).to.deep.equal([status]);
       connection.send('x');
       await clock.pass(6_000);
-      await connection.closed();
+      await connection.closedWhileSending('x');
     });
   }
 
@@ -96,7 +98,7 @@ describe('connections and seats under attack', () => {
     await start();
     const connection = await open();
     connection.send(requestText('POST', DEPLOYMENTS, { 'Transfer-Encoding': 'chunked' }));
-    await connection.closed();
+    await connection.closedWhileSending('1\r\nx\r\n');
     expect(connection.answers).to.deep.equal([401]);
   });
 
@@ -216,6 +218,9 @@ describe('connections and seats under attack', () => {
     expect(more.received).to.include('at most 8388608 body bytes of one token at the same time');
     await Promise.all(Array.from({ length: 10 }, () => drip(two)));
     await until('the bodies of the tenant', async () => (await measured('mooring_request_body_bytes')) === 16 << 20);
+    const beyond = await drip(await lab.tenantToken(lab.a));
+    expect(await beyond.answered()).to.deep.equal([429]);
+    expect(beyond.received).to.include('at most 16777216 body bytes of one tenant at the same time');
 
     const others = await Promise.all([
       lab.ask('POST', '/agent/v1/heartbeat', { token: node.text, body: BEAT }),
@@ -284,8 +289,9 @@ describe('connections and seats under attack', () => {
     expect(new Set(await connection.answered(600))).to.deep.equal(new Set([403]));
     expect(connection.received).to.include('auth_forbidden');
     expect((await lab.ask('POST', '/agent/v1/heartbeat', { token: text, body: BEAT })).status).to.equal(200);
-    for (let count = 0; count < 3; count++) await open();
+    const newer = [await open(), await open()];
     await connection.closed();
+    expect(newer.some(({ isClosed }) => isClosed)).to.equal(false);
   });
 
   it('a client that repeats a refused request at once is not read for a second', async () => {

@@ -41,6 +41,14 @@ export class RawConnection {
     return until('the server to close the connection', () => this.isClosed);
   }
 
+  /** Sends a little again and again, so that the connection is never idle, until the server closes it. */
+  closedWhileSending(text: string): Promise<boolean> {
+    return until('the server to close a connection that is not idle', () => {
+      if (!this.isClosed) this.send(text);
+      return this.isClosed;
+    });
+  }
+
   close(): void {
     this.#socket.resetAndDestroy();
   }
