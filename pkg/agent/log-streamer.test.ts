@@ -59,6 +59,8 @@ class StreamerLab {
   current: ContainerStatus | undefined = container();
   isListed = true;
   failure: Error | undefined;
+  /** What the engine says when it is asked for a log. */
+  refusal: Error | undefined;
   /** Whether streams are never read: they stay open until ended by hand. */
   isBusy = false;
   kept!: KeptLogs;
@@ -94,7 +96,8 @@ class StreamerLab {
   }
 
   #read(id: string): readonly LogEntry[] {
-    if (this.failure) throw this.failure;
+    const refusal = this.failure ?? this.refusal;
+    if (refusal) throw refusal;
     const entries = this.logs.get(id);
     if (!entries) throw new EngineRefusedFault(404, 'no such container');
     return entries;
@@ -183,6 +186,15 @@ describe('the log streamer', () => {
     lab.current = undefined;
 
     expect(await lab.finish()).to.deep.equal(['1\n2\n', 'container_gone']);
+  });
+
+  it('sends what is kept of a container that the engine is about to remove', async () => {
+    const { id } = lab.current!;
+    lab.logs.set(id, [line('1\n', 1)]);
+    await lab.kept.keep({ ...container(), state: 'exited' });
+    lab.refusal = new EngineRefusedFault(409, 'can not get logs from container which is dead or marked for removal');
+    lab.streamer.stream(request);
+    expect(await lab.finish()).to.deep.equal(['1\n', 'container_gone']);
   });
 
   it('continues a position of an earlier container with its last lines, then with the current one', async () => {

@@ -19,6 +19,8 @@ import {
 const STREAMS_MAX = 64;
 const PING_MS = 5_000;
 const ENGINE_WITHIN_MS = 8_000;
+/** What the engine answers of a container that it has removed, or is removing. */
+const GONE = [404, 409];
 /** How long until a followed log is read again: soon after output, then less and less often. */
 const POLL = { firstMs: 200, capMs: 1_000 };
 
@@ -138,7 +140,7 @@ export class LogStreamer {
         }
       } catch (thrown) {
         if (thrown instanceof EngineUnreachableFault) return 'engine_unreachable';
-        if (!(thrown instanceof EngineRefusedFault && thrown.status === 404)) throw thrown;
+        if (!(thrown instanceof EngineRefusedFault && GONE.includes(thrown.status))) throw thrown;
         const kept = await this.#findKept(request);
         if (kept?.container === container.id) yield* readKept(kept, request, last);
         return 'container_gone';
