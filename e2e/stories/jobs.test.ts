@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
 
 import { expect } from 'chai';
 
@@ -10,7 +8,8 @@ import { ControlPlane } from '../lab/control-plane.js';
 import { dieAt } from '../lab/dying-at.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
 import { JobClient } from '../lab/job-client.js';
-import { TenantClient } from '../lab/tenant-client.js';
+import { runMoor } from '../lab/moor.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
 
 describe('a job on a real engine', function () {
   let plane: ControlPlane;
@@ -94,11 +93,31 @@ describe('a job on a real engine', function () {
     await until('its container to be gone', async () => (await jobs.containers(fleet, 'absent')).length === 0);
   });
 
-  it('is stopped when its time is over', async () => {
-    await jobs.create({ name: 'slow', backoffLimit: 0, timeoutSeconds: 2, ...shell('sleep 600 & wait') });
+  it('says that it ran out of memory', async () => {
+    const resources = { limits: { memory: '16Mi' } };
+    const script = 'x=0123456789; while :; do x=$x$x; done';
+    await jobs.create({ name: 'hungry', backoffLimit: 0, resources, ...shell(script) });
+    const { status } = await jobs.reaches('hungry', 'Failed');
+    expect(status.history[0]).to.include({ reason: 'oom_killed' });
+    expect(status.message).to.include('out of memory (limit 16Mi)');
+  });
+
+  it('receives its secrets', async () => {
+    const values = { password: 'correct horse battery staple' };
+    unwrap(await shop.client.request('PUT', '/api/v1/secrets/deployments/ledger', { body: { values } }));
+    const secrets = [{ name: 'LEDGER', vault_path: 'deployments/ledger', anchor: 'process' }];
+    await jobs.create({ name: 'books', backoffLimit: 0, secrets, ...shell('echo ${#LEDGER_password} characters') });
+    await jobs.reaches('books', 'Succeeded');
+    expect(await jobs.log('books')).to.equal(`${values.password.length} characters\n`);
+  });
+
+  it('is asked to stop when its time is over, and killed when it does not', async () => {
+    const script = 'trap "echo not yet" TERM; while :; do sleep 1; done';
+    await jobs.create({ name: 'slow', backoffLimit: 0, timeoutSeconds: 2, ...shell(script) });
     const { status } = await jobs.reaches('slow', 'Failed');
     expect(status.history[0]).to.include({ reason: 'timed_out', state: 'Failed' });
-    expect(status.exitCode).to.be.oneOf([137, 143]);
+    expect(status.exitCode).to.equal(137);
+    expect(await jobs.log('slow')).to.equal('not yet\n');
   });
 
   it('is stopped when it is deleted', async () => {
@@ -117,13 +136,7 @@ describe('a job on a real engine', function () {
   });
 
   it('is run by moor run, which prints its output and passes its exit code on', async () => {
-    const env = { ...process.env, MOORING_SERVER: plane.server, MOORING_TOKEN: shop.token };
-    const moor = (...argv: readonly string[]) =>
-      new Promise<{ status: number; stdout: string; stderr: string }>(end => {
-        execFile(resolve('moor'), argv, { env }, (error, stdout, stderr) =>
-          end({ status: error ? Number(error.code) : 0, stdout, stderr }),
-        );
-      });
+    const moor = (...argv: readonly string[]) => runMoor(plane, shop, ...argv);
     const failing = await moor('run', image, '--', '/bin/sh', '-c', 'echo one; sleep 1; echo two; exit 42');
     expect(failing).to.include({ status: 42, stdout: 'one\ntwo\n' });
     const passing = await moor('run', image, '--name', 'ran', '-e', 'MODE=a', '--', '/bin/sh', '-c', 'echo $MODE');

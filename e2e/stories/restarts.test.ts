@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
+import { runMoor } from '../lab/moor.js';
 import { type RawLine, RawTail, isRising } from '../lab/raw-tail.js';
 import { type ShownDeployment, TenantClient } from '../lab/tenant-client.js';
 import { until } from '../../dev/testing/index.js';
@@ -31,6 +32,21 @@ describe('a process that is killed and started again', function () {
     const since = await Promise.all(running.map(async ({ id }) => `${id} ${await fleet.view.startedAt(id)}`));
     return since.sort();
   };
+
+  it('a deployment is restarted by moor restart: every container is replaced, and nothing else changes', async () => {
+    const before = await shop.show('web');
+    const ids = async () => (await fleet.view.running('web')).map(({ id }) => id);
+    const old = await ids();
+    expect((await runMoor(plane, shop, 'restart', 'web')).stdout).to.include('deployment/web');
+    await until('other containers', async () => {
+      const now = await ids();
+      return now.length === 2 && !now.some(id => old.includes(id));
+    });
+    const { restartedAt, metadata: _, status: __, ...after } = await shop.reaches('web', 'Running');
+    const { metadata: ___, status: ____, ...spec } = before;
+    expect(restartedAt).to.be.a('string');
+    expect(after).to.deep.equal(spec);
+  });
 
   it('an agent restarts no container', async () => {
     const before = await standing();

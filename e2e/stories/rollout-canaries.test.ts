@@ -46,6 +46,22 @@ describe('a canary, on a real engine', function () {
     expect(await lab.events('canary_promoted')).to.have.length(1);
   });
 
+  it('is aborted by an order, without a request lost', async () => {
+    const [second, third] = [await lab.fleet.image('2'), await lab.fleet.image('3')];
+    await lab.underTraffic(async () => {
+      await lab.shop.change('web', { image: third });
+      await lab.holdsCanary();
+      await lab.runs(second, third);
+      unwrap(await lab.orderCanary('abort'));
+      await lab.runs(second, second);
+      await lab.shop.reaches('web', 'Running');
+    });
+    const { image, status } = await lab.shop.show('web');
+    expect(image).to.equal(second);
+    expect(status?.rollout?.lastCanary).to.include({ outcome: 'aborted' });
+    expect(await lab.events('canary_aborted')).to.have.length(2);
+  });
+
   it('is promoted by itself when it was healthy for its hold, without a request lost', async () => {
     const third = await lab.fleet.image('3');
     await lab.underTraffic(async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import type { ArchivedRevision } from '../../crds/archive/index.js';
 import { TcpProxy } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
 import { createCanary, findCanaries, findLeaks } from '../lab/canary.js';
@@ -134,6 +135,9 @@ describe('secrets, on a real engine', function () {
     const refused = await rotation.ask({ phase: 'verify' });
     expect(!refused.ok && refused.rejections[0]?.code).to.equal('rotation_transition_invalid');
     expect((await shop.show('web')).secretsVersion).to.equal(1);
+    const path = '/api/v1/archives/deployments/web';
+    const { revisions } = unwrap(await shop.client.request<{ revisions: ArchivedRevision[] }>('GET', path));
+    expect(revisions.at(-1)).to.include({ change: 'rotate', secretsVersion: 1 });
     await until('more log-ins', async () => backend.logins.welcome > before + 20);
     expect(backend.logins.denied).to.equal(0);
   });
