@@ -35,6 +35,15 @@ describe('what the containers of a node use', () => {
     const entry = await lab.store.get(KEY);
     return entry && value<NodeUsage>(entry);
   };
+  const metadata = { tenant: LAB_TENANT, uid: 'dep_1', generation: 1, createdAt: '', updatedAt: '', specHash: '' };
+  /** Gives the replica a deployment that requests half a core, with a policy. */
+  const scale = async (policy: object) => {
+    const resources = { cpu: '500m', memory: '64Mi' };
+    const deployment = { metadata, kind: 'Deployment', name: 'web', image: 'i', replicas: 1, resources };
+    await put(keys.deployment(LAB_TENANT, 'web'), deployment);
+    await put(keys.replica(LAB_TENANT, 'web', 0), { uid: 'rep_1', tenant: LAB_TENANT, deployment: 'web', slot: 0 });
+    await put(POLICY, { metadata, minReplicas: 1, maxReplicas: 3, ...policy });
+  };
   const cpu = async () => (await stored())?.replicas[0]?.cpu;
 
   it('is stored with its time, on the lease of the node, and goes with it', async () => {
@@ -48,20 +57,58 @@ describe('what the containers of a node use', () => {
     expect(await stored()).to.equal(undefined);
   });
 
-  it('is stored once a minute where no policy needs it, and with each measurement where one does', async () => {
-    await measure(10);
-    for (let second = 15; second < 60; second += 15) {
+  /** Measures every 15 seconds, keeping the node alive, and says what was stored after each. */
+  const measureAll = async (...figures: readonly number[]) => {
+    const kept: (number | undefined)[] = [];
+    for (const figure of figures) {
       await lab.clock.pass(15_000);
-      await measure(second);
+      await measure(figure);
+      kept.push(await cpu());
     }
-    expect(await cpu()).to.equal(10);
-    await lab.clock.pass(15_000);
-    await measure(60);
-    expect(await cpu()).to.equal(60);
-    await put(POLICY, {});
-    await lab.clock.pass(15_000);
-    await measure(75);
-    expect(await cpu()).to.equal(75);
+    return kept;
+  };
+
+  it('is stored once a minute where no policy needs it', async () => {
+    await measure(10);
+    expect(await measureAll(900, 20, 300, 60, 70)).to.deep.equal([10, 10, 10, 60, 60]);
+  });
+
+  it('is stored when it has moved so far that a policy could decide otherwise, and else before it is too old for that', async () => {
+    await scale({ targetCpuPercent: 50 });
+    await measure(250);
+    // The target is 250 thousandths of a core, and a twentieth of that 12.5.
+    expect(await measureAll(262, 238, 262, 255, 255), 'nothing moves').to.deep.equal([250, 250, 262, 262, 262]);
+    expect(await measureAll(248, 236, 235.5), 'it moves').to.deep.equal([248, 248, 235.5]);
+  });
+
+  it('costs few writes under a load that is steady', async () => {
+    await scale({ targetCpuPercent: 50 });
+    await measure(250);
+    const from = (await lab.store.get(KEY))!.revision;
+    let writes = 0;
+    let seen = from;
+    for (let sample = 0; sample < 120; sample++) {
+      await measureAll(250 + (sample % 3) * 4);
+      const { revision } = (await lab.store.get(KEY))!;
+      if (revision !== seen) writes++;
+      seen = revision;
+    }
+    expect(writes, 'of 120 measurements').to.be.within(30, 40);
+  });
+
+  it('is stored at once when a replica is measured for the first time', async () => {
+    await scale({ targetCpuPercent: 50 });
+    await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, usage: [] });
+    await lab.clock.pass(0);
+    expect(await measureAll(250)).to.deep.equal([250]);
+  });
+
+  it('is not stored for the sake of a policy that has no target for it, or that is of another deployment', async () => {
+    await scale({ targetMemoryPercent: 50 });
+    await measure(250);
+    expect(await measureAll(900)).to.deep.equal([250]);
+    await scale({ targetCpuPercent: 50, metadata: { ...metadata, uid: 'dep_before' } });
+    expect(await measureAll(900)).to.deep.equal([250]);
   });
 
   it('of a node that another machine has by now is not stored', async () => {
@@ -72,7 +119,7 @@ describe('what the containers of a node use', () => {
   });
 
   it('costs no heartbeat when it cannot be stored', async () => {
-    await put(POLICY, {});
+    await scale({ targetCpuPercent: 50 });
     await measure(10);
     const { commit } = lab.store;
     lab.store.commit = change =>
