@@ -135,6 +135,26 @@ describe('the judgement on a rollout', () => {
     expect(verdict.kind === 'failed' && verdict.failure.message).not.to.include('the lines');
   });
 
+  it('names the container, and has its own last lines beside the output of its health check', () => {
+    const failedCheck = { exitCode: 7, at: AT, output: 'no page', log: 'cannot bind' };
+    const lastEnd = { exitCode: 1, at: AT, output: 'an earlier end' };
+    const container = { containerId: 'c1', containerName: 'web.0' };
+    const fail = (report: object) => {
+      const verdict = judge(web(), seen(web(), { health: 'unhealthy', ...container, ...report }), DEADLINE_MS);
+      return verdict.kind === 'failed' ? verdict.failure : undefined;
+    };
+    expect(fail({ failedCheck, lastEnd })).to.include({
+      ...container,
+      exitCode: 7,
+      output: 'no page',
+      log: 'cannot bind',
+    });
+    expect(fail({ failedCheck, lastEnd })?.message).to.not.match(/cannot bind|no page/);
+    const { log: _, ...unread } = failedCheck;
+    expect(fail({ failedCheck: unread, lastEnd })?.log).to.equal('an earlier end');
+    expect(fail({ failedCheck: { ...unread, isLogWithheld: true } })).to.include({ isWithheld: true });
+  });
+
   it('names missing secrets as the cause while they keep the container from being created', () => {
     const deployment = web({ secrets });
     const verdict = judge(deployment, seen(deployment, undefined), DEADLINE_MS);

@@ -170,18 +170,25 @@ function describeFailure(input: RolloutJudgement, next: readonly ObservedReplica
     const message = `${failed}: the secrets of replica ${replica} were not found; the step secrets says which`;
     return { ...base, reason: 'secrets_unresolved', message, replica };
   }
-  const { lastEnd, failedCheck } = seen.report ?? {};
+  const { lastEnd, failedCheck, containerId, containerName } = seen.report ?? {};
   const otherwise =
     because === undefined
       ? 'it does not become ready'
       : `its program ended${lastEnd ? ` with exit code ${lastEnd.exitCode}` : ''} and was started again`;
   const ended = failedCheck ?? lastEnd;
+  const log = failedCheck && (failedCheck.log ?? lastEnd?.output);
+  const isWithheld = ended?.isWithheld ?? failedCheck?.isLogWithheld;
   return {
     ...base,
     reason: trouble?.reason ?? (because === undefined ? 'not_ready' : 'container_exited'),
     message: `${failed}: replica ${replica}: ${trouble?.message ?? otherwise}`,
     replica,
+    ...(containerId !== undefined && { containerId }),
+    ...(containerName !== undefined && { containerName }),
+    ...(seen.nodeName !== undefined && { nodeName: seen.nodeName }),
     ...(ended && { exitCode: ended.exitCode }),
     ...(ended?.output !== undefined && { output: ended.output }),
+    ...(log !== undefined && { log }),
+    ...(isWithheld && { isWithheld }),
   };
 }

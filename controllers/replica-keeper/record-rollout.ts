@@ -106,10 +106,13 @@ export async function recordFailure(
     : `${given.message}; it is not rolled back to revision ${back}: ${refused}`;
   const reasonOfStay = isOrdered ? ('canary_not_aborted' as const) : given.reason;
   const failure = refused === undefined ? given : { ...given, reason: reasonOfStay, message: stays };
-  const { exitCode, replica, reason, message } = failure;
+  const { exitCode, replica, containerId, containerName, nodeName, reason, message } = failure;
   const data = {
     generation: metadata.generation,
     ...(replica !== undefined && { replica }),
+    ...(containerId !== undefined && { containerId }),
+    ...(containerName !== undefined && { containerName }),
+    ...(nodeName !== undefined && { node: nodeName }),
     ...(exitCode !== undefined && { exitCode }),
   };
   const about = { ...toSubject(deployment), severity: 'warning' } as const satisfies Partial<EventDraft>;

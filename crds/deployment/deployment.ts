@@ -189,10 +189,18 @@ export interface RolloutFailure {
   readonly reason: Reason;
   /** For people. Never holds output of the container. */
   readonly message: string;
-  /** The replica that the rollout waited for, its last exit code, and what it wrote last. */
+  /** The replica that the rollout waited for, and its container, which may be gone by now. */
   readonly replica?: number;
+  readonly containerId?: string;
+  readonly containerName?: string;
+  readonly nodeName?: string;
+  /** Of its last failing health check, or else of its last end: the exit code, and what was written last. */
   readonly exitCode?: number;
   readonly output?: string;
+  /** The last lines of the container's own log, where `output` is that of its health check. */
+  readonly log?: string;
+  /** There was output, or a log, that could not be cleared of secret values. */
+  readonly isWithheld?: true;
   /** The revision that was brought back. */
   readonly rolledBackTo?: number;
 }

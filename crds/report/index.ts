@@ -42,6 +42,9 @@ export interface FailedCheck {
   readonly timedOut?: true;
   readonly output?: string;
   readonly isWithheld?: true;
+  /** The last lines of the log of the container itself, read when it had become unhealthy. */
+  readonly log?: string;
+  readonly isLogWithheld?: true;
 }
 
 /** When the next attempt follows; after that one every so many seconds, while the cause stays the same. */
@@ -61,6 +64,8 @@ export interface Report {
   readonly health: ContainerHealth;
   readonly restarts: number;
   readonly containerId?: string;
+  /** While it does not do its work: the name by which people find it on its machine. */
+  readonly containerName?: string;
   readonly exitCode?: number;
   /** One word for programs when something is wrong: a `Reason`, or the word of an agent of another release. */
   readonly reason?: string;
@@ -88,8 +93,10 @@ export function findNextRetry({ at, everySeconds }: RetrySchedule, now: number):
 }
 
 /** How something ended, without what it wrote. */
-export function withoutOutput<Ended extends { readonly output?: string }>(ended: Ended): Omit<Ended, 'output'> {
-  const { output: _, ...rest } = ended;
+export function withoutOutput<Ended extends { readonly output?: string; readonly log?: string }>(
+  ended: Ended,
+): Omit<Ended, 'output' | 'log'> {
+  const { output: _, log: _log, ...rest } = ended;
   return rest;
 }
 
@@ -99,6 +106,7 @@ export function withoutDetails(report: Report): Report {
     since: _since,
     startedAt: _start,
     user: _user,
+    containerName: _name,
     lastEnd: _end,
     failedCheck: _check,
     retry: _retry,
@@ -129,10 +137,12 @@ const time = Type.String({
 /** The longest output that a report carries, in characters. */
 export const OUTPUT_MAX = 2048;
 
+const outputSchema = Type.Optional(Type.String({ maxLength: OUTPUT_MAX, ...annotate({ 'x-redact': true }) }));
+
 const outputFields = {
   exitCode: Type.Integer(),
   at: time,
-  output: Type.Optional(Type.String({ maxLength: OUTPUT_MAX, ...annotate({ 'x-redact': true }) })),
+  output: outputSchema,
   isWithheld: Type.Optional(Type.Literal(true)),
 };
 
@@ -142,7 +152,12 @@ const endSchema = Type.Object(
 );
 
 const failedCheckSchema = Type.Object(
-  { ...outputFields, timedOut: Type.Optional(Type.Literal(true)) },
+  {
+    ...outputFields,
+    timedOut: Type.Optional(Type.Literal(true)),
+    log: outputSchema,
+    isLogWithheld: Type.Optional(Type.Literal(true)),
+  },
   { additionalProperties: false },
 );
 
@@ -162,6 +177,7 @@ const reportSchema = Type.Object(
     health: Type.Enum(['none', 'starting', 'healthy', 'unhealthy'], { type: 'string' }),
     restarts: Type.Integer({ minimum: 0 }),
     containerId: Type.Optional(segment),
+    containerName: Type.Optional(segment),
     exitCode: Type.Optional(Type.Integer()),
     reason: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9_]{0,63}$' })),
     message: Type.Optional(Type.String({ maxLength: 2048 })),

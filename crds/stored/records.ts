@@ -39,6 +39,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       message: maybe(text('')),
       since: maybe(time(LONG_AGO)),
       containerId: maybe(text('')),
+      containerName: maybe(text('')),
       lastEnd: maybe(ended),
       failedCheck: maybe(ended),
       retry: maybe(object({ at: time(LONG_AGO), everySeconds: maybe(count(0)) })),

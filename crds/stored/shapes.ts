@@ -170,7 +170,12 @@ export const orders: Mender = (value, context, path) => {
   return context.faults.length === known ? mended : { drain: { by: NOBODY, since: LONG_AGO } };
 };
 
-export const ended = object({ exitCode: anything, at: time(LONG_AGO), output: maybe(text('')) });
+export const ended = object({
+  exitCode: anything,
+  at: time(LONG_AGO),
+  output: maybe(text('')),
+  log: maybe(text('')),
+});
 export const reasonWords = list(text(''));
 export const canary = object({
   revision: count(0),

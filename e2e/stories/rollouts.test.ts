@@ -25,8 +25,10 @@ describe('a rollout, on a real engine', function () {
   it('goes back by itself, without losing a request, when the health check of the new image fails', async () => {
     const before = await lab.shop.show('web');
     const broken = await lab.fleet.image('3', { isBroken: true });
+    // Its check also lets the program say something, as one does that is asked for a page.
+    const command = [`echo asked for a page >/proc/1/fd/1; ${before.healthCheck?.command?.[0] ?? ''}`];
     await lab.underTraffic(async () => {
-      await lab.shop.change('web', { image: broken });
+      await lab.shop.change('web', { image: broken, healthCheck: { ...before.healthCheck, command } });
       await lab.reachesRevision(4);
       await lab.shop.reaches('web', 'Running');
     });
@@ -36,6 +38,9 @@ describe('a rollout, on a real engine', function () {
     expect(after.metadata.specHash).to.equal(before.metadata.specHash);
     expect(after.status?.rollout?.failure).to.deep.include({ revision: 3, rolledBackTo: 2 });
     expect(after.status?.rollout?.failure?.output).to.include('404');
+    expect(after.status?.rollout?.failure?.log, 'of the container itself').to.include('asked for a page');
+    expect(after.status?.rollout?.failure?.containerId).to.match(/^[0-9a-f]{64}$/);
+    expect(after.status?.rollout?.failure?.containerName).to.match(/^\S*web\.\d+/);
     expect(await lab.events('rollout_failed')).to.have.length(1);
     expect(await lab.events('rolled_back')).to.have.length(1);
     const { revisions } = unwrap(

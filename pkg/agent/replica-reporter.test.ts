@@ -93,6 +93,52 @@ describe('reports of an agent', () => {
     expect(lab.report('rep_1')).to.not.have.property('failedCheck');
   });
 
+  it('carry the last lines of a container that has become unhealthy, read once for each failing check', async () => {
+    const healthCheck = { type: 'exec', command: ['/bin/check'] } as const;
+    await lab.assign(replica({ template: { ...replica().template, healthCheck } }));
+    await lab.clock.pass(2_000);
+    const { id, name } = lab.engine.containers[0]!;
+    const at = new Date(lab.clock.now()).toISOString();
+    const fail = async (output: string, health: 'starting' | 'unhealthy' = 'unhealthy') => {
+      lab.engine.setHealth(id, health, { exitCode: 7, output, at });
+      await lab.clock.pass(5_000);
+      return lab.report('rep_1');
+    };
+    lab.engine.print(id, 'cannot bind\n');
+    expect((await fail('no', 'starting'))?.failedCheck).to.not.have.property('log');
+    const unhealthy = await fail('no');
+    expect(unhealthy).to.include({ containerId: id, containerName: name });
+    expect(unhealthy?.failedCheck).to.include({ output: 'no', log: 'cannot bind\n' });
+
+    const revision = await lab.store.revision();
+    lab.engine.print(id, 'still cannot\n');
+    await fail('no');
+    expect(await lab.store.revision(), 'what is written meanwhile causes no write').to.equal(revision);
+    expect((await fail('nothing'))?.failedCheck).to.include({ log: 'cannot bind\nstill cannot\n' });
+    lab.engine.setHealth(id, 'healthy');
+    await lab.clock.pass(5_000);
+    expect(lab.report('rep_1')).to.not.have.any.keys('failedCheck', 'containerName');
+  });
+
+  it('say so when the last lines of an unhealthy container cannot be cleared of secrets, or not be read', async () => {
+    await lab.assign(replica());
+    await lab.clock.pass(2_000);
+    const { id } = lab.engine.containers[0]!;
+    const { readLastLines } = lab.engine;
+    const check = { exitCode: 7, output: 'a', at: new Date(lab.clock.now()).toISOString() };
+    for (const [output, read, expected] of [
+      ['a', () => Promise.resolve({ isWithheld: true as const }), true],
+      ['b', () => Promise.reject(new Error('away')), undefined],
+    ] as const) {
+      lab.engine.readLastLines = read;
+      lab.engine.setHealth(id, 'unhealthy', { ...check, output });
+      await lab.clock.pass(5_000);
+      expect(lab.report('rep_1')?.failedCheck).to.include({ output }).and.not.have.property('log');
+      expect(lab.report('rep_1')?.failedCheck?.isLogWithheld).to.equal(expected);
+    }
+    lab.engine.readLastLines = readLastLines;
+  });
+
   const hang = (operation: EngineOperation) => {
     lab.latencyMs = each => (each === operation ? 300_000 : 0);
   };

@@ -6,7 +6,7 @@ import type { NodeIdentity } from '../link/index.js';
 import type { AgentEnv } from './agent-env.js';
 import type { Assignments } from './assignments.js';
 import type { ContainerView } from './container-view.js';
-import type { ContainerStatus } from './engine/index.js';
+import type { ContainerStatus, Engine } from './engine/index.js';
 import type { StepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
 import type { SlotTemplate, StartHistory } from './start-history.js';
@@ -30,7 +30,10 @@ export interface ReporterParts {
 
 /** What a step adds to the report of its replica. */
 export type ReportDetails = Partial<
-  Pick<Report, 'health' | 'containerId' | 'exitCode' | 'message' | 'failedCheck' | 'retry' | 'startedAt'> & {
+  Pick<
+    Report,
+    'health' | 'containerId' | 'containerName' | 'exitCode' | 'message' | 'failedCheck' | 'retry' | 'startedAt'
+  > & {
     readonly reason: Reason;
   }
 >;
@@ -47,6 +50,8 @@ export class ReplicaReporter {
   readonly #parts: ReporterParts;
   /** The ends whose output has been read, as container id and time, by replica. */
   readonly #ends = new Map<string, string>();
+  /** What containers that became unhealthy wrote last, with the check that it was read for, by replica. In memory only. */
+  readonly #logs = new Map<string, ReadLog>();
 
   constructor(env: Pick<AgentEnv, 'clock' | 'engine' | 'log'>, parts: ReporterParts) {
     this.#env = env;
@@ -87,14 +92,18 @@ export class ReplicaReporter {
     if (!container) return;
 
     const { id: containerId, owner, state, health, exitCode, failedCheck } = container;
+    const containerName = container.name;
     if (state === 'running') {
       const check = failedCheck && health !== 'healthy' ? { failedCheck: this.#sameCheck(uid, failedCheck) } : {};
-      return this.report(uid, 'running', { containerId, health, ...check, ...this.#sinceWhen(uid, container) });
+      const named = health === 'unhealthy' ? { containerName } : {};
+      const since = this.#sinceWhen(uid, container);
+      return this.report(uid, 'running', { containerId, ...named, health, ...check, ...since });
     }
     const restarts = history.restarts(uid);
     const retry = this.scheduleRetry(uid, owner);
     this.report(uid, 'exited', {
       containerId,
+      containerName,
       ...(exitCode === undefined ? {} : { exitCode }),
       reason: history.isCrashLooping(owner) ? 'crash_loop' : 'container_exited',
       message: `exited with code ${exitCode} after ${restarts} ${restarts === 1 ? 'restart' : 'restarts'}; waiting before the next restart`,
@@ -189,26 +198,46 @@ export class ReplicaReporter {
     }
   }
 
-  /** Notes how a container has ended that should run, with its last lines: the next start would hide them. */
-  async recordEnd(container: ContainerStatus): Promise<void> {
+  /** Notes what a container wrote last that should do its work and does not. */
+  async recordOutput(container: ContainerStatus): Promise<void> {
+    await this.#recordEnd(container);
+    await this.#recordLog(container);
+  }
+
+  /** How it has ended, with its last lines: the next start would hide them. */
+  async #recordEnd(container: ContainerStatus): Promise<void> {
     const { id, owner, exitCode, endedAt, oomKilled } = container;
     if (exitCode === undefined || endedAt === undefined) return;
     const key = `${id} ${endedAt}`;
     if (this.#ends.get(owner.replica) === key) return;
-    const output = await this.#env.engine.readLastLines(id).catch((thrown: unknown) => {
-      this.#env.log.debug('could not read the last lines of a container', {
-        replica: owner.replica,
-        error: asError(thrown),
-      });
-      return {};
-    });
+    const output = await this.#readLastLines(container);
     this.#ends.set(owner.replica, key);
     const end = { exitCode, at: endedAt, ...(oomKilled && { oomKilled }), ...output };
     await this.#parts.history.recordEnd(owner.replica, end);
   }
 
+  /** Its last lines when it has become unhealthy: once for each failing check that differs from the one before. */
+  async #recordLog(container: ContainerStatus): Promise<void> {
+    const { id, owner, state, health, failedCheck } = container;
+    if (state !== 'running' || health !== 'unhealthy' || !failedCheck) return void this.#logs.delete(owner.replica);
+    const known = this.#logs.get(owner.replica);
+    if (known?.id === id && isSameCheck(known.check, failedCheck)) return;
+    const { output, isWithheld } = await this.#readLastLines(container);
+    const log = { ...(output !== undefined && { log: output }), ...(isWithheld && { isLogWithheld: isWithheld }) };
+    this.#logs.set(owner.replica, { id, check: failedCheck, log });
+  }
+
+  #readLastLines({ id, owner }: ContainerStatus): ReturnType<Engine['readLastLines']> {
+    return this.#env.engine.readLastLines(id).catch((thrown: unknown) => {
+      const about = { replica: owner.replica, error: asError(thrown) };
+      this.#env.log.debug('could not read the last lines of a container', about);
+      return {};
+    });
+  }
+
   forget(uid: string): void {
     this.#ends.delete(uid);
+    this.#logs.delete(uid);
   }
 
   /** When the slot is tried again. The schedule that was reported stays while it says the same. */
@@ -226,10 +255,20 @@ export class ReplicaReporter {
   /** A check that fails as the one before did is the same: else each check would cause a write. */
   #sameCheck(uid: string, check: FailedCheck): FailedCheck {
     const known = this.#parts.outbox.latest(uid)?.failedCheck;
-    const isSame =
-      known?.exitCode === check.exitCode && known.output === check.output && known.timedOut === check.timedOut;
-    return isSame ? known : check;
+    const { log, isLogWithheld }: Pick<FailedCheck, 'log' | 'isLogWithheld'> = this.#logs.get(uid)?.log ?? {};
+    const isSame = known?.log === log && known?.isLogWithheld === isLogWithheld && isSameCheck(known, check);
+    return isSame && known ? known : { ...check, ...this.#logs.get(uid)?.log };
   }
+}
+
+interface ReadLog {
+  readonly id: string;
+  readonly check: FailedCheck;
+  readonly log: Pick<FailedCheck, 'log' | 'isLogWithheld'>;
+}
+
+function isSameCheck(known: FailedCheck | undefined, check: FailedCheck): boolean {
+  return known?.exitCode === check.exitCode && known.output === check.output && known.timedOut === check.timedOut;
 }
 
 const LOST: StepFailure = {

@@ -68,7 +68,7 @@ export class ReplicaWorker {
       if (container) history.observe(uid, container.owner, container);
       const slot = this.#findSlot(uid);
       const wanted = assignments.wanted(uid, container?.owner);
-      if (container && wanted === 'run') await this.#reporter.recordEnd(container);
+      if (container && wanted === 'run') await this.#reporter.recordOutput(container);
       const backoffMs = slot ? history.backoffMs(slot) : 0;
       const step = decideNextStep({
         wanted,

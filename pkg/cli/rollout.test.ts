@@ -28,7 +28,9 @@ describe('moor rollout', () => {
         updatedReplicas: 1,
         readyReplicas: 2,
         rollout,
-        ...(canary && { canary, placements: [], conditions: [] }),
+        placements: [],
+        conditions: [],
+        ...(canary && { canary }),
       },
     });
     lab.api.replies.set(`GET ${ONE}`, () => ({ status: 200, body: view() }));
@@ -110,6 +112,26 @@ describe('moor rollout', () => {
     const { code, out } = await moor('rollout', 'status', 'web');
     expect(code).to.equal(1);
     expect(out).to.include('failed, revision 4; replica 2: it fails');
+  });
+
+  it('status and describe show the container of a failed rollout, and what it wrote', async () => {
+    const at = '2026-01-31T12:00:00Z';
+    const container = { replica: 2, containerId: 'c0ffee123456789', containerName: 'web.2', nodeName: 'machine-1' };
+    const written = { exitCode: 7, output: 'no page', log: 'first\nsecond\u001b[31m' };
+    const failure = { revision: 4, at, reason: 'unhealthy' as const, message: 'it fails', rolledBackTo: 3 };
+    rollout = { state: 'complete', revision: 5, failure: { ...failure, ...container, ...written } };
+    for (const words of [
+      ['rollout', 'status', 'web'],
+      ['describe', 'deployment', 'web'],
+    ]) {
+      const { out, err } = await moor(...words);
+      expect(err).to.equal('');
+      expect(out).to.include('  replica 2 on machine-1, container web.2, c0ffee123456: exit code 7\n    | no page\n');
+      expect(out).to.include('  its own log:\n    | first\n    | second');
+      expect(out).to.not.include('\u001b[31m');
+    }
+    rollout = { state: 'failed', revision: 4, failure: { ...failure, ...container, isWithheld: true } };
+    expect((await moor('rollout', 'status', 'web')).out).to.include('(output not shown: it might hold the value');
   });
 
   it('pause and resume keep what else the rollout says, and only change the revision that was read', async () => {

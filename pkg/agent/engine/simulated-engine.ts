@@ -231,7 +231,10 @@ export class SimulatedEngine implements Engine {
   }
 
   readLastLines(id: string): Promise<RedactedOutput> {
-    const read = ({ output }: SimulatedContainer) => (output ? { output } : {});
+    const read = ({ output = '', printed }: SimulatedContainer) => {
+      const text = output || printed.map(({ bytes }) => bytes.toString()).join('');
+      return text ? { output: text } : {};
+    };
     return this.#call('logs', () => read(this.#find(id)));
   }
 

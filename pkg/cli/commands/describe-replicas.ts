@@ -85,6 +85,8 @@ function formatTrouble(status: ReplicaStatus, look: ReplicaContext): string {
     formatOutput(lastEnd, logs),
     facts([['Health check', failedCheck && describeCheck(failedCheck, now)]]),
     formatOutput(failedCheck, logs),
+    failedCheck?.log === undefined && !failedCheck?.isLogWithheld ? '' : indent('Its own log then:\n'),
+    failedCheck ? formatOutput({ output: failedCheck.log, isWithheld: failedCheck.isLogWithheld }, logs) : '',
   ].join('');
 }
 
@@ -101,8 +103,13 @@ function describeCheck({ exitCode, timedOut, at }: FailedCheck, now: number): st
   return `${timedOut ? 'did not end in time' : `exit code ${exitCode}`}, ${at} (${formatAge(at, now)} ago)`;
 }
 
+interface WrittenOutput {
+  readonly output?: string | undefined;
+  readonly isWithheld?: true | undefined;
+}
+
 /** The output line by line, each marked, so that it cannot be taken for ours. */
-function formatOutput(written: ContainerEnd | FailedCheck | undefined, logs: string): string {
+export function formatOutput(written: WrittenOutput | undefined, logs: string): string {
   if (!written) return '';
   if (written.isWithheld) return `    (output not shown: it might hold the value of a secret; ${logs})\n`;
   const lines = written.output?.split('\n') ?? [];

@@ -11,7 +11,7 @@ import { describeNetwork, type NetworkView } from './networks.js';
 import { formatScaling } from './autoscale.js';
 import { formatReplicaStatuses } from './describe-replicas.js';
 import { listLifeFacts, listPlacementFacts } from './describe-spec.js';
-import { formatCanary, formatRollout } from './rollout.js';
+import { formatCanary, formatFailure, formatRollout } from './rollout.js';
 import { formatFilterRemedies, formatSteps, listNodeReasons } from './describe-steps.js';
 import type { CandidateView, DeploymentView, EventView, JobView, NodeView } from '../views.js';
 
@@ -125,8 +125,10 @@ function describeDeployment(
     ['Canary', status?.canary && formatCanary(status.canary)],
     ['Rotation', status?.conditions.find(({ type }) => type === 'Rotating')?.message],
   ];
+  const failure = formatFailure(view.name, status ?? {});
   return [
     formatFacts(facts, look),
+    failure && `\n${ink.bold('Failed rollout:')}\n${failure}`,
     formatSteps(view, look),
     formatConditions(view, look),
     formatReplicaStatuses(status, { ...look, deployment: view.name }),

@@ -17,6 +17,7 @@ import type { Command, Session } from '../session.js';
 import { reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
 import { printWrite } from './apply.js';
+import { formatOutput } from './describe-replicas.js';
 
 interface RolloutName {
   readonly name: string;
@@ -34,6 +35,22 @@ export function formatRollout({ state, revision, completedRevision, waitsFor, fa
   const back = rolledBackTo === undefined ? '' : `; rolled back to revision ${rolledBackTo}: ${message}`;
   const failed = failure && rolledBackTo === undefined ? `; ${message}` : '';
   return `${state}, revision ${revision}${last}${waits}${back}${failed}`;
+}
+
+/** The container that a rollout failed with, and what it wrote; nothing where there was none. */
+export function formatFailure(name: string, { rollout }: { readonly rollout?: RolloutStatus }): string {
+  const { replica, containerId, containerName, nodeName, exitCode, output, log, isWithheld } = rollout?.failure ?? {};
+  if (replica === undefined || containerId === undefined) return '';
+  const named = containerName === undefined ? '' : `${containerName}, `;
+  const where = nodeName === undefined ? '' : ` on ${nodeName}`;
+  const code = exitCode === undefined ? '' : `: exit code ${exitCode}`;
+  const about = `  replica ${replica}${where}, container ${named}${containerId.slice(0, 12)}${code}`;
+  const logs = `moor logs ${name} --replica ${replica}`;
+  return [
+    `${stripControls(about)}\n`,
+    formatOutput({ output, isWithheld }, logs),
+    log === undefined ? '' : `  its own log:\n${formatOutput({ output: log }, logs)}`,
+  ].join('');
 }
 
 /** `holding since … on replicas 3 (1 of 1 ready, 0 restarts) beside 2 others (2 ready, 0 restarts); it waits for …` */
@@ -88,6 +105,7 @@ function printRollout(
       ? stripControls(formatRollout(rollout))
       : `revision ${metadata.generation} is not looked at yet`;
   terminal.out(`deployment/${name} ${paintState(ink, status?.phase ?? 'Pending')}: ${progress}; ${text}\n`);
+  if (status && isCurrent) terminal.out(formatFailure(name, status));
   if (status?.canary && isCurrent) terminal.out(`  canary ${stripControls(formatCanary(status.canary))}\n`);
   const isUnderWay = rollout?.state === 'progressing' || rollout?.state === 'canary' || rollout?.state === 'paused';
   if (!isCurrent || isUnderWay) return undefined;
