@@ -5,7 +5,7 @@ import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, create, MemoryStore, remove, WatchCache } from '../../pkg/store/index.js';
-import { listSurplusArchives, listSurplusEvents, retainHistory } from './retention.js';
+import { defaultRetention, listSurplusArchives, listSurplusEvents, retainHistory } from './retention.js';
 
 const TENANT = 't1';
 
@@ -45,6 +45,18 @@ describe('retention', () => {
     ]) {
       expect(listSurplusArchives(order, new Set(['dep_a']), 2)).to.deep.equal([imported[0]]);
     }
+  });
+
+  it('takes those of deleted deployments that make them too large together, beyond the newest thousand', () => {
+    const archives = Array.from({ length: 1_200 }, (_, at) => ({
+      key: keys.archive(TENANT, `dep_${String(at).padStart(4, '0')}`, 1),
+      revision: at + 1,
+    }));
+    const surplus = (bytes: number) =>
+      listSurplusArchives(archives, new Set(), 5_000, new Map(archives.map(({ key }) => [key, bytes]))).length;
+    expect(surplus(50_000), '60 MB in all').to.equal(0);
+    expect(surplus(64 * 1024), 'of which 1024 are 64 MiB').to.equal(176);
+    expect(surplus(256 * 1024), 'a thousand are kept').to.equal(200);
   });
 
   describe('of one tenant', () => {
@@ -96,6 +108,28 @@ describe('retention', () => {
         .and.to.have.length(10);
       const kept = (await store.list(ranges.of(ranges.events, TENANT))).entries.map(({ key }) => key);
       expect(kept[0]).to.equal(keys.event(TENANT, 'evt_00390a'));
+    });
+
+    it('keeps fifty of each of many deleted deployments, by default of 200, and reads each entry for its size once', async () => {
+      const retain = retainHistory(defaultRetention);
+      for (let number = 0; number < 30; number++) {
+        const keysOf = Array.from({ length: 50 }, (_, at) => keys.archive(TENANT, `dep_${number}`, at + 1));
+        const puts = keysOf.map(key => ({ key, bytes: Buffer.from('{}') }));
+        await store.commit({ guards: [{ key: keysOf[0]!, at: 0 }], puts, deletes: [] });
+      }
+      let read = 0;
+      const page: LoopEnv['reads']['page'] = async (prefix, options) => {
+        const found = await store.page(prefix, options);
+        if (options.keysOnly !== true) read += found.entries.length;
+        return found;
+      };
+      for (let turn = 0; turn < 2; turn++) {
+        await retain(keys.tenant(TENANT), { ...env, reads: { ...env.reads, page } }, stopped.signal);
+        await clock.pass(60_000);
+      }
+      expect((await store.list(ranges.of(ranges.archives, TENANT))).entries).to.have.length(1_500);
+      expect(read).to.equal(1_500);
+      expect(defaultRetention.archivesOfDeleted).to.be.at.least(200 * 50);
     });
 
     it('keeps the record of a deployment that came and went while it looked', async () => {

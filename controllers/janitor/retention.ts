@@ -12,7 +12,13 @@ export interface RetentionLimits {
   readonly archivesOfDeleted: number;
 }
 
-export const defaultRetention: RetentionLimits = { eventsPerTenant: 10_000, archivesOfDeleted: 1_000 };
+export const defaultRetention: RetentionLimits = { eventsPerTenant: 10_000, archivesOfDeleted: 10_000 };
+
+/** So many archive entries of deleted deployments are kept whatever their size, and further ones while all have so many bytes. */
+const ARCHIVES_OF_ANY_SIZE = 1_000;
+const ARCHIVE_BYTES = 64 * 2 ** 20;
+/** Entries that are read at once for their size: an archive entry has at most 256 KiB. */
+const MEASURE_AT_ONCE = 16;
 
 /** A tenant's history is looked at this often at most. */
 const LOOK_EVERY_MS = 60_000;
@@ -37,20 +43,26 @@ export function listSurplusEvents<T extends KeyAge>(events: readonly T[], limit:
 
 /**
  * The archive entries that are not kept: beyond the newest fifty of a deployment, and beyond the newest `limit`
- * of all those of deployments that were deleted.
+ * of all those of deployments that were deleted; beyond the newest thousand also those that would make them too large together.
  */
 export function listSurplusArchives<T extends KeyAge>(
   archives: readonly T[],
   existing: ReadonlySet<string>,
   limit: number,
+  sizes: ReadonlyMap<string, number> = new Map(),
 ): readonly T[] {
   const counts = new Map<string, number>();
   let ofDeleted = 0;
+  let bytes = 0;
+  const isBeyond = (key: string) => {
+    bytes += sizes.get(key) ?? 0;
+    return ++ofDeleted > limit || (ofDeleted > ARCHIVES_OF_ANY_SIZE && bytes > ARCHIVE_BYTES);
+  };
   return archives.toSorted(compareNewestFirst).filter(({ key }) => {
     const [, uid = ''] = splitKey(key);
     const count = (counts.get(uid) ?? 0) + 1;
     counts.set(uid, count);
-    return count > REVISIONS_KEPT || (!existing.has(uid) && ++ofDeleted > limit);
+    return count > REVISIONS_KEPT || (!existing.has(uid) && isBeyond(key));
   });
 }
 
@@ -72,6 +84,7 @@ export function listSurplusFormer(former: readonly Entry[], archives: readonly K
 /** Deletes the history of one tenant beyond the limits, now and then. */
 export function retainHistory({ eventsPerTenant, archivesOfDeleted }: RetentionLimits): Reconcile {
   const looked = new Map<string, number>();
+  const measured = new Map<string, ReadonlyMap<string, number>>();
   return async (tenantKey, env, signal) => {
     const [tenant = ''] = splitKey(tenantKey);
     const now = env.clock.monotonic();
@@ -86,7 +99,11 @@ export function retainHistory({ eventsPerTenant, archivesOfDeleted }: RetentionL
     const deployments = listValues<StoredDeployment>(env.cache, ranges.of(ranges.deployments, tenant));
     const existing = new Set(deployments.map(({ metadata }) => metadata.uid));
     const events = await readKeys(ranges.of(ranges.events, tenant), env);
-    const surplusArchives = new Set(listSurplusArchives(archives.entries, existing, archivesOfDeleted));
+    const ofDeleted = archives.entries.filter(({ key }) => !existing.has(splitKey(key)[1] ?? ''));
+    const sizes = await measure(tenant, ofDeleted, measured.get(tenant), env);
+    if (sizes) measured.set(tenant, sizes);
+    else measured.delete(tenant);
+    const surplusArchives = new Set(listSurplusArchives(archives.entries, existing, archivesOfDeleted, sizes));
     const kept = archives.entries.filter(entry => !surplusArchives.has(entry));
     const surplus = [
       ...listSurplusEvents(events.entries, eventsPerTenant),
@@ -102,6 +119,27 @@ export function retainHistory({ eventsPerTenant, archivesOfDeleted }: RetentionL
     looked.set(tenantKey, now);
     return done;
   };
+}
+
+/** The sizes of archive entries, where there are so many that they count. An entry never changes, so each is read once. */
+async function measure(
+  tenant: string,
+  archives: readonly KeyAge[],
+  known: ReadonlyMap<string, number> = new Map(),
+  { reads }: LoopEnv,
+): Promise<ReadonlyMap<string, number> | undefined> {
+  if (archives.length <= ARCHIVES_OF_ANY_SIZE) return undefined;
+  const sizes = new Map(archives.flatMap(({ key }) => (known.has(key) ? [[key, known.get(key)!] as const] : [])));
+  const unread = archives.filter(({ key }) => !sizes.has(key)).map(({ key }) => splitKey(key)[1] ?? '');
+  for (const uid of new Set(unread)) {
+    for (let after: string | undefined; ; ) {
+      const page = await reads.page(ranges.archivesOf(tenant, uid), { after, limit: MEASURE_AT_ONCE });
+      for (const { key, bytes } of page.entries) sizes.set(key, bytes.length);
+      after = page.entries.at(-1)?.key;
+      if (!page.more || after === undefined) break;
+    }
+  }
+  return sizes;
 }
 
 async function readKeys(

@@ -126,8 +126,8 @@ export const settingsTable = {
   eventRetentionDays: setting<number>(7, 'how long events are kept, in days'),
   eventsPerTenant: setting<number>(10000, 'events of one tenant that are kept; the oldest are deleted first'),
   archivesOfDeleted: setting<number>(
-    1000,
-    'configurations of deleted deployments that are kept for one tenant; those of the longest deleted go first',
+    10000,
+    'configurations of deleted deployments that are kept for one tenant; those of the longest deleted go first, and beyond 1000 also when all have more than 64 MiB',
   ),
   tailBuffer: setting<number>(10000, 'changes kept in memory for watches that resume'),
   defaultCpuLimit: setting<string>(
