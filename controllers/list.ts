@@ -15,12 +15,14 @@ import {
   findObjectOwner,
   findSecretOwner,
   findTenantOwner,
+  findVolumeOwner,
   recordsOfDeployments,
   recordsOfJobs,
   recordsOfNetworks,
   recordsOfNodes,
   recordsOfRotations,
   recordsOfTenants,
+  recordsOfVolumes,
 } from './record-owners.js';
 import { createReplicaKeeper } from './replica-keeper/index.js';
 import { holdUnusable, reportUnusable } from './report-unusable.js';
@@ -28,6 +30,7 @@ import { createRotationPhaser } from './rotation-phaser/index.js';
 import { createScheduler } from './scheduler/index.js';
 import { createSecretResolver } from './secret-resolver/index.js';
 import { createStatusRoller } from './status-roller/index.js';
+import { createVolumeKeeper } from './volume-keeper/index.js';
 
 /** Settings of the loops, in seconds. Left out: the defaults. */
 export interface LoopTimes {
@@ -50,6 +53,7 @@ export function createLoops(
     createJobScheduler(scheduleDeadlineSeconds),
     announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
     announceUnusable(createNetworkRoller(), recordsOfNetworks, findObjectOwner),
+    announceUnusable(createVolumeKeeper(policy), recordsOfVolumes, findVolumeOwner),
   ];
 }
 
@@ -72,6 +76,7 @@ export const loopNames: readonly string[] = [
   'job-scheduler',
   'node-monitor',
   'network-roller',
+  'volume-keeper',
   'secret-resolver',
   'rotation-phaser',
   'janitor',

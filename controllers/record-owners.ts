@@ -4,6 +4,7 @@ import type { Metadata } from '../crds/meta/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { StoredTenant } from '../crds/tenant/index.js';
+import type { StoredVolume } from '../crds/volume/index.js';
 import { type Cache, listValues, readValue } from '../pkg/store/index.js';
 import type { FindOwner } from './announce-unusable.js';
 
@@ -67,6 +68,16 @@ export const findObjectOwner: FindOwner = (entry, cache) => {
 };
 
 export const recordsOfNetworks = [ranges.networks, ranges.networkStatuses, ranges.networkReports] as const;
+
+export const recordsOfVolumes = [ranges.volumes, ranges.volumeStatuses, ranges.volumeReports] as const;
+
+/** The volume that a record stands beside, or is. Its tenant where there is none any more. */
+export const findVolumeOwner: FindOwner = (entry, cache) => {
+  const [tenant = '', id = ''] = splitKey(entry.key);
+  const volume = readValue<StoredVolume>(cache, keys.volume(tenant, id));
+  if (!volume) return findTenantOwner(entry, cache);
+  return { type: 'volume.record_unusable', tenant, subject: { kind: 'Volume', name: volume.name, id } };
+};
 
 export const recordsOfJobs = [ranges.jobs, ranges.jobStatuses] as const;
 

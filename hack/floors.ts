@@ -44,6 +44,7 @@ export const floors: readonly (readonly string[])[] = [
     'controllers/scheduler',
     'controllers/secret-resolver',
     'controllers/status-roller',
+    'controllers/volume-keeper',
   ],
   ['controllers', 'api'],
   ['dev/testing', 'dev/processes', 'dev/simulation'],

@@ -18,7 +18,7 @@ export function listConflictKeys(tenant: string, submitted: SubmittedDocument): 
   if (sends('volumes') || sends('replicas') || sends('nodeId')) {
     for (const { volumeId, volume_id: alias } of readList(submitted, 'volumes')) {
       const id = volumeId ?? alias;
-      if (typeof id === 'string' && isTypedId('vol', id)) subjects.add(`volume.${id}`);
+      if (typeof id === 'string' && isTypedId('vol', id)) subjects.add(toVolumeSubject(id));
     }
   }
   return [...subjects].map(subject => keys.conflict(tenant, subject));
@@ -32,6 +32,11 @@ export function toSecretSubject(label: string): string {
 /** The subject of the conflict key of a network: none is deleted while a workload that joins it is written. */
 export function toNetworkSubject(name: string): string {
   return `network.${name}`;
+}
+
+/** The subject of the conflict key of a volume: none is deleted while a workload that mounts it is written. */
+export function toVolumeSubject(id: string): string {
+  return `volume.${id}`;
 }
 
 /** Guards that fail when a conflict key has changed since. To be read together with the facts. */

@@ -5,16 +5,16 @@ import { isDnsLabel, isPinned, isTypedId, parseImageReference } from '../../crds
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNetwork } from '../../crds/network/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
-import type { KnownVolume, StoredVolume } from '../../crds/volume/index.js';
+import { getVolumePhase, type KnownVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { parseCredentialPath, readKeyNames, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
-import { type Cache, type Guard, StoreUnavailableFault, value } from '../../pkg/store/index.js';
+import { type Cache, type Guard, readValue, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
 import { hasResidency, listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 import {
   listDependents,
   listSecretJobs,
   listSecretUsers,
-  listVolumeConsumers,
+  listVolumeUsers,
   toKnownDeployment,
   toKnownJob,
   walkDependencies,
@@ -167,17 +167,24 @@ function listRelatedDeployments(cache: Cache, tenant: string, submitted: Submitt
   return [...[...new Set(entries)].map(toKnownDeployment), ...[...new Set(jobs)].map(toKnownJob)];
 }
 
-/** What the volume keeper says of a volume. */
-type VolumeStatus = Pick<KnownVolume, 'phase' | 'copies' | 'usedBytes' | 'primaryNode'> & { readonly id: string };
-
 function listVolumes(cache: Cache, tenant: string, submitted: SubmittedDocument): readonly KnownVolume[] {
   return readList(submitted, 'volumes').flatMap(({ volumeId, volume_id: alias }) => {
     const id = volumeId ?? alias;
     const entry = typeof id === 'string' && isTypedId('vol', id) ? cache.get(keys.volume(tenant, id)) : undefined;
     if (!entry) return [];
-    const { metadata: _, ...spec } = value<StoredVolume>(entry);
-    const status = cache.get(keys.volumeStatus(tenant, spec.id));
-    const seen = status ? value<VolumeStatus>(status) : { phase: 'Pending' as const, copies: [] };
-    return [{ ...spec, ...seen, id: spec.id, consumers: listVolumeConsumers(cache, tenant, spec.id) }];
+    const volume = value<StoredVolume>(entry);
+    const { metadata: _, primaryNode: asked, ...spec } = volume;
+    const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, spec.id));
+    const primaryNode = status?.primaryNode ?? asked;
+    return [
+      {
+        ...spec,
+        phase: getVolumePhase(volume, status),
+        copies: status?.copies ?? [],
+        ...(primaryNode !== undefined && { primaryNode }),
+        ...(status?.usedBytes !== undefined && { usedBytes: status.usedBytes }),
+        consumers: listVolumeUsers(cache, tenant, spec.id),
+      },
+    ];
   });
 }

@@ -59,7 +59,7 @@ function countPlaced(cache: Cache, tenant: string, name: string): number {
 }
 
 /** The kinds of which a tenant may not create more than its quota. */
-export type CountedKind = 'nodes' | 'backups' | 'networks';
+export type CountedKind = 'nodes' | 'backups' | 'networks' | 'volumes';
 
 /** Whether a tenant may have one object more. */
 export interface CountQuota {
@@ -71,10 +71,10 @@ export interface CountQuota {
   readonly guards: readonly Guard[];
 }
 
-/** The conflict keys of new objects of a tenant. */
+/** The conflict keys of new objects of a tenant. Volumes have one without a quota too: their names are taken by it. */
 export function listCountConflictKeys(env: QuotaEnv, tenant: string, kind: CountedKind): readonly string[] {
   const { [kind]: count, backupBytes } = readQuotas(env, tenant);
-  const isLimited = count !== undefined || (kind === 'backups' && backupBytes !== undefined);
+  const isLimited = count !== undefined || (kind === 'backups' && backupBytes !== undefined) || kind === 'volumes';
   return isLimited ? [keys.conflict(tenant, kind)] : [];
 }
 
@@ -90,8 +90,13 @@ export function checkCountQuota(env: QuotaEnv, tenant: string, kind: CountedKind
   };
 }
 
-/** The limit of a tenant whose backups may not hold so many bytes more. Judged with `checkCountQuota`, whose guards it shares. */
-export function findBackupBytesReached(env: QuotaEnv, tenant: string, bytes: number): number | undefined {
-  const limit = readQuotas(env, tenant).backupBytes;
-  return limit === undefined || env.usage.of(tenant).backupBytes + bytes <= limit ? undefined : limit;
+/** The limit of a tenant that may not have so many bytes more. Judged with `checkCountQuota`, whose guards it shares. */
+export function findBytesReached(
+  env: QuotaEnv,
+  tenant: string,
+  kind: 'backupBytes' | 'volumeBytes',
+  bytes: number,
+): number | undefined {
+  const limit = readQuotas(env, tenant)[kind];
+  return limit === undefined || env.usage.of(tenant)[kind] + bytes <= limit ? undefined : limit;
 }

@@ -4,6 +4,7 @@ import type { StoredJob } from '../../crds/job/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { formatJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { VolumeConsumer } from '../../crds/volume/index.js';
+import type { VolumeMount } from '../../crds/workload/index.js';
 import { isJobEnded } from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, value } from '../../pkg/store/index.js';
 
@@ -13,6 +14,8 @@ const REFERRING = 'api.deployments-that-refer-to-secrets';
 const REFERRING_JOBS = 'api.jobs-that-refer-to-secrets';
 const BY_DEPENDENCY = 'api.deployments-by-dependency';
 const BY_VOLUME = 'api.deployments-by-volume';
+const JOBS_BY_VOLUME = 'api.jobs-by-volume';
+const REPLICAS_BY_VOLUME = 'api.replicas-by-volume';
 const BY_NETWORK = 'api.deployments-by-network';
 const JOBS_BY_NETWORK = 'api.jobs-by-network';
 const REPLICAS_BY_NETWORK = 'api.replicas-by-network';
@@ -44,15 +47,21 @@ export function defineRelationIndexes(cache: Cache): void {
   file(REFERRING, 'secrets', isReferring);
   file(REFERRING_JOBS, 'secrets', isReferring, ranges.jobs);
   file(BY_DEPENDENCY, 'dependsOn', ({ dependsOn = [] }) => dependsOn.map(({ name }) => name));
-  file(BY_VOLUME, 'volumes', ({ volumes = [] }) => volumes.map(({ volumeId }) => volumeId));
+  const listVolumes = ({ volumes = [] }: Pick<StoredDeployment, 'volumes'>) => volumes.map(({ volumeId }) => volumeId);
+  file(BY_VOLUME, 'volumes', listVolumes);
+  file(JOBS_BY_VOLUME, 'volumes', listVolumes, ranges.jobs);
   file(BY_NETWORK, 'networks', ({ networks = [] }) => networks);
   file(JOBS_BY_NETWORK, 'networks', ({ networks = [] }) => networks, ranges.jobs);
-  const mark = Buffer.from('"networks":');
-  cache.defineIndex(REPLICAS_BY_NETWORK, ranges.replicas, entry => {
-    if (!entry.bytes.includes(mark)) return [];
-    const { tenant, template } = value<Replica>(entry);
-    return (template.networks ?? []).map(name => `${tenant}/${name}`);
-  });
+  const fileReplicas = (name: string, field: string, derive: (template: Replica['template']) => readonly string[]) => {
+    const mark = Buffer.from(`"${field}":`);
+    cache.defineIndex(name, ranges.replicas, entry => {
+      if (!entry.bytes.includes(mark)) return [];
+      const { tenant, template } = value<Replica>(entry);
+      return [...new Set(derive(template))].map(other => `${tenant}/${other}`);
+    });
+  };
+  fileReplicas(REPLICAS_BY_NETWORK, 'networks', ({ networks = [] }) => networks);
+  fileReplicas(REPLICAS_BY_VOLUME, 'volumes', listVolumes);
 }
 
 /** Who joins a network: what asks for it, and what still has a container that may be on it. */
@@ -116,13 +125,31 @@ export function listDependents(cache: Cache, tenant: string, name: string): read
   return cache.by(BY_DEPENDENCY, `${tenant}/${name}`);
 }
 
-/** Who mounts a volume. */
+/** Who mounts a volume: the deployments, and the jobs that have not ended. */
 export function listVolumeConsumers(cache: Cache, tenant: string, volumeId: string): readonly VolumeConsumer[] {
-  return cache.by(BY_VOLUME, `${tenant}/${volumeId}`).map(entry => {
-    const { name, volumes = [] } = value<StoredDeployment>(entry);
-    const isWriter = volumes.some(mount => mount.volumeId === volumeId && !mount.readOnly);
-    return { deployment: name, readOnly: !isWriter };
-  });
+  const of = `${tenant}/${volumeId}`;
+  const jobs = cache.by(JOBS_BY_VOLUME, of).map(entry => value<StoredJob>(entry));
+  const pending = jobs.filter(job => !isJobEnded(job, cache)).map(toStoredWorkload);
+  return [...cache.by(BY_VOLUME, of).map(entry => value<StoredDeployment>(entry)), ...pending].map(
+    ({ name, volumes = [] }) => ({
+      deployment: name,
+      readOnly: !volumes.some(mount => mount.volumeId === volumeId && !mount.readOnly),
+    }),
+  );
+}
+
+/** Who mounts a volume, and what still has a container that may. */
+export function listVolumeUsers(cache: Cache, tenant: string, volumeId: string): readonly VolumeConsumer[] {
+  const asking = listVolumeConsumers(cache, tenant, volumeId);
+  const held = cache.by(REPLICAS_BY_VOLUME, `${tenant}/${volumeId}`).map(entry => value<Replica>(entry));
+  const writes = (volumes: readonly VolumeMount[] = []) =>
+    volumes.some(each => each.volumeId === volumeId && !each.readOnly);
+  const writers = new Set([
+    ...asking.filter(({ readOnly }) => !readOnly).map(({ deployment }) => deployment),
+    ...held.filter(({ template }) => writes(template.volumes)).map(({ deployment }) => deployment),
+  ]);
+  const names = new Set([...asking, ...held].map(({ deployment }) => deployment));
+  return [...names].map(deployment => ({ deployment, readOnly: !writers.has(deployment) }));
 }
 
 /** Every deployment that can be reached along dependencies, the given ones included. */

@@ -57,6 +57,12 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
       'outcome_unknown',
     ],
   },
+  'POST /agent/v1/volumes': {
+    summary: 'An agent says which volumes of its node exist',
+    body: 'VolumeReports',
+    answer: object,
+    codes: [...documentCodes.request, 'node_held_by_another_agent', 'outcome_unknown'],
+  },
   'POST /agent/v1/networks': {
     summary: 'Says which networks of the node its engine has',
     body: 'NetworkReports',

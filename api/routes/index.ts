@@ -30,6 +30,8 @@ import { createRotationRoutes } from './rotation/routes.js';
 import { createSecretReader, createSecretRoutes } from './secret/routes.js';
 import { createTenantReader, createTenantRoutes } from './tenant/routes.js';
 import { createTokenReader, createTokenRoutes } from './token/routes.js';
+import { createVolumeRoutes } from './volume/routes.js';
+import { createVolumeReader } from './volume/view.js';
 
 /** Everything that the handlers work with. Each names the part that it needs. */
 export interface RoutesEnv extends AdmissionEnv, AgentRoutesEnv, ConfigEnv, HealthEnv, LogEnv, NodeEnv, WatchEnv {
@@ -52,6 +54,7 @@ export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly
     secrets: createSecretReader(env),
     tenants: createTenantReader(env),
     tokens: createTokenReader(env),
+    volumes: createVolumeReader(env.cache),
   };
   return createReaders(own, known);
 }
@@ -68,6 +71,7 @@ export function createRoutes(env: RoutesEnv): readonly Route[] {
     ...createRotationRoutes(env),
     ...createJobRoutes(env),
     ...createNetworkRoutes(env),
+    ...createVolumeRoutes(env),
     ...createNodeRoutes(env),
     ...createTenantRoutes(env),
     ...createTokenRoutes(env),

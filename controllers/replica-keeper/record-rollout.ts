@@ -5,8 +5,8 @@ import {
   type StoredDeployment,
   toSpec,
 } from '../../crds/deployment/index.js';
-import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keys } from '../../crds/keys/index.js';
+import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNetwork } from '../../crds/network/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import { computeTemplateHash } from '../../crds/replica/index.js';
@@ -18,11 +18,12 @@ import {
   type RolloutProgress,
   type RolloutRecord,
 } from '../../crds/rollout/index.js';
+import type { StoredVolume } from '../../crds/volume/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { buildRevision, nextMetadata, readRevision, toRollbackSpec } from '../../pkg/history/index.js';
 import { findNode } from '../../pkg/fleet/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Entry, type Guard, type Put, readValue } from '../../pkg/store/index.js';
+import { type Change, encode, type Entry, type Guard, listValues, type Put, readValue } from '../../pkg/store/index.js';
 import { listHealthWaiters } from '../reading/index.js';
 
 /** The deployment and its rollout as they were read: every change is guarded by both. */
@@ -182,7 +183,7 @@ const pickOutcome = ({ revision, at, message }: RolloutFailure) => ({ revision, 
 
 /** Why a configuration that was accepted once must not be stored now, as far as other objects decide it. Its secrets are looked up later. */
 function explainRefused(
-  { nodeId, healthCheck, networks = [] }: Deployment,
+  { name, nodeId, healthCheck, networks = [], volumes = [] }: Deployment,
   before: StoredDeployment,
   { cache }: Pick<LoopEnv, 'cache'>,
 ): string | undefined {
@@ -201,10 +202,28 @@ function explainRefused(
   const elsewhere = places.find(({ at }) => at !== (nodeId ?? places[0]?.at));
   if (elsewhere)
     return `it names network ${elsewhere.network}, which is on another node by now; correct the deployment`;
+  const { tenant } = before.metadata;
+  for (const { volumeId, readOnly } of volumes) {
+    const volume = isTypedId('vol', volumeId)
+      ? readValue<StoredVolume>(cache, keys.volume(tenant, volumeId))
+      : undefined;
+    if (!volume || volume.metadata.deletedAt !== undefined)
+      return `it mounts volume ${volumeId}, which does not exist any more; correct the deployment`;
+    const writer = readOnly
+      ? undefined
+      : findOtherWriter(name, volumeId, listValues(cache, ranges.of(ranges.deployments, tenant)));
+    if (writer !== undefined)
+      return `it writes to volume ${volume.name}, to which ${writer} writes by now; correct the deployment`;
+  }
   const waiters = healthCheck || !before.healthCheck ? [] : listHealthWaiters(before, cache);
   if (waiters.length === 0) return undefined;
   const names = waiters.slice(0, 5).join(', ');
   return `it has no health check, for which ${names} ${waiters.length === 1 ? 'waits' : 'wait'}; correct the deployment`;
+}
+
+function findOtherWriter(name: string, volumeId: string, deployments: readonly StoredDeployment[]): string | undefined {
+  const writes = ({ volumes = [] }: Deployment) => volumes.some(each => each.volumeId === volumeId && !each.readOnly);
+  return deployments.find(other => other.name !== name && writes(other))?.name;
 }
 
 /** Revisions before the failed one that are looked at: more are not kept. */

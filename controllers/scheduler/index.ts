@@ -22,6 +22,7 @@ import {
   wakeOnLoadChange,
   wakeOnRemoval,
   wakeOnNetworkChange,
+  wakeOnVolumeChange,
   wakeOnWaitingReplica,
 } from './wakes.js';
 
@@ -45,6 +46,7 @@ export function createScheduler(policy: PlacementPolicy = defaultPolicy): Loop {
       wakeOnRemoval(ranges.jobs),
       wakeOnEndedJob,
       wakeOnNetworkChange,
+      wakeOnVolumeChange,
     ],
     reconcile: schedule(policy, stateOf),
     concurrency: 64,

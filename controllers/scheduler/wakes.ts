@@ -1,4 +1,5 @@
 import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { VolumeStatus } from '../../crds/volume/index.js';
 import { isFinished, type JobStatus } from '../../crds/job/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
@@ -143,6 +144,19 @@ export const wakeOnNetworkChange: Wake = {
   keys: (change, cache) => {
     const name = splitKey(change.key)[1]!;
     return wakeWaiting(change, cache, ({ asked }) => asked.some(({ networks }) => networks?.includes(name)));
+  },
+};
+
+/** Wakes the waiting deployments that mount a volume when that gets its node, or is gone. */
+export const wakeOnVolumeChange: Wake = {
+  prefix: ranges.volumeStatuses,
+  keys: (change, cache) => {
+    const { after, before } = readChange<VolumeStatus>(change);
+    if (after?.primaryNode === before?.primaryNode) return [];
+    const id = splitKey(change.key)[1]!;
+    return wakeWaiting(change, cache, ({ asked }) =>
+      asked.some(({ volumes }) => volumes?.some(({ volumeId }) => volumeId === id)),
+    );
   },
 };
 

@@ -17,7 +17,7 @@ export const limits: DeploymentLimits = {
   supportedFields: new Set(optionalFields),
 };
 
-export { exampleFacts, machine1, machine2, scratch } from '../workload/facts.testing.js';
+export { exampleFacts, folder, machine1, machine2, scratch } from '../workload/facts.testing.js';
 
 /** The least that is accepted. */
 export const least = { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2' } as const;
@@ -50,7 +50,7 @@ export const full = {
   secretsVersion: 0,
   volumes: [
     { volumeId: exampleVolumes.ready, type: 'volume', mountPath: '/data', readOnly: true, subPath: 'web' },
-    { volumeId: exampleVolumes.writtenByOther, type: 'bind', mountPath: '/srv/assets', readOnly: true },
+    { volumeId: exampleVolumes.writtenByOther, type: 'volume', mountPath: '/srv/assets', readOnly: true },
   ],
   networks: ['backend'],
   resources: { cpu: '500m', memory: '256Mi', limits: { cpu: '1', memory: '512Mi', pids: 256 } },

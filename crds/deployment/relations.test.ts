@@ -48,6 +48,11 @@ const volumes: readonly Case[] = [
   { given: one({ subPath: 'a/b' }) },
   { given: one({ subPath: '../a' }), found: ['volume_mount_shape volumes[0].subPath'] },
   { given: one({ subPath: '/a' }), found: ['volume_mount_shape volumes[0].subPath'] },
+  { given: one({ type: 'bind' }), found: ['volume_mount_shape volumes[0].type'] },
+  { given: one({ type: 'tmpfs' }), found: ['volume_mount_shape volumes[0].type'] },
+  { given: one({ volumeId: scratch, type: 'volume' }), found: ['volume_mount_shape volumes[0].type'] },
+  { given: one({ volumeId: scratch, subPath: 'a' }), found: ['volume_mount_shape volumes[0].subPath'] },
+  { given: one({ volumeId: scratch, subPath: '' }) },
   { given: one({ size: 1 }), found: ['field_unknown volumes[0].size'] },
   {
     given: { volumes: [mount(), mount({ volumeId: scratch })] },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleVolumes } from '../rejections/index.js';
-import { listFaults, exampleFacts, least, limits, scratch } from './admit.testing.js';
+import { listFaults, exampleFacts, folder, least, limits, scratch } from './admit.testing.js';
 import { admitCreate } from './admit.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -72,9 +72,9 @@ const cases: ReadonlyArray<{ given: Fields; found?: readonly string[] }> = [
     found: ['secret_anchor_volume_not_declared secrets[0].anchor'],
   },
   { given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount()] } },
-  { given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount({ type: 'bind' })] } },
+  { given: { ...one({ anchor: `volume(${folder})` }), volumes: [mount({ volumeId: folder, type: 'bind' })] } },
   {
-    given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount({ type: 'tmpfs' })] },
+    given: { ...one({ anchor: `volume(${scratch})` }), volumes: [mount({ volumeId: scratch, type: 'tmpfs' })] },
     found: ['secret_anchor_volume_ephemeral secrets[0].anchor'],
   },
   {

@@ -180,14 +180,19 @@ describe('admission of a job', () => {
     expect(faults({ ...least, environment })).to.deep.equal(['document_too_large environment']);
   });
 
-  it('stores no field that nothing carries out: a dry run judges it', () => {
-    const admission = admitJob(full, exampleFacts, limits);
-    expect(admission.ok).to.equal(false);
-    expect(!admission.ok && admission.rejections.map(({ code, field }) => [code, field])).to.deep.equal([
-      ['feature_not_available', 'volumes'],
-    ]);
-    const { volumes: _, ...supported } = full;
-    expect(admitJob(supported, exampleFacts, limits).ok).to.equal(true);
+  it('writes to a volume with one run at a time only', () => {
+    const scheduled = { ...full, schedule: '0 3 * * *' };
+    for (const [more, found] of [
+      [{}, ['volume_access_mode_conflict volumes[0].readOnly']],
+      [{ concurrencyPolicy: 'Allow' }, ['volume_access_mode_conflict volumes[0].readOnly']],
+      [{ concurrencyPolicy: 'Forbid' }, []],
+      [{ concurrencyPolicy: 'Replace' }, []],
+      [{ volumes: full.volumes.map(mount => ({ ...mount, readOnly: true })) }, []],
+    ] as const) {
+      const admission = admitJob({ ...scheduled, ...more }, exampleFacts, limits);
+      const told = admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
+      expect(told, JSON.stringify(more)).to.deep.equal(found);
+    }
   });
 
   const document = fc

@@ -88,6 +88,7 @@ export const keys = {
   networkStatus: byTenantAndName(networkKind.statusRange),
   networkReport: byTenantAndName('network-reports/'),
   volumeStatus: byTenantAndName(volumeKind.statusRange),
+  volumeReport: byTenantAndName('volume-reports/'),
   rotationProgress: byTenantAndName(rotationKind.statusRange),
   scheduling: byTenantAndName('scheduling/'),
   /** `name` is the id of a node. */
@@ -148,6 +149,7 @@ export const ranges = {
   networkStatuses: networkKind.statusRange,
   networkReports: 'network-reports/',
   volumeStatuses: volumeKind.statusRange,
+  volumeReports: 'volume-reports/',
   rotationProgress: rotationKind.statusRange,
   schedulings: 'scheduling/',
   replicas: 'replicas/',

@@ -17,6 +17,7 @@ import { jobReasons } from './jobs.js';
 import { networkReasons } from './networks.js';
 import { describeSilentEngine, ENGINE_REMEDY, nodeReasons } from './nodes.js';
 import { scalingReasons } from './scaling.js';
+import { volumeReasons } from './volumes.js';
 
 export { describeSilentEngine, ENGINE_REMEDY };
 
@@ -28,6 +29,7 @@ const table = {
   ...nodeReasons,
   ...networkReasons,
   ...scalingReasons,
+  ...volumeReasons,
 } as const;
 
 /** A word that says why something is as it is. What other releases have stored may hold others: `toKnownReason`. */

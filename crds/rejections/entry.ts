@@ -62,6 +62,8 @@ export const exampleVolumes = {
   object: 'vol_01jx4t9mk3v8q2zr5w7y6n0bjc',
   degraded: 'vol_01jx4t9mk3v8q2zr5w7y6n0deg',
   absent: 'vol_01jx4t9mk3v8q2zr5w7y6n0abs',
+  /** In memory. */
+  scratch: 'vol_01jx4t9mk3v8q2zr5w7y6n0scr',
 } as const;
 
 /** A mount of a volume, for examples. */

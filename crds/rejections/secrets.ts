@@ -39,8 +39,8 @@ export const secretRejections = defineEntries('7.3', {
     why: 'A tmpfs is deleted with its container, so a credential cannot be bound to it.',
     remedy: 'Anchor the secret to a volume that lasts, or use the anchor process.',
     example: exampleDeployment({
-      volumes: [exampleMount({ type: 'tmpfs' })],
-      secrets: [exampleSecret({ anchor: anchored })],
+      volumes: [exampleMount({ volumeId: exampleVolumes.scratch })],
+      secrets: [exampleSecret({ anchor: `volume(${exampleVolumes.scratch})` })],
     }),
     fixed: exampleDeployment({ volumes: [exampleMount()], secrets: [exampleSecret({ anchor: anchored })] }),
   },

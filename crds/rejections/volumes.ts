@@ -19,8 +19,8 @@ export const volumeRejections = defineEntries('7.5', {
   },
 
   volume_binding_unavailable: {
-    expected: 'a deployment without volumes, while volume management is off',
-    why: 'While volume management is off, no controller creates, moves or protects volumes.',
+    expected: 'no volumes, while volume management is off',
+    why: 'The operator has switched volume management off: nothing new is created or mounted.',
     remedy: 'Remove volumes, or ask the operator of the platform to switch volume management on.',
     example: mounting({}),
     fixed: exampleDeployment(),
@@ -86,7 +86,8 @@ export const volumeRejections = defineEntries('7.5', {
 
   volume_snapshot_not_implemented: {
     status: 501,
-    expected: 'no request for a snapshot, whatever its body',
+    expected:
+      'no request for a snapshot: use replicas of a replicated volume, backups or archives for configuration, or a scheduled job inside the workload for its bytes',
     why: 'This release cannot create consistent snapshots, and an inconsistent one would be worse than none.',
     remedy:
       'Add replicas to a replicated volume; keep configuration in backups or archives; copy the data with a scheduled job inside the workload.',

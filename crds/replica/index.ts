@@ -17,6 +17,7 @@ import {
   templateFields,
 } from '../deployment/index.js';
 import { hashSpec } from '../meta/index.js';
+import type { VolumeMount } from '../workload/index.js';
 
 export { formatJobOwner, parseJobOwner, toJobWorkload, toStoredWorkload } from './owner.js';
 
@@ -30,6 +31,7 @@ export interface ContainerTemplate {
   readonly ports?: readonly Port[];
   /** Names of the networks to join; absent or empty: the tenant's own. */
   readonly networks?: readonly string[];
+  readonly volumes?: readonly VolumeMount[];
   readonly resources?: ResourceRequests;
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;

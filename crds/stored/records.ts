@@ -3,7 +3,6 @@ import { count, flag, list, map, type Mender, name, object, segment, text, time,
 import {
   LONG_AGO,
   NOBODY,
-  anything,
   maybe,
   names,
   metadata,
@@ -18,6 +17,9 @@ import {
   condition,
   archived,
   tenant,
+  volume,
+  volumeReport,
+  volumeStatus,
 } from './shapes.js';
 
 /** What every record must be like to be worked with, by range. What is kept beside it may be anything. */
@@ -285,7 +287,8 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     ranges.canaryOrders,
     object({ uid: text(NOBODY), contentHash: text(''), action: text(''), by: text(''), at: time(LONG_AGO) }),
   ],
-  [ranges.volumes, object({ metadata })],
-  [ranges.volumeStatuses, object({ phase: text('Pending'), copies: list(anything) })],
+  [ranges.volumes, volume],
+  [ranges.volumeStatuses, volumeStatus],
+  [ranges.volumeReports, volumeReport],
   ['keyrings/', object({ writing: text(''), others: names })],
 ];

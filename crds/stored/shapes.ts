@@ -1,3 +1,4 @@
+import { volumePhases } from '../volume/index.js';
 import { count, flag, list, map, type Mender, name, object, optional, segment, text, time } from './mend.js';
 
 /** A time that nothing is younger than. */
@@ -25,6 +26,8 @@ const secretReferences = list(object({ name: text(''), vault_path: text('') }));
 const healthCheck = object({ command: names });
 const ports = list(object({ containerPort: count(0), hostPort: maybe(count(0)), protocol: text('tcp') }));
 
+const mounts = list(object({ volumeId: text(''), type: text('tmpfs'), mountPath: text(''), readOnly: flag(false) }));
+
 /** What deployments and the templates of replicas have in common. */
 const containerMembers = {
   image: text(''),
@@ -38,6 +41,7 @@ const containerMembers = {
   composedSecrets: maybe(map(text(''))),
   secretsVersion: count(0),
   networks: maybe(names),
+  volumes: maybe(mounts),
   preStop: maybe(names),
   stopGracePeriod: maybe(text('')),
 };
@@ -127,7 +131,6 @@ export const deployment = object({
   replicas: count(0),
   ...containerMembers,
   nodeId: maybe(name(NOBODY)),
-  volumes: maybe(list(object({}))),
   placement: maybe(placement),
   dependsOn: maybe(list(object({ name: text(''), condition: text('started') }))),
   rollout: maybe(object({})),
@@ -205,4 +208,48 @@ export const tenant = object({
   createdAt: time(LONG_AGO),
   platform: flag(false),
   quotas: maybe(map(anything)),
+});
+
+export const volume = object({
+  metadata,
+  id: segment(1),
+  name: text(NOBODY),
+  class: text('object'),
+  type: text('tmpfs'),
+  sizeBytes: count(0),
+  accessMode: text('ReadWriteOnce'),
+  replicas: maybe(count(0)),
+  primaryNode: maybe(name(NOBODY)),
+  residency: maybe(object({})),
+});
+
+const phase: Mender = (value, context, path) => {
+  if (volumePhases.some(known => known === value)) return value;
+  context.faults.push(`${path} is no phase`);
+  return 'Pending';
+};
+
+export const volumeStatus = object({
+  id: segment(1),
+  phase,
+  reason: text('record_unusable'),
+  message: text(''),
+  primaryNode: maybe(name(NOBODY)),
+  copies: list(object({ nodeId: name(NOBODY), state: text('lost') })),
+  driver: maybe(text('')),
+  limits: maybe(text('')),
+  usedBytes: maybe(count(0)),
+  measuredAt: maybe(time(LONG_AGO)),
+  since: time(LONG_AGO),
+});
+
+export const volumeReport = object({
+  id: segment(1),
+  nodeId: name(NOBODY),
+  state: text('failed'),
+  message: maybe(text('')),
+  driver: maybe(text('')),
+  limits: maybe(text('')),
+  usedBytes: maybe(count(0)),
+  at: time(LONG_AGO),
 });

@@ -36,6 +36,21 @@ export const tenantKind = defineKind({
       answer: { status: 200, component: 'Object' },
       codes: [...documentCodes.request, 'resource_not_found', 'outcome_unknown'],
     },
+    'GET /{tenant}/volumes/{id}/snapshots': {
+      summary: 'Lists the snapshots of a volume: there are none',
+      answer: { status: 200, component: 'Object' },
+      codes: ['volume_not_found'],
+    },
+    'POST /{tenant}/volumes/{id}/snapshots': {
+      summary: 'Refuses to make a snapshot, and names what can be done instead',
+      answer: { status: 200, component: 'Object' },
+      codes: ['volume_snapshot_not_implemented'],
+    },
+    'GET /{tenant}/volumes/{id}/snapshots/{snap}': {
+      summary: 'Shows a snapshot: there is none',
+      answer: { status: 200, component: 'Object' },
+      codes: ['volume_not_found', 'volume_snapshot_not_found'],
+    },
   },
   notFound: 'resource_not_found',
   nameField: 'id',

@@ -10,12 +10,18 @@
  */
 export type { VolumeFacts } from './admission.js';
 export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
+export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
+export { checkVolumeReports } from './reports.js';
 export type {
+  AssignedVolume,
   KnownVolume,
   MountType,
+  SeenVolume,
   StoredVolume,
   VolumeConsumer,
-  VolumePhase,
+  VolumeReport,
+  VolumeSpec,
+  VolumeStatus,
 } from './volume.js';
-export { rejectVolumeRemoval } from './volume.js';
+export { findUnbuiltVolume, getVolumePhase, rejectVolumeRemoval, toAssignedVolume } from './volume.js';
 export { volumeKind } from './kind.js';

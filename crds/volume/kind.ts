@@ -1,15 +1,80 @@
-import { defineKind } from '../kind/index.js';
+import { Type } from 'typebox';
+
+import { formatBytes } from '../grammar/index.js';
+import { defineColumns, defineKind } from '../kind/index.js';
+import type { Metadata } from '../meta/index.js';
+import { documentCodes } from '../rejections/index.js';
+import { residencySchema } from '../residency/index.js';
 import { volumeReplicaSchema, volumeSchema } from './admission.js';
+import { volumePhases } from './phases.js';
+import { volumeReportsSchema } from './reports.js';
+import type { VolumeConsumer, VolumeReplica, VolumeSpec, VolumeStatus } from './volume.js';
+
+/** A volume as the API shows it. */
+export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'> {
+  readonly metadata: Metadata;
+  readonly id: string;
+  readonly phase: VolumeStatus['phase'];
+  readonly reason: string;
+  readonly message: string;
+  /** The id of the node that has the bytes. */
+  readonly primaryNode: string | null;
+  readonly primaryNodeName: string | null;
+  readonly replicas: readonly VolumeReplica[];
+  readonly driver: string | null;
+  readonly limits: string | null;
+  readonly usedBytes: number | null;
+  readonly measuredAt: string | null;
+  readonly since: string | null;
+  readonly consumers: readonly VolumeConsumer[];
+}
+
+const text = Type.String();
+const time = Type.String({ format: 'date-time' });
+const orNull = <const Kind extends 'string' | 'integer'>(type: Kind) => Type.Unsafe({ type: [type, 'null'] });
+
+/** What answers show of a volume. */
+const answer = Type.Object({
+  metadata: Type.Object({}),
+  id: text,
+  name: text,
+  class: text,
+  type: text,
+  sizeBytes: Type.Integer(),
+  accessMode: text,
+  residency: Type.Optional(residencySchema),
+  phase: Type.Enum([...volumePhases], { type: 'string' }),
+  reason: text,
+  message: text,
+  primaryNode: orNull('string'),
+  primaryNodeName: orNull('string'),
+  replicas: Type.Array(
+    Type.Object({
+      nodeId: text,
+      state: Type.Enum(['syncing', 'synced', 'lost'], { type: 'string' }),
+      syncedAt: Type.Optional(time),
+      lagBytes: Type.Optional(Type.Integer()),
+    }),
+  ),
+  driver: orNull('string'),
+  limits: orNull('string'),
+  usedBytes: orNull('integer'),
+  measuredAt: orNull('string'),
+  since: orNull('string'),
+  consumers: Type.Array(Type.Object({ deployment: text, readOnly: Type.Boolean() })),
+});
+
+const found = ['volume_not_found'] as const;
 
 /** Storage that outlives containers. */
 export const volumeKind = defineKind({
   kind: 'Volume',
   singular: 'volume',
   plural: 'volumes',
-  shortNames: [],
-  description: 'Storage that outlives containers, with copies on other nodes where it is replicated.',
+  shortNames: ['vol'],
+  description: 'Storage that outlives containers, on the disk of one node. What mounts it runs there.',
   scope: 'tenant',
-  isSupported: false,
+  isSupported: true,
   range: 'volumes/',
   keyParts: ['tenant', 'id'],
   statusRange: 'volume-status/',
@@ -18,10 +83,40 @@ export const volumeKind = defineKind({
     volumeBytes: { default: 2 ** 40, unit: 'bytes' },
   },
   body: volumeSchema,
-  requests: { VolumeReplicaRequest: volumeReplicaSchema },
+  answer,
+  requests: { VolumeReplicaRequest: volumeReplicaSchema, VolumeReports: volumeReportsSchema },
   kubernetes: { shortNames: ['mvol'] },
-  events: [],
-  operations: [],
-  nameField: 'id',
-  columns: [],
+  events: ['volume.phase_changed', 'volume.record_unusable'],
+  path: '/api/v1/dvm/volumes',
+  item: '{id}',
+  operations: ['list', 'watch', 'get', 'create', 'delete'],
+  routes: {
+    get: { summary: 'Shows a volume, by its id or its name', codes: found },
+    create: { codes: documentCodes.volume },
+    delete: {
+      summary: 'Deletes a volume that nothing mounts, with its bytes',
+      headers: ['If-Match'],
+      codes: [...found, 'volume_in_use', 'revision_mismatch', 'outcome_unknown'],
+    },
+  },
+  nameField: 'name',
+  columns: defineColumns<VolumeView>([
+    { title: 'NAME', value: ({ name }) => name },
+    { title: 'PHASE', value: ({ phase }) => phase, format: 'state' },
+    { title: 'CLASS', value: ({ class: kind }) => kind },
+    { title: 'SIZE', value: ({ sizeBytes }) => formatBytes(sizeBytes) },
+    { title: 'USED', value: ({ usedBytes }) => (usedBytes === null ? '' : formatBytes(usedBytes)) },
+    { title: 'NODE', value: ({ primaryNodeName, primaryNode }) => primaryNodeName ?? primaryNode ?? '' },
+    { title: 'MOUNTED BY', value: ({ consumers }) => consumers.map(({ deployment }) => deployment).join(', ') },
+    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'TYPE', isWide: true, value: ({ type }) => type },
+    { title: 'DRIVER', isWide: true, value: ({ driver }) => driver ?? '' },
+    {
+      title: 'MESSAGE',
+      isWide: true,
+      value: ({ message }) => message,
+      isWarning: ({ phase, reason }) => phase === 'Degraded' || phase === 'Failed' || reason === 'volume_refused',
+    },
+  ]),
 });

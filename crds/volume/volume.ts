@@ -1,22 +1,14 @@
 import { FieldPath } from '../grammar/index.js';
 import type { Metadata } from '../meta/index.js';
 import { reject, type Rejection } from '../rejections/index.js';
+import type { Reason } from '../reasons/index.js';
 import type { Residency } from '../residency/index.js';
+import type { VolumePhase } from './phases.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
 
 /** How a volume reaches a container. */
 export type MountType = 'volume' | 'bind' | 'tmpfs';
-
-export type VolumePhase =
-  | 'Pending'
-  | 'Materializing'
-  | 'Ready'
-  | 'Degraded'
-  | 'Promoting'
-  | 'Resizing'
-  | 'Failed'
-  | 'Deleting';
 
 /** What a tenant asks for, after admission. */
 export interface VolumeSpec {
@@ -42,6 +34,7 @@ export interface VolumeReplica {
 
 /** Who mounts a volume. */
 export interface VolumeConsumer {
+  /** Its name; of a job `job.<name>`. */
   readonly deployment: string;
   readonly readOnly: boolean;
 }
@@ -59,6 +52,66 @@ export interface KnownVolume extends VolumeSpec {
 export interface StoredVolume extends VolumeSpec {
   readonly metadata: Metadata;
   readonly id: string;
+}
+
+/** What an agent has seen of one volume of its node. */
+export interface SeenVolume {
+  readonly id: string;
+  /** `removed`: its bytes are gone, as was ordered. */
+  readonly state: 'ready' | 'failed' | 'removed';
+  /** Why it failed. */
+  readonly message?: string;
+  /** What keeps the bytes on the node: `btrfs`, `directory`, `bind` or `tmpfs`. */
+  readonly driver?: string;
+  /** What that cannot do. */
+  readonly limits?: string;
+  /** What it holds; left out where that cannot be measured. */
+  readonly usedBytes?: number;
+}
+
+/** `volume-reports/<tenant>/<id>`. */
+export interface VolumeReport extends SeenVolume {
+  readonly nodeId: string;
+  readonly at: string;
+}
+
+/** `volume-status/<tenant>/<id>`. */
+export interface VolumeStatus {
+  readonly id: string;
+  readonly phase: VolumePhase;
+  readonly reason: Reason;
+  readonly message: string;
+  /** The id of the node that has the bytes; absent until one is chosen. */
+  readonly primaryNode?: string;
+  readonly copies: readonly VolumeReplica[];
+  readonly driver?: string;
+  readonly limits?: string;
+  readonly usedBytes?: number;
+  readonly measuredAt?: string;
+  /** When it came into the phase. */
+  readonly since: string;
+}
+
+/** A volume as the agent of its node gets it: nothing else of it leaves the control plane. */
+export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
+  readonly id: string;
+  /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
+  readonly isDeleted?: true;
+}
+
+export function toAssignedVolume({ id, name, type, sizeBytes, metadata }: StoredVolume): AssignedVolume {
+  return { id, name, type, sizeBytes, ...(metadata.deletedAt !== undefined && { isDeleted: true }) };
+}
+
+/** The phase that a volume is in: deletion counts from the moment it was asked for. */
+export function getVolumePhase({ metadata }: StoredVolume, status: Pick<VolumeStatus, 'phase'> | undefined) {
+  return metadata.deletedAt === undefined ? (status?.phase ?? 'Pending') : 'Deleting';
+}
+
+/** What of a volume this release does not carry out: judged in a dry run, and refused otherwise. */
+export function findUnbuiltVolume({ class: kind, type }: VolumeSpec) {
+  if (kind === 'replicated') return ['class', kind, { what: 'class replicated' }] as const;
+  return type === 'bind' ? (['type', type, { what: 'type bind' }] as const) : undefined;
 }
 
 /** Why a volume may not be deleted now, if anything stands against it. */

@@ -26,7 +26,10 @@ const volume = (id: string, fields: Partial<KnownVolume> = {}): KnownVolume => (
 });
 
 /** An ephemeral volume without a primary, as free as can be. */
-export const scratch = 'vol_01jx4t9mk3v8q2zr5w7y6n0scr';
+export const { scratch } = exampleVolumes;
+
+/** A folder that the machine's operator provides. */
+export const folder = 'vol_01jx4t9mk3v8q2zr5w7y6n0bnd';
 
 /** A tenant with two nodes, a few volumes of every state, and some deployments. */
 export const exampleFacts: WorkloadFacts = {
@@ -39,6 +42,7 @@ export const exampleFacts: WorkloadFacts = {
     volume(exampleVolumes.writtenByOther, { consumers: [{ deployment: 'db', readOnly: false }] }),
     volume(exampleVolumes.object, { class: 'object' }),
     volume(exampleVolumes.degraded, { phase: 'Degraded' }),
+    volume(folder, { type: 'bind' }),
     { ...volume(scratch, { class: 'ephemeral', type: 'tmpfs' }), primaryNode: undefined as never },
   ],
   volumeManagement: 'on',

@@ -70,9 +70,10 @@ export const workloadFields = {
   },
   volumes: {
     schema: volumesSchema,
-    isSupported: false,
+    isSupported: true,
     rules: [volumesRules, writerRules],
     complete: completeMounts,
+    partOf: 'template',
   },
   networks: {
     schema: networksSchema,

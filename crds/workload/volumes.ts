@@ -135,9 +135,22 @@ const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[],
   ),
 );
 
+/** A mount of another type than its volume would lose the bytes, or show others; memory has no folders before it is mounted. */
+const mountsFitTheirVolumes = rule(
+  'volume_mount_shape',
+  (mounts: readonly LooseMount[], at, refuse, context: Context) =>
+    aboutEach(mounts, context, (volume, mount, position) => {
+      const place = at.index(position);
+      if (!volume) return undefined;
+      if (mount.type !== undefined && mount.type !== volume.type) return refuse(place.child('type'), mount.type);
+      const isBelowMemory = volume.type === 'tmpfs' && mount.subPath !== undefined && mount.subPath !== '';
+      return isBelowMemory ? refuse(place.child('subPath'), mount.subPath) : undefined;
+    }),
+);
+
 export const volumesRules: FieldRules<Context> = {
   field: 'volumes',
-  present: [mountsHaveShape, mountsAreManaged, volumesExist, classIsWired, volumesAreReady],
+  present: [mountsHaveShape, mountsAreManaged, volumesExist, mountsFitTheirVolumes, classIsWired, volumesAreReady],
 };
 
 const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
@@ -150,16 +163,21 @@ const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMou
   }),
 );
 
-/** Who writes already: another deployment, another replica of this one, or an earlier mount of the same container. */
+/** Who writes already: another workload, another replica or run of this one, or an earlier mount of the same container. */
 function otherWriter(volume: KnownVolume, earlier: readonly LooseMount[], context: Context): string | undefined {
   const { kind, name, document } = context;
   const other = volume.consumers.find(
     consumer => !consumer.readOnly && (kind === 'Job' || consumer.deployment !== name),
   );
-  if (other) return `the deployment ${other.deployment}`;
+  if (other) return describeConsumer(other.deployment);
   if (earlier.some(mount => getVolumeId(mount) === volume.id && mount.readOnly !== true)) return 'an earlier mount';
-  const replicas = document['replicas'];
+  const { replicas, schedule, concurrencyPolicy = 'Allow' } = document as Readonly<Record<string, unknown>>;
+  if (schedule !== undefined && concurrencyPolicy === 'Allow') return 'an earlier run, with concurrencyPolicy Allow,';
   return typeof replicas === 'number' && replicas > 1 ? 'the first replica' : undefined;
+}
+
+function describeConsumer(name: string): string {
+  return name.startsWith('job.') ? `the job ${name.slice('job.'.length)}` : `the deployment ${name}`;
 }
 
 const writersFollowThePrimary = rule(
@@ -171,7 +189,7 @@ const writersFollowThePrimary = rule(
     const named = facts.nodes.find(node => node.id === nodeId || node.name === nodeId);
     if (!named) return undefined;
     return aboutEach(mounts, context, (volume, mount) => {
-      if (volume?.class !== 'replicated' || mount.readOnly === true) return undefined;
+      if (!volume || mount.readOnly === true) return undefined;
       const { primaryNode } = volume;
       if (primaryNode === undefined || primaryNode === named.id) return undefined;
       return fixByRemoval(refuse(at.upTo(0).child('nodeId'), nodeId, { primary: primaryNode }));
@@ -182,6 +200,6 @@ const writersFollowThePrimary = rule(
 /** What ties writers to volumes. Asked when the number of writers or their node changes, too. */
 export const writerRules: FieldRules<Context> = {
   field: 'volumes',
-  with: ['replicas', 'nodeId'],
+  with: ['replicas', 'nodeId', 'schedule', 'concurrencyPolicy'],
   present: [oneWriter, writersFollowThePrimary],
 };

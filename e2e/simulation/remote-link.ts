@@ -1,4 +1,5 @@
 import type { SeenNetwork } from '../../crds/network/index.js';
+import type { SeenVolume } from '../../crds/volume/index.js';
 import type { StoredToken } from '../../crds/tenant/index.js';
 import {
   type AgentIdentity,
@@ -79,6 +80,10 @@ export class RemoteLink implements AgentLink {
 
   reportNetworks(networks: readonly SeenNetwork[]): Promise<void> {
     return this.#callAs('networks', { networks }, ({ dispatcher }, node) => dispatcher.reportNetworks(node, networks));
+  }
+
+  reportVolumes(volumes: readonly SeenVolume[]): Promise<void> {
+    return this.#callAs('volumes', { volumes }, ({ dispatcher }, node) => dispatcher.reportVolumes(node, volumes));
   }
 
   findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {

@@ -6,7 +6,6 @@ import type { Difference, Sentence, TestReference } from './sentence.js';
 export function renderConformance(): string {
   const unbuilt = sentences.filter(({ notBuilt }) => notBuilt);
   const different = sentences.filter(({ differs }) => differs);
-  const waiting = sentences.filter(({ awaits }) => awaits);
   const sections = [...new Set(sentences.map(({ section }) => section))];
   return [
     '# Conformance',
@@ -15,8 +14,8 @@ export function renderConformance(): string {
     'tests that would fail if it were. `make verify` fails when a test that is named here does not exist, and when a sentence has none',
     'although its feature is built.',
     '',
-    `${sentences.length} sentences: ${sentences.length - unbuilt.length - different.length} with tests (${waiting.length} of them met by clients`,
-    `only once a feature is switched on), ${unbuilt.length} of features that are not built yet, ${different.length} from which Mooring differs by decision.`,
+    `${sentences.length} sentences: ${sentences.length - unbuilt.length - different.length} with tests, ${unbuilt.length} of features that are not built yet,`,
+    `${different.length} from which Mooring differs by decision.`,
     '',
     ...sections.flatMap(section => [
       `## ${section}`,
@@ -29,11 +28,10 @@ export function renderConformance(): string {
   ].join('\n');
 }
 
-function renderSentence({ text, tests, notBuilt, differs, awaits, rejection }: Sentence): string {
+function renderSentence({ text, tests, notBuilt, differs, rejection }: Sentence): string {
   const named = tests.map(test => renderTest(test, rejection?.code)).join('<br>');
-  const waits = awaits ? `<br>switched on with ${awaits}` : '';
   const other = differs ? `${renderDifference(differs)}<br>` : '';
-  return `| ${escapeCell(text)} | ${notBuilt ? `not built yet: ${notBuilt}` : `${other}${named}${waits}`} |`;
+  return `| ${escapeCell(text)} | ${notBuilt ? `not built yet: ${notBuilt}` : `${other}${named}`} |`;
 }
 
 function renderDifference({ adr, because }: Difference): string {

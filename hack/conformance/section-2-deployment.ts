@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, holdsWith, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { holds, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const loops = testsIn('controllers/specification.test.ts');
@@ -116,12 +116,14 @@ export const deploymentSentences: readonly Sentence[] = [
       mounts(CODE_TITLE, "code: 'node_not_a_placement_candidate'"),
       mounts(CODE_TITLE, "['an id of another tenant', 'nodeId', bare(web({ nodeId: machine1 }))]"),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'For a read-write mount of a replicated volume nodeId must equal the volume’s current primary node',
       mounts(CODE_TITLE, "code: 'volume_primary_mismatch'"),
     ),
-    notBuilt('volumes', 'nodeId omitted beside a read-write mount: placement follows the volume'),
+    holds(
+      'nodeId omitted beside a read-write mount: placement follows the volume',
+      testsIn('e2e/stories/volumes.test.ts')('are made on one node, and what mounts them runs there'),
+    ),
     holds(
       'environment: map string to string',
       create(
@@ -152,7 +154,13 @@ export const deploymentSentences: readonly Sentence[] = [
       rotation('recreates every consumer once and destroys the old version last'),
     ),
     holds('secretsVersion: negative is rejected', codes(CODE_TITLE, "code: 'secrets_version_negative'")),
-    notBuilt('volumes', 'volumes: each entry mounts a distributed volume by its typed ID'),
+    holds(
+      'volumes: each entry mounts a distributed volume by its typed ID',
+      testsIn('e2e/stories/volumes.test.ts')('are made on one node, and what mounts them runs there'),
+      testsIn('e2e/stories/volumes.test.ts')(
+        'keep their bytes when the container is replaced, and never have two writers at once',
+      ),
+    ),
     holds(
       'A dependency may require another deployment to be healthy',
       placement('start a deployment when its dependency is healthy, and keep it running afterwards'),

@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, holdsWith, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { holds, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const loops = testsIn('controllers/specification.test.ts');
@@ -22,23 +22,21 @@ const STORED_AS = 'placement.residency.${part} is stored as the label ${label}';
 export const placementSentences: readonly Sentence[] = [
   ...inSection(
     '2.6 Volumes and recommendations',
-    notBuilt(
-      'volumes',
-      'A volume has a typed ID, a class, a mount type, a phase, a primary node and optionally replicas on other nodes',
+    holds(
+      'A volume has a typed ID, a class, a mount type, a phase and a primary node',
+      testsIn('api/routes/volume/routes.test.ts')('are stored, shown by id and by name, listed and announced'),
     ),
-    holdsWith(
-      'volumes',
+    notBuilt('volumes', 'A volume has optionally replicas on other nodes'),
+    holds(
       'Only classes ephemeral and replicated can be bound in a deployment; other classes are rejected',
       codes(CODE_TITLE, "code: 'volume_class_not_wired'"),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'ReadWriteOnce: exactly one read-write consumer',
       codes(CODE_TITLE, "code: 'volume_access_mode_conflict'"),
       testsIn('api/admission/dry-run.test.ts')('never give one volume two writers'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'ReadWriteOnce: others must mount read-only',
       codes(CODE_TITLE, "['another deployment', 'volumes[0].readOnly', mounts({ volumeId: writtenByOther })]"),
       testsIn('crds/deployment/relations.test.ts')(
@@ -52,8 +50,14 @@ export const placementSentences: readonly Sentence[] = [
       'recommendations',
       'Recommendations are recomputed from live volume state on every read and vanish when the condition stops holding',
     ),
-    notBuilt('snapshots', 'A snapshot record has an id, reachable under snapshots/{snap}'),
-    notBuilt('snapshots', 'Snapshot creation is always refused'),
+    holds(
+      'A snapshot record has an id, reachable under snapshots/{snap}; snapshot records normally do not exist',
+      testsIn('api/routes/volume/routes.test.ts')('have no snapshots, and none can be made'),
+    ),
+    holds(
+      'Snapshot creation is always refused',
+      testsIn('api/routes/volume/routes.test.ts')('have no snapshots, and none can be made'),
+    ),
   ),
   ...inSection(
     '2.7 placement',

@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { differs, holds, holdsWith, inSection, type Sentence, testsIn } from './sentence.js';
+import { differs, holds, inSection, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const codes = testsIn('api/routes/deployment/secret-codes.test.ts');
@@ -105,37 +105,31 @@ export const secretSentences: readonly Sentence[] = [
       routes('are written, stripped from the record, and announced'),
       routes('are shown by GET with everything but material'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Anchor rule 1: volume(<id>) must name a volume that the same spec declares',
       codes(CODE_TITLE, "code: 'secret_anchor_volume_not_declared'"),
       entry(ENTRY_CASE, '{ given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount()] } }'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Anchor rule 2: that volume must be of type volume or bind',
-      entry(ENTRY_CASE, "volumes: [mount({ type: 'bind' })] } }"),
+      entry(ENTRY_CASE, "volumes: [mount({ volumeId: folder, type: 'bind' })] } }"),
       entry(ENTRY_CASE, '{ given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount()] } }'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Anchor rule 2: tmpfs is ephemeral and cannot anchor',
       codes(CODE_TITLE, "code: 'secret_anchor_volume_ephemeral'"),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Anchor rule 3: while the volume is mounted, an update may not drop the anchored secret',
       codes(CODE_TITLE, "code: 'anchored_secret_dropped'"),
       announced('cannot be dropped'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Anchor rule 3: nor change its vault_path',
       codes(CODE_TITLE, "code: 'anchored_secret_repointed'"),
       announced('cannot be repointed'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Anchor rule 3: to release the anchor, remove the volume in the same update',
       announced('goes with its volume'),
       announced('is free once its volume goes'),

@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, holdsWith, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { holds, inSection, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const loops = testsIn('controllers/specification.test.ts');
@@ -109,8 +109,7 @@ export const stateSentences: readonly Sentence[] = [
       rotation('recreates every consumer once and destroys the old version last'),
       testsIn('e2e/stories/secrets.test.ts')('are rotated without one failed log-in'),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Volume, mount request, phase is Ready: mount admitted',
       testsIn('crds/deployment/secrets.test.ts')(
         "${found[0] ?? 'accepts'}: ${JSON.stringify(given).slice(0, 120)}",
@@ -121,12 +120,14 @@ export const stateSentences: readonly Sentence[] = [
         "{ field: 'volumes', values: [[mount]",
       ),
     ),
-    holdsWith(
-      'volumes',
+    holds(
       'Any other phase (materializing, degraded): volume_not_ready',
       mounts(CODE_TITLE, "code: 'volume_not_ready'"),
     ),
-    notBuilt('snapshots', 'Snapshot creation: any request is refused with volume_snapshot_not_implemented'),
+    holds(
+      'Snapshot creation: any request is refused with volume_snapshot_not_implemented',
+      testsIn('api/routes/volume/routes.test.ts')('have no snapshots, and none can be made'),
+    ),
   ),
   ...inSection(
     '3 Scheduling rules',

@@ -91,9 +91,21 @@ export const endpointSentences: readonly Sentence[] = [
       ),
       testsIn('api/docs/fuzz.test.ts')('are refused when a query parameter is unknown'),
     ),
-    notBuilt('volumes', 'GET /api/v1/dvm/volumes: volumes of the tenant'),
-    notBuilt('snapshots', 'GET /api/v1/tenants/{tenant}/volumes/{id}/snapshots: snapshot records; normally empty'),
-    notBuilt('snapshots', 'GET snapshots/{snap}: a snapshot record, else volume_snapshot_not_found'),
+    holds(
+      'GET /api/v1/dvm/volumes: volumes of the tenant',
+      testsIn('api/routes/volume/routes.test.ts')('are stored, shown by id and by name, listed and announced'),
+      testsIn('api/routes/volume/routes.test.ts')(
+        'belong to a tenant: another one neither sees nor deletes nor mounts them',
+      ),
+    ),
+    holds(
+      'GET /api/v1/tenants/{tenant}/volumes/{id}/snapshots: snapshot records; normally empty',
+      testsIn('api/routes/volume/routes.test.ts')('have no snapshots, and none can be made'),
+    ),
+    holds(
+      'GET snapshots/{snap}: a snapshot record, else volume_snapshot_not_found',
+      testsIn('api/routes/volume/routes.test.ts')('have no snapshots, and none can be made'),
+    ),
     notBuilt(
       'volumes',
       'POST /api/v1/tenants/{tenant}/volumes/{id}/replicas adds a live copy on another node of a replicated volume',

@@ -1,50 +1,30 @@
 import { CODE_TITLE } from '../checks/conformance.js';
 import { later } from '../checks/specified-codes.js';
-import {
-  holds,
-  inSection,
-  type SectionRow,
-  type Sentence,
-  type TestReference,
-  testsIn,
-  type UnbuiltFeature,
-} from './sentence.js';
+import { holds, inSection, type SectionRow, type Sentence, type TestReference, testsIn } from './sentence.js';
 
 const deployment = testsIn('api/routes/deployment/deployment-codes.test.ts')(CODE_TITLE);
 const secret = testsIn('api/routes/deployment/secret-codes.test.ts')(CODE_TITLE);
 const placement = testsIn('api/routes/deployment/placement-codes.test.ts')(CODE_TITLE);
+const volume = testsIn('api/routes/volume/codes.test.ts')(CODE_TITLE);
 const gate = testsIn('api/routes/secret/routes.test.ts');
 const rotate = testsIn('api/routes/rotation/routes.test.ts');
 const nodes = testsIn('api/routes/node/routes.test.ts');
 const claims = testsIn('api/routes/node/claims.test.ts');
 const pipeline = testsIn('api/pipeline.test.ts');
 
-interface CodeRowOptions {
-  readonly awaits?: UnbuiltFeature;
-}
-
 /** A code that a test over HTTP earns, at the field that the specification names, and after which nothing is stored. */
-function earned(
-  code: string,
-  field: string,
-  condition: string,
-  test: TestReference,
-  { awaits }: CodeRowOptions = {},
-): SectionRow {
-  const feature: UnbuiltFeature = code.startsWith('dvm_') ? 'recommendations' : 'snapshots';
+function earned(code: string, field: string, condition: string, test: TestReference): SectionRow {
   return {
     text: `${code} (${field}): ${condition}`,
     rejection: { code, field },
-    ...(later.includes(code) ? { tests: [], notBuilt: feature } : { tests: [test], ...(awaits && { awaits }) }),
+    ...(later.includes(code) ? { tests: [], notBuilt: 'recommendations' } : { tests: [test] }),
   };
 }
 
 const d = (code: string, field: string, condition: string) => earned(code, field, condition, deployment);
-const s = (code: string, field: string, condition: string, options?: CodeRowOptions) =>
-  earned(code, field, condition, secret, options);
-const p = (code: string, field: string, condition: string, options?: CodeRowOptions) =>
-  earned(code, field, condition, placement, options);
-const VOLUMES = { awaits: 'volumes' } as const;
+const s = (code: string, field: string, condition: string) => earned(code, field, condition, secret);
+const p = (code: string, field: string, condition: string) => earned(code, field, condition, placement);
+const v = (code: string, field: string, condition: string) => earned(code, field, condition, volume);
 
 /** Section 7: what every rejection is, and each code with the field it is earned at. */
 export const codeSentences: readonly Sentence[] = [
@@ -111,10 +91,10 @@ export const codeSentences: readonly Sentence[] = [
   ),
   ...inSection(
     '7.3',
-    s('anchored_secret_dropped', 'secrets', 'update drops a secret anchored to a volume still mounted', VOLUMES),
-    s('anchored_secret_repointed', 'computed', 'vault_path of an anchored secret changed', VOLUMES),
+    s('anchored_secret_dropped', 'secrets', 'update drops a secret anchored to a volume still mounted'),
+    s('anchored_secret_repointed', 'computed', 'vault_path of an anchored secret changed'),
     s('secret_anchor_invalid', 'computed', 'not process, external or volume(<volume-id>)'),
-    s('secret_anchor_volume_ephemeral', 'computed', 'anchor volume is tmpfs', VOLUMES),
+    s('secret_anchor_volume_ephemeral', 'computed', 'anchor volume is tmpfs'),
     s('secret_anchor_volume_not_declared', 'computed', 'anchor volume not declared in the spec'),
     s('secret_compose_no_reference', 'computed', 'template without a placeholder'),
     s('secret_compose_resource_undeclared', 'computed', 'placeholder resource not declared by the deployment'),
@@ -216,15 +196,15 @@ export const codeSentences: readonly Sentence[] = [
   ),
   ...inSection(
     '7.5',
-    p('volume_access_mode_conflict', 'computed', 'second read-write consumer of a ReadWriteOnce volume', VOLUMES),
-    p('volume_binding_unavailable', 'volumes', 'distributed mounts while volume management is disabled', VOLUMES),
-    p('volume_class_not_wired', 'computed', 'class other than ephemeral or replicated', VOLUMES),
-    p('volume_mount_shape', 'volumes[<i>].<field>', 'malformed mount', VOLUMES),
-    p('volume_not_found', 'computed', 'reference does not resolve to a volume owned by the tenant', VOLUMES),
-    p('volume_not_ready', 'computed', 'volume phase is not Ready', VOLUMES),
-    p('volume_primary_mismatch', 'nodeId', 'read-write mount with nodeId not equal to the volume’s primary', VOLUMES),
-    p('volume_snapshot_not_found', 'snapshots/{snap}', 'no such snapshot record'),
-    p('volume_snapshot_not_implemented', 'computed', 'any snapshot creation; no body can succeed'),
+    p('volume_access_mode_conflict', 'computed', 'second read-write consumer of a ReadWriteOnce volume'),
+    p('volume_binding_unavailable', 'volumes', 'distributed mounts while volume management is disabled'),
+    p('volume_class_not_wired', 'computed', 'class other than ephemeral or replicated'),
+    p('volume_mount_shape', 'volumes[<i>].<field>', 'malformed mount'),
+    p('volume_not_found', 'computed', 'reference does not resolve to a volume owned by the tenant'),
+    p('volume_not_ready', 'computed', 'volume phase is not Ready'),
+    p('volume_primary_mismatch', 'nodeId', 'read-write mount with nodeId not equal to the volume’s primary'),
+    v('volume_snapshot_not_found', 'snapshots/{snap}', 'no such snapshot record'),
+    v('volume_snapshot_not_implemented', 'computed', 'any snapshot creation; no body can succeed'),
     p('dvm_recommendation_apply_invalid_spec', 'spec', 'applied change yields an invalid volume spec'),
     p('dvm_recommendation_bad_parameter', 'parameters.<name>', 'bad parameter'),
     p(

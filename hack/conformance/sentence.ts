@@ -1,5 +1,5 @@
 /** What the specification describes and Mooring does not do yet. */
-export type UnbuiltFeature = 'dashboard' | 'jobs' | 'recommendations' | 'reverse proxy' | 'snapshots' | 'volumes';
+export type UnbuiltFeature = 'dashboard' | 'jobs' | 'recommendations' | 'reverse proxy' | 'volumes';
 
 /** A test that would fail if a sentence were false. */
 export interface TestReference {
@@ -26,8 +26,6 @@ export interface Sentence {
   readonly notBuilt?: UnbuiltFeature;
   /** It is not carried out to the letter, and will not be. */
   readonly differs?: Difference;
-  /** It is carried out and tested, but no client meets it before this feature is switched on. */
-  readonly awaits?: UnbuiltFeature;
   /** Of a code of section 7: the code, and the field as the specification names it. */
   readonly rejection?: { readonly code: string; readonly field: string };
 }
@@ -43,11 +41,6 @@ export function testsIn(file: string): (title: string, row?: string) => TestRefe
 /** A sentence that holds, with the tests that would catch it. */
 export function holds(text: string, ...tests: readonly TestReference[]): SectionRow {
   return { text, tests };
-}
-
-/** A sentence that holds for everybody once a feature is there. */
-export function holdsWith(awaits: UnbuiltFeature, text: string, ...tests: readonly TestReference[]): SectionRow {
-  return { text, tests, awaits };
 }
 
 /** A sentence about something that does not exist yet. */

@@ -7,6 +7,7 @@ import type { HostResolver } from '../registry/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
 import type { ProcessTable } from './process-table.js';
+import type { VolumeDriver } from './volumes/index.js';
 
 /** The outside world of an agent: everything that is not a pure function. */
 export interface AgentEnv {
@@ -16,6 +17,8 @@ export interface AgentEnv {
   readonly link: AgentLink;
   readonly log: Logger;
   readonly disk: Disk;
+  /** Keeps the bytes of volumes. Without it the node provides none that are on disk. */
+  readonly volumes?: VolumeDriver | undefined;
   /** Tells whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
   readonly processes?: ProcessTable | undefined;
   /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */

@@ -19,6 +19,7 @@ import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
 import { NodeNetworks } from './networks.js';
+import { NodeVolumes } from './node-volumes.js';
 import { keepRemovingOrphans, removeContainers, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
@@ -56,6 +57,7 @@ interface Run {
   readonly kept: KeptLogs;
   readonly diskLimit: DiskLimit;
   readonly networks: NodeNetworks;
+  readonly volumes: NodeVolumes;
   /** Removes kept logs of deployments that are gone. */
   readonly pruning: WorkQueue;
   /** Restarts the assignment stream, to get a fresh snapshot. */
@@ -106,11 +108,13 @@ export class Agent {
       run.monitor.run(signal),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
       keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
+      this.#every(DISK_MS, signal, () => run.volumes.check()),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),
       this.#every(RESEND_MS, signal, () => (hold.isHeld ? run.outbox.resendAll() : undefined)),
     ]);
-    await Promise.all([run.queue, run.rounds, run.pruning, run.networks.queue].map(queue => queue.stop(STOP_GRACE_MS)));
+    const queues = [run.queue, run.rounds, run.pruning, run.networks.queue, run.volumes.queue];
+    await Promise.all(queues.map(queue => queue.stop(STOP_GRACE_MS)));
   }
 
   async #prepare(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<Run> {
@@ -123,8 +127,9 @@ export class Agent {
     const kept = await KeptLogs.load(this.#env, node.id);
     const diskLimit = new DiskLimit(this.#env, node.id, this.#options.containerDiskBytes);
     const dial = new Redial(clock, signal);
-    const report = (networks: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(networks));
+    const report = (seen: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(seen));
     const networks = new NodeNetworks(this.#env, { node, view, report });
+    const volumes = new NodeVolumes(this.#env, seen => this.#call(() => link.reportVolumes(seen)));
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,
       assignments,
@@ -135,6 +140,7 @@ export class Agent {
       attempts: await Attempts.load(this.#env, uid => assignments.wanted(uid)),
       diskLimit,
       networks,
+      volumes,
       images: await PulledImages.load(disk, node.id),
       requestLogin: request => this.#call(() => link.pullCredential(request)),
       requestSecrets: request => this.#call(() => link.environment(request)),
@@ -153,7 +159,7 @@ export class Agent {
     pruning.add(EVERYTHING);
     const relist = () => this.#relistContainers({ assignments, view, queue, monitor, networks });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
-    const queues = { queue, rounds, pruning, networks };
+    const queues = { queue, rounds, pruning, networks, volumes };
     return { node, hold, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, dial, signal };
   }
 
@@ -178,8 +184,7 @@ export class Agent {
       };
       // What was assigned counts no more: until it is assigned again, nothing is started and nothing removed.
       const onLost = () => {
-        run.assignments.forget();
-        run.networks.forget();
+        for (const each of [run.assignments, run.networks, run.volumes]) each.forget();
       };
       lost.addEventListener('abort', onLost, { once: true });
       try {
@@ -194,12 +199,13 @@ export class Agent {
     }
   }
 
-  #onLine({ assignments, networks, queue, view, outbox, streamer, pruning }: Run, line: AssignmentLine): void {
+  #onLine({ assignments, networks, volumes, queue, view, outbox, streamer, pruning }: Run, line: AssignmentLine): void {
     switch (line.type) {
       case 'snapshot':
         assignments.setPolicy(line.policy ?? {});
         assignments.replaceAll(line.replicas, line);
         networks.assign(line.networks, true);
+        volumes.assign(line.volumes, true);
         outbox.resendAll();
         for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
         return;
@@ -212,6 +218,8 @@ export class Agent {
         return queue.add(line.uid);
       case 'networks':
         return networks.assign(line.networks);
+      case 'volumes':
+        return volumes.assign(line.volumes);
       case 'logs':
         return streamer.stream(line.request);
       case 'kept-logs':

@@ -3,7 +3,7 @@ import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { JoinedNetworks } from './networks.js';
-import type { ContainerLimits, ContainerSpec, ContainerStatus } from './engine/index.js';
+import type { ContainerLimits, ContainerMount, ContainerSpec, ContainerStatus } from './engine/index.js';
 
 /**
  * `<name>` for the first replica and `<name>.<slot>` for the others: the engine resolves names of containers like aliases,
@@ -24,11 +24,13 @@ export interface ContainerSpecInput {
   readonly secrets: ReadonlyMap<string, Secret>;
   /** The networks that it joins in the place of the tenant's own. */
   readonly joined?: JoinedNetworks;
+  /** What its volumes are here. */
+  readonly mounts?: readonly ContainerMount[];
 }
 
 /** The container that runs a replica on a node. Requests of cpu and memory inform placement only; `limits` are held. */
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
-  const { nodeId, secrets, restoreEpoch = 0, joined } = parts;
+  const { nodeId, secrets, restoreEpoch = 0, joined, mounts = [] } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   const { user, readOnlyRootFilesystem, resources } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
@@ -44,6 +46,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
     ...(user === undefined ? {} : { user }),
     ...(readOnlyRootFilesystem ? { readOnlyRootFilesystem } : {}),
     ...(resources?.limits ? { limits: parseLimits(resources.limits) } : {}),
+    ...(mounts.length > 0 && { mounts }),
     network: `mooring-${tenant}`,
     ...joined,
     alias: deployment,

@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 
@@ -132,7 +132,7 @@ function openEngine({ engine, dockerHost, hostPortAddress, registryLoginsFile }:
 
 /** Volumes are mounted again before any container that uses one is started. */
 async function openVolumes({ stateDir, volumeDriver, volumeReserve }: AgentFlags, clock: Clock, log: Logger) {
-  const root = join(stateDir, 'volumes');
+  const root = resolve(stateDir, 'volumes'); // the engine mounts no relative path
   const driver = await openVolumeDriver(volumeDriver, { clock, root, reserveBytes: volumeReserve });
   await driver.recover();
   for (const { id, fault } of await driver.list()) {
@@ -164,8 +164,9 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   if (signal.aborted) return;
   const engine = openEngine(flags);
   const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
-  const resolve = flags.engine === 'docker' ? { resolve: systemResolver } : {};
-  const env = { clock, random, log, engine, link, disk, processes: readProcessTable(), ...resolve };
+  const resolver = flags.engine === 'docker' ? { resolve: systemResolver } : {};
+  const volumes = await openVolumes(flags, clock, log);
+  const env = { clock, random, log, engine, link, disk, volumes, processes: readProcessTable(), ...resolver };
   const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];
@@ -178,7 +179,6 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     ...(flags.containerDiskLimit !== undefined && { containerDiskBytes: flags.containerDiskLimit }),
     ...(joining && { joinToken: joining.token }),
   };
-  await openVolumes(flags, clock, log);
   // Every step can be resumed by the next agent, so the stop does not wait for a slow one.
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   log.info('agent started', { address: flags.server });

@@ -13,6 +13,8 @@ import {
 } from './engine/index.js';
 import { HostPortReservedFault } from './host-ports.js';
 import { NetworkMissingFault } from './networks.js';
+import { VolumeMissingFault } from './node-volumes.js';
+import { VolumeFault } from './volumes/index.js';
 import { normaliseMessage } from './normalise-message.js';
 
 /** Everything that the next step of one replica depends on. */
@@ -171,6 +173,7 @@ function toReason(step: ReplicaStep['kind'], error: Error): Reason {
   if (error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
   if (error instanceof NetworkMissingFault) return 'network_missing';
+  if (error instanceof VolumeMissingFault || error instanceof VolumeFault) return 'volume_missing';
   if (error instanceof HostPortReservedFault) return 'host_port_reserved';
   return (error instanceof EngineRefusedFault && REFUSED_STEPS[step]) || 'agent_failed';
 }

@@ -5,6 +5,7 @@ import { silentLogger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';
 import { Agent } from './agent.js';
 import { createMemoryDisk } from './disk.js';
+import type { VolumeDriver } from './volumes/index.js';
 import { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './engine/index.js';
 
 /** A second machine with the identity of the first. */
@@ -23,6 +24,7 @@ export class NodeLab extends DispatcherLab {
   failure: SimulatedEngineOptions['failure'] | undefined;
   resolve: HostResolver | undefined;
   containerDiskBytes: number | undefined;
+  volumes: VolumeDriver | undefined;
   latencyMs: (operation: EngineOperation) => number = () => 0;
   #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
   #starts = 0;
@@ -47,6 +49,7 @@ export class NodeLab extends DispatcherLab {
       link,
       disk,
       log: silentLogger,
+      volumes: this.volumes,
       ...(this.resolve && { resolve: this.resolve }),
     };
     const end = new AbortController();

@@ -12,6 +12,7 @@ import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
 import { decideNextStep, isStart, OUTDATED, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { NodeNetworks } from './networks.js';
+import type { NodeVolumes } from './node-volumes.js';
 import { runPreStop } from './pre-stop.js';
 import { pullImage } from './pull-image.js';
 import type { PulledImages } from './pulled-images.js';
@@ -31,6 +32,7 @@ export interface WorkerParts extends SecretFetcherParts, ReporterParts {
   readonly images: PulledImages;
   readonly diskLimit: DiskLimit;
   readonly networks: NodeNetworks;
+  readonly volumes: NodeVolumes;
   /** Waits for what may take as long as a deployment says, without keeping other replicas from being worked on. */
   readonly runAside: (act: () => Promise<void>) => Promise<void>;
 }
@@ -190,6 +192,7 @@ export class ReplicaWorker {
     }
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
     const joined = await this.#parts.networks.prepare(replica, view.get(uid));
+    const mounts = await this.#parts.volumes.prepare(replica);
     if (step === 'create') {
       await this.#parts.images.demand(image, engine);
       const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));
@@ -203,6 +206,7 @@ export class ReplicaWorker {
         secrets,
         restoreEpoch,
         ...(joined && { joined }),
+        mounts,
       });
       const id = await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.create(order));
       failpoint('agent.created');

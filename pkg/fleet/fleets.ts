@@ -1,4 +1,3 @@
-import type { StoredBackup } from '../../crds/backup/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import { listCountedRanges, type QuotaKind, quotaKinds } from '../../crds/kinds/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
@@ -152,7 +151,11 @@ export class TenantUsage {
         if (entry) this.#countContainer(key, entry, 1);
         return;
       }
-      if (key.startsWith(ranges.backups)) this.#countsOf(key).backupBytes += readBytes(entry) - readBytes(previous);
+      if (key.startsWith(ranges.backups)) {
+        this.#countsOf(key).backupBytes += readBytes('bytes', entry) - readBytes('bytes', previous);
+      } else if (key.startsWith(ranges.volumes)) {
+        this.#countsOf(key).volumeBytes += readBytes('sizeBytes', entry) - readBytes('sizeBytes', previous);
+      }
       const counted = COUNTED_RANGES.find(([prefix]) => key.startsWith(prefix));
       const difference = Number(entry !== undefined) - Number(previous !== undefined);
       if (counted && difference !== 0) this.#countsOf(key)[counted[1]] += difference;
@@ -181,8 +184,8 @@ export class TenantUsage {
   }
 }
 
-/** How much a backup holds. One of another release may not say. */
-function readBytes(entry: Entry | undefined): number {
-  const { bytes } = entry ? value<Partial<StoredBackup>>(entry) : {};
+/** How much a backup or a volume holds. One of another release may not say. */
+function readBytes(member: 'bytes' | 'sizeBytes', entry: Entry | undefined): number {
+  const { [member]: bytes } = entry ? value<Partial<Record<typeof member, number>>>(entry) : {};
   return Number.isSafeInteger(bytes) ? bytes! : 0;
 }

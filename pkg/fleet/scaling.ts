@@ -33,7 +33,9 @@ export function withWantedReplicas<Given extends StoredDeployment | undefined>(
   if (!deployment) return deployment;
   const { metadata, name } = deployment;
   const { policy, record } = readScaling(cache, { tenant: metadata.tenant, name });
-  const replicas = getWantedReplicas(deployment, policy, record);
+  const wanted = getWantedReplicas(deployment, policy, record);
+  const isWriter = deployment.volumes?.some(({ readOnly }) => !readOnly) ?? false;
+  const replicas = isWriter ? Math.min(wanted, deployment.replicas) : wanted; // a second one would write to the same volume
   return replicas === deployment.replicas ? deployment : { ...deployment, replicas };
 }
 

@@ -1,8 +1,9 @@
 import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
-import { isDnsLabel } from '../../crds/grammar/index.js';
+import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
 import type { StoredNetwork } from '../../crds/network/index.js';
+import type { StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
@@ -15,6 +16,7 @@ import {
   type Explanation,
   type FleetTotals,
   type NetworkPlace,
+  type VolumePlace,
   NodeFleet,
   type OwnReplicas,
   type PlacementResult,
@@ -67,6 +69,7 @@ export function toWorkload(
     deployment: spec.name,
     ...(spec.nodeId !== undefined && nameNode(spec.nodeId, tenant, cache)),
     networks: (spec.networks ?? []).map(name => findNetwork(name, tenant, cache)),
+    volumes: (spec.volumes ?? []).map(({ volumeId }) => findVolume(volumeId, tenant, cache)),
     ...(residency && { residency }),
     constraints: spec.placement?.constraints ?? [],
     antiAffinity: [...listOwnTerms(spec), ...listTermsOfOthers(spec, tenant, cache)],
@@ -82,17 +85,18 @@ export function toWorkload(
   };
 }
 
-/** A deployment as a replica of another template of it is placed: with the node, networks, ports and requests of that. */
+/** A deployment as a replica of another template of it is placed: with the node, networks, volumes, ports and requests of that. */
 export function withForm<T extends Deployment>(
   deployment: T,
   { template, namedNode }: Pick<Replica, 'template' | 'namedNode'>,
 ): T {
-  const { nodeId: _, networks: __, ports: ___, resources: ____, ...rest } = deployment;
-  const { networks, ports, resources } = template;
+  const { nodeId: _, networks: __, ports: ___, resources: ____, volumes: _____, ...rest } = deployment;
+  const { networks, ports, resources, volumes } = template;
   return {
     ...rest,
     ...(namedNode !== undefined && { nodeId: namedNode }),
     ...(networks && { networks }),
+    ...(volumes && { volumes }),
     ...(ports && { ports }),
     ...(resources && { resources }),
   } as T;
@@ -109,6 +113,15 @@ function findNetwork(name: string, tenant: string, cache: Cache): NetworkPlace {
   if (!stored) return { name };
   const node = findNode(stored.nodeId, tenant, cache)?.name;
   return { name, nodeId: stored.nodeId, ...(node !== undefined && { node }) };
+}
+
+/** Where the bytes of a volume are. A record of another release may hold any id. */
+function findVolume(id: string, tenant: string, cache: Cache): VolumePlace {
+  const stored = isTypedId('vol', id) ? readValue<StoredVolume>(cache, keys.volume(tenant, id)) : undefined;
+  if (!stored) return { id };
+  const nodeId = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id))?.primaryNode;
+  const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache)?.name;
+  return { id, name: stored.name, ...(nodeId !== undefined && { nodeId }), ...(node !== undefined && { node }) };
 }
 
 /** The residency of a deployment. Undefined when it declares none. */

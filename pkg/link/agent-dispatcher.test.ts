@@ -248,7 +248,7 @@ describe('AgentDispatcher', () => {
       await lab.put(keys.network(LAB_TENANT, 'second'), network('second'));
       await lab.delete(keys.network(LAB_TENANT, 'first'));
       expect(lines).to.deep.equal([
-        { type: 'snapshot', replicas: [], networks: [sent('first')] },
+        { type: 'snapshot', replicas: [], networks: [sent('first')], volumes: [] },
         { type: 'networks', networks: [sent('first'), sent('second')] },
         { type: 'networks', networks: [sent('second')] },
       ]);
@@ -258,7 +258,9 @@ describe('AgentDispatcher', () => {
       await lab.assign(replica());
       await lab.assign(replica({ uid: 'rep_2', slot: 1, nodeId: 'node_2' }));
 
-      expect((await told()).lines).to.deep.equal([{ type: 'snapshot', replicas: [replica()], networks: [] }]);
+      expect((await told()).lines).to.deep.equal([
+        { type: 'snapshot', replicas: [replica()], networks: [], volumes: [] },
+      ]);
     });
 
     it('continues with every change and with log requests', async () => {

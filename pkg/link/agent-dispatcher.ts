@@ -3,6 +3,7 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { StoredJob } from '../../crds/job/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { SeenNetwork } from '../../crds/network/index.js';
+import type { SeenVolume } from '../../crds/volume/index.js';
 import { NODES_BY_ID } from '../fleet/index.js';
 import { value } from '../store/index.js';
 import { AssignmentFeed } from './assignment-feed.js';
@@ -20,6 +21,7 @@ import type {
   ReportBatch,
 } from './agent-link.js';
 import { storeNetworkReports } from './network-intake.js';
+import { storeVolumeReports } from './volume-intake.js';
 import { type AgentIdentity, demandHolder, NodeHeldFault, noteRival, renewPresence } from './presence.js';
 import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
@@ -68,6 +70,12 @@ export class AgentDispatcher {
   async reportNetworks(node: AgentIdentity, networks: readonly SeenNetwork[]): Promise<void> {
     await demandHolder(this.#env, node);
     await storeNetworkReports(this.#env, node, networks);
+  }
+
+  /** Stores what the agent has seen of the volumes of its node, where that has changed. */
+  async reportVolumes(node: AgentIdentity, volumes: readonly SeenVolume[]): Promise<void> {
+    await demandHolder(this.#env, node);
+    await storeVolumeReports(this.#env, node, volumes);
   }
 
   /** Throws `NodeHeldFault` when another run of the node's agent has the node: before a stream is opened. */

@@ -3,6 +3,7 @@ import type { AssignedNetwork, SeenNetwork } from '../../crds/network/index.js';
 import type { AdvertisedCondition, AdvertisedEngine, Capacity, ReplicaUsage } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
+import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
 import { Fault } from '../fault/index.js';
 import type { RegistryRules } from '../registry/index.js';
 import type { Secret } from '../secrets/index.js';
@@ -32,6 +33,8 @@ export interface AgentLink {
   report(batch: ReportBatch): Promise<void>;
   /** Says of the networks of the node which exist. What is left out stays as it was said. */
   reportNetworks(networks: readonly SeenNetwork[]): Promise<void>;
+  /** Says of the volumes of the node which exist, and which are gone as was ordered. What is left out stays as it was said. */
+  reportVolumes(volumes: readonly SeenVolume[]): Promise<void>;
   /** Which of these node ids the tenant of this node no longer has, so that nobody else removes their containers. */
   findGoneNodes(ids: readonly string[]): Promise<readonly string[]>;
   /** Of an agent that was refused: the replicas of which it runs a second container, or which are not wanted any more. */
@@ -137,11 +140,15 @@ export type AssignmentLine =
       readonly policy?: NodePolicy;
       /** The networks of the node; left out by servers of earlier releases. */
       readonly networks?: readonly AssignedNetwork[];
+      /** The volumes whose bytes are on the node; left out by servers of earlier releases. */
+      readonly volumes?: readonly AssignedVolume[];
     }
   | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string; readonly pullTicket?: string }
   | { readonly type: 'drop'; readonly uid: string }
   /** All networks of the node, after a change of one. */
   | { readonly type: 'networks'; readonly networks: readonly AssignedNetwork[] }
+  /** All volumes of the node, after a change of one. */
+  | { readonly type: 'volumes'; readonly volumes: readonly AssignedVolume[] }
   | { readonly type: 'logs'; readonly request: LogRequest }
   /** Sent to every node of the tenant: only one that has kept this log responds. */
   | { readonly type: 'kept-logs'; readonly request: LogRequest }

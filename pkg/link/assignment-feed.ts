@@ -3,11 +3,13 @@ import { type AssignedNetwork, type StoredNetwork, toAssignedNetwork } from '../
 import type { NodePresence } from '../../crds/node/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
+import type { VolumeStatus } from '../../crds/volume/index.js';
 import { sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import { type CacheChange, value } from '../store/index.js';
 import { listNetworksOf } from './network-intake.js';
+import { findVolumeNode, listAssignedVolumes } from './volume-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readRestoreEpoch } from './restore-epoch.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
@@ -105,6 +107,7 @@ export class AssignmentFeed {
       ...(restoreEpoch !== undefined && { restoreEpoch }),
       ...(policy && { policy }),
       networks: this.#networksOf(node),
+      volumes: listAssignedVolumes(this.#env, node),
     };
   }
 
@@ -157,6 +160,8 @@ export class AssignmentFeed {
           onLine({ type: 'networks', networks: this.#networksOf(node) });
         }
       }
+    } else if (key.startsWith(ranges.volumes) || key.startsWith(ranges.volumeStatuses)) {
+      this.#sendVolumes(key, previous);
     } else if (entry && key === keys.restoreEpoch()) {
       this.#env.log.warn('a restore of the store was declared: agents take its assignments as they are');
       for (const streams of this.#open.values()) for (const { node, onLine } of streams) onLine(this.#snapshot(node));
@@ -168,6 +173,19 @@ export class AssignmentFeed {
       if (nodeId !== ANY_NODE) return this.#send(nodeId, { type: 'logs', request });
       for (const streams of this.#open.values()) {
         for (const { node, onLine } of streams) if (node.tenant === tenant) onLine({ type: 'kept-logs', request });
+      }
+    }
+  }
+
+  /** A status says much that is not the agent's business: only where the bytes are to be. */
+  #sendVolumes(key: string, previous: CacheChange['previous']): void {
+    const isStatus = key.startsWith(ranges.volumeStatuses);
+    const before = isStatus && previous ? value<VolumeStatus>(previous).primaryNode : undefined;
+    const after = findVolumeNode(this.#env, key);
+    if (isStatus && before === after) return;
+    for (const id of new Set([before, after])) {
+      for (const { node, onLine } of this.#open.get(id ?? '') ?? []) {
+        onLine({ type: 'volumes', volumes: listAssignedVolumes(this.#env, node) });
       }
     }
   }

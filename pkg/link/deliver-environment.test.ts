@@ -130,7 +130,7 @@ describe('secret delivery', () => {
   it('holds back a replica with unresolved secrets, unless it retires', async () => {
     const { resolved: _, ...unresolved } = secretReplica();
     await lab.assign(unresolved);
-    expect(await lines()).to.deep.equal([{ type: 'snapshot', replicas: [], networks: [] }]);
+    expect(await lines()).to.deep.equal([{ type: 'snapshot', replicas: [], networks: [], volumes: [] }]);
 
     await lab.assign({ ...unresolved, retiringSince: 'now' });
     const [snapshot] = await lines();

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { Agent, errors, request } from 'undici';
 
 import type { SeenNetwork } from '../../crds/network/index.js';
+import type { SeenVolume } from '../../crds/volume/index.js';
 import { asError } from '../fault/index.js';
 import { readDocuments } from '../ndjson/index.js';
 import { Secret } from '../secrets/index.js';
@@ -83,6 +84,10 @@ export class HttpLink implements AgentLink {
 
   async reportNetworks(networks: readonly SeenNetwork[]): Promise<void> {
     await this.#post('/agent/v1/networks', { networks });
+  }
+
+  async reportVolumes(volumes: readonly SeenVolume[]): Promise<void> {
+    await this.#post('/agent/v1/volumes', { volumes });
   }
 
   async findGoneNodes(ids: readonly string[]): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
 import type { SeenNetwork } from '../../crds/network/index.js';
+import type { SeenVolume } from '../../crds/volume/index.js';
 import { untilAborted } from '../clock/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { AgentDispatcher } from './agent-dispatcher.js';
@@ -91,6 +92,10 @@ export class LocalLink implements AgentLink {
 
   async reportNetworks(networks: readonly SeenNetwork[]): Promise<void> {
     await this.#asHolder(node => this.#dispatcher.reportNetworks(node, networks));
+  }
+
+  async reportVolumes(volumes: readonly SeenVolume[]): Promise<void> {
+    await this.#asHolder(node => this.#dispatcher.reportVolumes(node, volumes));
   }
 
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {

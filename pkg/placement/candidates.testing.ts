@@ -36,6 +36,7 @@ export const makeWorkload = (change: Partial<Workload> = {}): Workload => ({
   platform: false,
   deployment: 'web',
   networks: [],
+  volumes: [],
   constraints: [],
   antiAffinity: [],
   spreadOver: 'node',

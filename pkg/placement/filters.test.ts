@@ -109,6 +109,30 @@ const cases: readonly Case[] = [
     required: 'network backend, which is on node_z, which is not enrolled',
   },
   {
+    name: 'accept the node of the volumes',
+    workload: { volumes: [{ id: 'vol_1', name: 'data', nodeId: 'node_a', node: 'a' }] },
+    refused: [],
+  },
+  {
+    name: 'reject every node but that of a volume, and name both',
+    workload: { volumes: [{ id: 'vol_1', name: 'data', nodeId: 'node_b', node: 'b' }] },
+    refused: ['volume'],
+    required: 'volume data, which is on b',
+    reported: 'a',
+  },
+  {
+    name: 'reject every node for a volume without one',
+    workload: { volumes: [{ id: 'vol_1', name: 'data' }] },
+    refused: ['volume'],
+    required: 'volume data, which has no node yet',
+  },
+  {
+    name: 'reject every node for a volume that does not exist, or whose node is not enrolled',
+    workload: { volumes: [{ id: 'vol_1' }, { id: 'vol_2', name: 'far', nodeId: 'node_z' }] },
+    refused: ['volume'],
+    required: 'volume vol_1, which does not exist; volume far, which is on node_z, which is not enrolled',
+  },
+  {
     name: 'reject by node and by network where they contradict each other',
     workload: { namedNode: 'node_c', networks: [{ name: 'backend', nodeId: 'node_b', node: 'b' }] },
     refused: ['named_node', 'network'],

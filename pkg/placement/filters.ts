@@ -12,6 +12,7 @@ import {
   type ResidencyRule,
   resourceKinds,
   type TopologyCounts,
+  type VolumePlace,
   type Workload,
 } from './model.js';
 
@@ -124,6 +125,23 @@ function describePlace({ nodeId, node }: NetworkPlace): string {
   return node === undefined ? `is on ${nodeId}, which is not enrolled` : `is on ${node}`;
 }
 
+/** Keeps a workload on the node that has the bytes of the volumes that it mounts. */
+const volume: Filter = {
+  name: 'volume',
+  accepts: (node, { volumes }) => volumes.every(({ nodeId }) => nodeId === node.id),
+  describe: (node, { volumes }) => {
+    const elsewhere = volumes.filter(({ nodeId }) => nodeId !== node.id);
+    const places = elsewhere.map(each => `volume ${each.name ?? each.id}, which ${describeVolumePlace(each)}`);
+    return [places.join('; '), node.name];
+  },
+};
+
+function describeVolumePlace({ name, nodeId, node }: VolumePlace): string {
+  if (name === undefined) return 'does not exist';
+  if (nodeId === undefined) return 'has no node yet';
+  return node === undefined ? `is on ${nodeId}, which is not enrolled` : `is on ${node}`;
+}
+
 /**
  * Keeps replicas out of the topology domains of deployments that they must avoid: their own siblings, deployments that
  * theirs names, and deployments that name theirs. A replica counts until its record is deleted, because its container may
@@ -208,6 +226,7 @@ export const nodeFilters: readonly Filter[] = [
   namedNode,
   residency,
   labelConstraint,
+  volume,
   network,
 ];
 

@@ -137,10 +137,10 @@ export class NodeFleet {
   }
 
   #findRanking(workload: Workload): NodeRanking {
-    const { platform, namedNode, residency, constraints, networks, requests } = workload;
+    const { platform, namedNode, residency, constraints, networks, volumes, requests } = workload;
     const requested = [Boolean(requests.cpu), Boolean(requests.memory)];
     const { asked, regions } = residency ?? {};
-    const places = networks.map(({ nodeId = '' }) => nodeId);
+    const places = [...networks, ...volumes].map(({ nodeId = '' }) => nodeId);
     const kind = JSON.stringify([platform, namedNode, asked, regions?.enforced, constraints, places, ...requested]);
     const ranking = this.#rankings.get(kind) ?? new NodeRanking(workload, this.#nodes);
     this.#rankings.delete(kind); // re-inserted as the last: the first is the least recently used

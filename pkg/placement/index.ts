@@ -18,6 +18,7 @@ export type {
   AntiAffinityTerm,
   Candidate,
   NetworkPlace,
+  VolumePlace,
   QuotaUse,
   ReplicaCount,
   ResidencyRule,

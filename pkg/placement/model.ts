@@ -64,6 +64,17 @@ export interface NetworkPlace {
   readonly node?: string;
 }
 
+/** Where the bytes of a volume are that a workload mounts. */
+export interface VolumePlace {
+  readonly id: string;
+  /** What the tenant calls it; absent when there is no such volume. */
+  readonly name?: string;
+  /** Id of its node; absent while none is chosen. */
+  readonly nodeId?: string;
+  /** The name of its node, for people. */
+  readonly node?: string;
+}
+
 /** One quota of the tenant, and how much of it is used. */
 export interface QuotaUse {
   readonly kind: string;
@@ -86,6 +97,8 @@ export interface Workload {
   readonly namedNodeName?: string;
   /** The networks that it joins: each exists on one node. */
   readonly networks: readonly NetworkPlace[];
+  /** The volumes that it mounts: the bytes of each are on one node. */
+  readonly volumes: readonly VolumePlace[];
   readonly residency?: ResidencyRule;
   readonly constraints: readonly LabelConstraint[];
   readonly antiAffinity: readonly AntiAffinityTerm[];

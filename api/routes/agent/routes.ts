@@ -1,6 +1,7 @@
 import { checkEnvironmentRequest } from '../../../crds/delivery/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { checkNetworkReports } from '../../../crds/network/index.js';
+import { checkVolumeReports } from '../../../crds/volume/index.js';
 import {
   checkDoublesRequest,
   checkGoneDeploymentsRequest,
@@ -57,6 +58,7 @@ export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
     route('POST', 'heartbeat', call => receiveHeartbeat(env, call)),
     route('POST', 'reports', call => receiveReports(env, call)),
     route('POST', 'networks', call => receiveNetworks(env, call)),
+    route('POST', 'volumes', call => receiveVolumes(env, call)),
     route('POST', 'gone-nodes', call => findGoneNodes(env, call)),
     route('POST', 'doubles', call => findDoubles(env, call)),
     route('POST', 'gone-deployments', call => findGoneDeployments(env, call)),
@@ -117,6 +119,13 @@ async function receiveNetworks(env: AgentRoutesEnv, call: ApiCall): Promise<Rout
   const checked = checkNetworkReports(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   await env.dispatcher.reportNetworks(readNode(call), checked.value.networks);
+  return replyJson(200, {});
+}
+
+async function receiveVolumes(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const checked = checkVolumeReports(call.document);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  await env.dispatcher.reportVolumes(readNode(call), checked.value.volumes);
   return replyJson(200, {});
 }
 

@@ -19,7 +19,7 @@ import { encode, type Entry, readValue, value } from '../../../pkg/store/index.j
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { checkCountQuota, findBackupBytesReached, listCountConflictKeys } from '../../admission/quota.js';
+import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
 import { findPolicy } from '../../admission/scaling.js';
 import { isFields } from '../../admission/submitted.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
@@ -116,7 +116,7 @@ async function storeBackup(
       if (quota.reached !== undefined)
         return rejectRequest('quota_reached', 'deploymentName', tenant, { kind: 'backups', limit: quota.reached });
       const record = toRecord(env, tenant, backup);
-      const bytesLimit = findBackupBytesReached(env, tenant, record.bytes);
+      const bytesLimit = findBytesReached(env, tenant, 'backupBytes', record.bytes);
       if (bytesLimit !== undefined) {
         const given = { kind: 'bytes of backups', limit: bytesLimit };
         return rejectRequest('quota_reached', 'deploymentName', tenant, given);

@@ -123,11 +123,6 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
       ['a network of another kind', 'name', network({ name: 'backend', internal: true })],
     ],
   },
-  {
-    code: 'feature_not_available',
-    status: 501,
-    cases: [['a volume of a job', 'volumes', job({ volumes: [mount()] }, '')]],
-  },
 ]);
 
 describeCodes('residency and dependencies (ours)', [
@@ -313,6 +308,10 @@ describeCodes('mounts (7.5)', [
       ['twice', 'volumes[1].mountPath', mounts({ readOnly: true }, { readOnly: true })],
       ['no volume', 'volumes[0].volumeId', mounts({ volumeId: undefined })],
       ['no id', 'volumes[0].volumeId', mounts({ volumeId: 'data' })],
+      ['of another type', 'volumes[0].type', mounts({ type: 'tmpfs' })],
+      ['a sub path upwards', 'volumes[0].subPath', mounts({ subPath: '../other' })],
+      ['a sub path from the root', 'volumes[0].subPath', mounts({ subPath: '/etc' })],
+      ['in a job', 'volumes[0].mountPath', job({ volumes: [mount({ mountPath: '/a/./b' })] }, '')],
     ],
   },
   {
@@ -352,6 +351,11 @@ describeCodes('mounts (7.5)', [
       ['another mount', 'volumes[1].readOnly', mounts({}, { mountPath: '/more' })],
       ['by scaling', 'volumes[0].readOnly', change('db', { replicas: 2 })],
       ['in a job', 'volumes[0].readOnly', job({ volumes: [mount({ volumeId: writtenByOther })] })],
+      [
+        'by the runs of a schedule',
+        'volumes[0].readOnly',
+        job({ volumes: [mount()], schedule: '0 3 * * *', concurrencyPolicy: 'Allow' }, ''),
+      ],
     ],
   },
   {

@@ -11,6 +11,8 @@ import type { Settings } from '../../../pkg/config/index.js';
 import { create, MemoryStore, type Revision, StoreUnavailableFault } from '../../../pkg/store/index.js';
 import { ApiLab, type LabResponse } from '../../api-lab.testing.js';
 
+const AT = new Date(0).toISOString();
+
 /** A request that is to be refused. */
 export interface Refusable {
   /** Default: `POST`. */
@@ -214,7 +216,7 @@ export class RejectionLab {
   async #volume(id: string, fields: Partial<StoredVolume> = {}, phase: VolumePhase = 'Ready'): Promise<void> {
     const { store, a } = this.lab;
     const volume: StoredVolume = {
-      metadata: { tenant: a, uid: id, generation: 1, createdAt: '', updatedAt: '', specHash: '' },
+      metadata: { tenant: a, uid: id, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
       id,
       name: id.slice(-3),
       class: 'replicated',
@@ -225,7 +227,8 @@ export class RejectionLab {
       ...fields,
     };
     await create(store, keys.volume(a, id), volume);
-    await create(store, keys.volumeStatus(a, id), { id, phase, copies: [] });
+    const told = { reason: 'volume_ready', message: '', primaryNode: machine1, copies: [], since: AT };
+    await create(store, keys.volumeStatus(a, id), { id, phase, ...told });
   }
 }
 

@@ -82,8 +82,8 @@ describeCodes('references to secrets (7.3)', [
         'by what the mount says',
         'secrets[0].anchor',
         web({
-          secrets: [entry({ anchor: `volume(${ready})` })],
-          volumes: [{ volumeId: ready, type: 'tmpfs', mountPath: '/tmp/x' }],
+          secrets: [entry({ anchor: `volume(${scratch})` })],
+          volumes: [{ volumeId: scratch, type: 'tmpfs', mountPath: '/tmp/x' }],
         }),
       ],
       [

@@ -3,6 +3,7 @@ import type { HealthCheck, Port } from '../../../crds/deployment/index.js';
 import type { ContainerHealth, FailedCheck } from '../../../crds/report/index.js';
 import { Fault } from '../../fault/index.js';
 import type { Secret } from '../../secrets/index.js';
+import type { ContainerLimits, ContainerMount } from './container-parts.js';
 import type { RedactedOutput } from './redact.js';
 
 /** Whom a container belongs to: stored as labels, and enough to adopt it after a restart of the agent. */
@@ -17,16 +18,6 @@ export interface Ownership {
   readonly templateHash: string;
   /** The restore epoch in which it was created, where there was one. */
   readonly restoreEpoch?: number;
-}
-
-/** What a container may use at most. */
-export interface ContainerLimits {
-  /** In thousandths of a core. */
-  readonly cpu?: number;
-  /** In bytes; no swap beside it. */
-  readonly memory?: number;
-  /** Processes; the driver's own limit stays where it is lower. */
-  readonly pids?: number;
 }
 
 /** Everything a driver needs to create one container. Security settings are fixed by the driver. */
@@ -44,6 +35,7 @@ export interface ContainerSpec {
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;
   readonly limits?: ContainerLimits;
+  readonly mounts?: readonly ContainerMount[];
   /** Bridge network of the tenant; created when missing. */
   readonly network: string;
   /** Networks to join in its place; they must exist. */

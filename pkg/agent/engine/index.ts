@@ -10,6 +10,7 @@
  * @module
  */
 export { DockerEngine } from './docker/docker-engine.js';
+export * from './container-parts.js';
 export * from './engine.js';
 export { SimulatedEngine } from './simulated-engine.js';
 export type { EngineOperation, SimulatedEngineOptions } from './simulated-options.js';

@@ -10,4 +10,5 @@
  *
  * @module
  */
+export { type VolumeDriver, VolumeFault } from './driver.js';
 export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';

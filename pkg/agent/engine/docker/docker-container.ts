@@ -1,6 +1,7 @@
 import type { HealthCheck } from '../../../../crds/deployment/index.js';
 import { parseDuration } from '../../../../crds/grammar/index.js';
 import type { ContainerHealth, FailedCheck } from '../../../../crds/report/index.js';
+import type { ContainerMount } from '../container-parts.js';
 import type { ContainerSpec, ContainerStatus, Ownership } from '../engine.js';
 import { redactOutput } from '../redact.js';
 
@@ -146,6 +147,7 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
     HostConfig: {
       ...fixedHostConfig,
       ...buildLimits(spec),
+      Mounts: (spec.mounts ?? []).map(toMount),
       NetworkMode: network,
       ...(spec.isInternal && { Dns: [NO_RESOLVER] }),
       PortBindings: Object.fromEntries(
@@ -154,6 +156,15 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
     },
     NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [spec.alias] } } },
   };
+}
+
+/** No mount made inside the container, or on the machine later, crosses the border; `source` exists, or the create is refused. */
+function toMount(mount: ContainerMount): Record<string, unknown> {
+  const { target: Target, readOnly: ReadOnly } = mount;
+  if (mount.kind === 'tmpfs') {
+    return { Type: 'tmpfs', Target, ReadOnly, TmpfsOptions: { SizeBytes: mount.sizeBytes, Mode: 0o1777 } };
+  }
+  return { Type: 'bind', Source: mount.source, Target, ReadOnly, BindOptions: { Propagation: 'rprivate' } };
 }
 
 /** With a read-only root file system, `/tmp` and `/run` stay writable, in memory and bounded. */

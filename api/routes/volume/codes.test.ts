@@ -1,0 +1,158 @@
+import {
+  absent,
+  degraded,
+  describeCodes,
+  machine1,
+  object,
+  ready,
+  type Refusable,
+  web,
+  writtenByOther,
+} from '../deployment/rejection-lab.testing.js';
+
+const volume = (fields: Readonly<Record<string, unknown>> = {}, query = ''): Refusable => ({
+  path: `/api/v1/dvm/volumes${query}`,
+  body: { name: 'new', class: 'ephemeral', sizeBytes: 2 ** 30, ...fields },
+});
+const one = (method: string, id: string, as: 'rich' | 'bare' = 'rich', query = ''): Refusable => ({
+  method,
+  path: `/api/v1/dvm/volumes/${id}${query}`,
+  as,
+});
+const snapshots = (method: string, id: string, rest = '', more: Partial<Refusable> = {}): Refusable => ({
+  method,
+  path: `/api/v1/tenants/self/volumes/${id}/snapshots${rest}`,
+  ...more,
+});
+
+describeCodes('volumes (7.5)', [
+  {
+    code: 'volume_in_use',
+    status: 409,
+    cases: [
+      ['by a deployment', 'id', one('DELETE', writtenByOther)],
+      ['by its name', 'id', one('DELETE', writtenByOther.slice(-3))],
+      ['in a trial', 'id', one('DELETE', writtenByOther, 'rich', '?dryRun=true')],
+    ],
+  },
+  {
+    code: 'volume_not_found',
+    status: 404,
+    cases: [
+      ['to show', 'id', one('GET', absent)],
+      ['to delete', 'id', one('DELETE', absent)],
+      ['no id', 'id', one('GET', 'vol_1')],
+      ['another tenant’s', 'id', one('GET', ready, 'bare')],
+      ['another tenant’s to delete', 'id', one('DELETE', ready, 'bare')],
+      ['for its snapshots', 'id', snapshots('GET', absent)],
+      ['another tenant’s for its snapshots', 'id', snapshots('GET', ready, '', { as: 'bare' })],
+    ],
+  },
+  {
+    code: 'volume_snapshot_not_found',
+    status: 404,
+    cases: [
+      ['any', 'snapshots/{snap}', snapshots('GET', ready, '/snap_1')],
+      ['a path', 'snapshots/{snap}', snapshots('GET', degraded, '/Snap%201')],
+    ],
+  },
+  {
+    code: 'volume_snapshot_not_implemented',
+    status: 501,
+    cases: [
+      ['without a body', `volumes.${ready}.snapshots`, snapshots('POST', ready)],
+      ['with any body', `volumes.${ready}.snapshots`, snapshots('POST', ready, '', { body: { name: 'nightly' } })],
+      ['of a volume that is not there', `volumes.${absent}.snapshots`, snapshots('POST', absent, '', { body: [] })],
+    ],
+  },
+  {
+    code: 'volume_replica_unsupported',
+    status: 422,
+    cases: [
+      ['of a volume with one copy', 'replicas', volume({ replicas: 1 })],
+      ['of objects', 'replicas', volume({ class: 'object', replicas: 2 })],
+    ],
+  },
+  {
+    code: 'feature_not_available',
+    status: 501,
+    cases: [
+      ['replicated', 'class', volume({ class: 'replicated' })],
+      ['replicated, so often', 'class', volume({ class: 'replicated', replicas: 2 })],
+      ['a folder of the machine', 'type', volume({ type: 'bind' })],
+    ],
+  },
+  {
+    code: 'field_invalid',
+    status: 422,
+    cases: [
+      ['no class', 'class', volume({ class: 'fast' })],
+      ['no size', 'sizeBytes', volume({ sizeBytes: undefined })],
+      ['a size in words', 'sizeBytes', volume({ sizeBytes: '1Gi' })],
+      ['a size below any', 'sizeBytes', volume({ sizeBytes: 1 })],
+      ['an access mode', 'accessMode', volume({ accessMode: 'ReadWriteMany' })],
+      ['a name', 'name', volume({ name: '../data' })],
+      ['copied memory', 'type', volume({ class: 'replicated', type: 'tmpfs' })],
+    ],
+  },
+  {
+    code: 'field_unknown',
+    status: 422,
+    cases: [
+      ['a phase', 'phase', volume({ phase: 'Ready' })],
+      ['a path of the machine', 'hostPath', volume({ type: 'bind', hostPath: '/etc' })],
+    ],
+  },
+  {
+    code: 'node_not_a_placement_candidate',
+    status: 422,
+    cases: [['a node', 'primaryNode', volume({ primaryNode: 'machine-9' })]],
+  },
+  {
+    code: 'node_candidates_unresolvable',
+    status: 422,
+    cases: [['another tenant’s node', 'primaryNode', { ...volume({ primaryNode: machine1 }), as: 'bare' }]],
+  },
+  {
+    code: 'residency_region_unknown',
+    status: 422,
+    cases: [['a region', 'residency.region', volume({ residency: { region: 'mars' } })]],
+  },
+  {
+    code: 'residency_country_invalid',
+    status: 422,
+    cases: [['a country', 'residency.country', volume({ residency: { country: 'Germany' } })]],
+  },
+  {
+    code: 'resource_already_exists',
+    status: 409,
+    cases: [
+      ['a name', 'name', volume({ name: ready.slice(-3) })],
+      ['in a trial', 'name', volume({ name: object.slice(-3) }, '?dryRun=true')],
+    ],
+  },
+  {
+    code: 'query_parameter_unknown',
+    status: 400,
+    cases: [
+      ['of volumes', 'phase', { method: 'GET', path: '/api/v1/dvm/volumes?phase=Ready' }],
+      ['of snapshots', 'watch', snapshots('GET', ready, '?watch=true')],
+    ],
+  },
+]);
+
+describeCodes(
+  'volumes while nobody manages them (7.5)',
+  [
+    {
+      code: 'volume_binding_unavailable',
+      status: 422,
+      cases: [
+        ['a new one', 'volumes', volume()],
+        ['in a trial', 'volumes', volume({}, '?dryRun=true')],
+        ['a mount', 'volumes', web({ volumes: [{ volumeId: ready, mountPath: '/data' }] })],
+      ],
+    },
+  ],
+  { settings: { volumeManagement: false } },
+);

@@ -1,0 +1,55 @@
+import { rejectSnapshot, rejectSnapshotLookup } from '../../../crds/snapshot/index.js';
+import { readRestoreEpoch } from '../../../pkg/link/index.js';
+import type { Entry } from '../../../pkg/store/index.js';
+import { listPage, PAGE_QUERY } from '../../http/listing.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
+import { findVolume } from './view.js';
+
+const UUID = /^[0-9a-f-]{36}$/;
+const SNAPSHOTS = '/api/v1/tenants/{tenant}/volumes/{id}/snapshots';
+
+type SnapshotEnv = Pick<StorageEnv, 'cache'>;
+
+/** Snapshots: there are none, and none can be made. */
+export function createSnapshotRoutes(env: SnapshotEnv): readonly Route[] {
+  const chosen = { tenant: 'chosen' } as const;
+  return [
+    defineRoute('viewer', 'GET', SNAPSHOTS, call => listSnapshots(env, call), { ...chosen, query: PAGE_QUERY }),
+    defineRoute('viewer', 'GET', `${SNAPSHOTS}/{snap}`, call => showSnapshot(env, call), chosen),
+    // No body can succeed, so none is looked at.
+    defineRoute('deployer', 'POST', SNAPSHOTS, ({ params }) => new RequestRejection([rejectSnapshot(params['id']!)]), {
+      ...chosen,
+      body: 'none',
+    }),
+  ];
+}
+
+async function listSnapshots(env: SnapshotEnv, call: ApiCall): Promise<RouteResult> {
+  const volume = await findNamed(env, call);
+  if (volume instanceof RequestRejection) return volume;
+  const source = { entries: [], revision: env.cache.revision, prefix: '', view: () => Buffer.alloc(0) };
+  return listPage(call, { ...source, epoch: readRestoreEpoch(env.cache) });
+}
+
+async function showSnapshot(env: SnapshotEnv, call: ApiCall): Promise<RouteResult> {
+  const volume = await findNamed(env, call);
+  return volume instanceof RequestRejection
+    ? volume
+    : new RequestRejection([rejectSnapshotLookup(call.params['snap']!)]);
+}
+
+/** The volume that the path names, of a tenant that the caller may see. */
+async function findNamed(
+  { cache }: SnapshotEnv,
+  { caller, params, tenant }: ApiCall,
+): Promise<Entry | RequestRejection> {
+  await cache.barrier();
+  const asked = params['tenant']!.toLowerCase();
+  const named = asked === 'self' ? tenant : asked;
+  const isVisible = caller.kind === 'admin' ? tenant === '' || tenant === named : tenant === named;
+  const id = params['id']!;
+  return isVisible && UUID.test(named)
+    ? findVolume(cache, named, id)
+    : rejectRequest('volume_not_found', 'id', id, { in: 'path' });
+}

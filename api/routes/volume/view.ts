@@ -1,0 +1,72 @@
+import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
+import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
+import { getVolumePhase, type StoredVolume, volumeKind, type VolumeStatus } from '../../../crds/volume/index.js';
+import { findNode } from '../../../pkg/fleet/index.js';
+import { type Cache, encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
+import { listVolumeConsumers } from '../../admission/relations.js';
+import { rejectRequest, type RequestRejection } from '../../http/reply.js';
+import type { ReaderOptions } from '../kind-routes.js';
+
+/** Volumes are found by id or name, and shown flat, with their phase and who mounts them. */
+export function createVolumeReader(cache: Cache): ReaderOptions {
+  return {
+    resource: {
+      range: ranges.volumes,
+      joined: ranges.volumeStatuses,
+      isVolatile: true,
+      view: (entry, status) => encode(toVolumeResponse(cache, entry, status)),
+    },
+    find: ({ tenant, params }) => findVolume(cache, tenant, params['id']!),
+  };
+}
+
+/** The volume of a tenant that a path names by its id or its name. */
+export function findVolume(cache: Cache, tenant: string, named: string): Entry | RequestRejection {
+  const entry = isTypedId('vol', named)
+    ? cache.get(keys.volume(tenant, named))
+    : isDnsLabel(named) && findByName(cache, tenant, named);
+  return entry || rejectRequest('volume_not_found', 'id', named, { in: 'path' });
+}
+
+export function findByName(cache: Cache, tenant: string, name: string): Entry | undefined {
+  return cache.list(ranges.of(ranges.volumes, tenant)).find(entry => value<StoredVolume>(entry).name === name);
+}
+
+/** A volume as clients see it. */
+export function toVolumeResponse(
+  cache: Cache,
+  entry: Entry,
+  statusEntry = cache.get(toStatusKey(volumeKind, entry.key)),
+) {
+  const volume = value<StoredVolume>(entry);
+  const { metadata, id, replicas: _, primaryNode: asked, ...spec } = volume;
+  const status = statusEntry && value<VolumeStatus>(statusEntry);
+  const primaryNode = status?.primaryNode ?? asked ?? null;
+  const { tenant } = metadata;
+  return {
+    metadata: { revision: String(entry.revision), ...metadata },
+    id,
+    ...spec,
+    phase: getVolumePhase(volume, status),
+    ...describeState(entry, status),
+    primaryNode,
+    primaryNodeName: primaryNode === null ? null : (findNode(primaryNode, tenant, cache)?.name ?? null),
+    replicas: status?.copies ?? [],
+    driver: status?.driver ?? null,
+    limits: status?.limits ?? null,
+    usedBytes: status?.usedBytes ?? null,
+    measuredAt: status?.measuredAt ?? null,
+    since: status?.since ?? null,
+    consumers: listVolumeConsumers(cache, tenant, id),
+  };
+}
+
+function describeState(entry: Entry, status: VolumeStatus | undefined): Pick<VolumeStatus, 'reason' | 'message'> {
+  const fault = findRecordFault(entry);
+  if (fault !== undefined) {
+    const message = `what is stored of it cannot be worked with (${fault}): its bytes are left as they are; restore the record from a backup of etcd`;
+    return { reason: 'record_unusable', message };
+  }
+  if (status) return { reason: status.reason, message: status.message };
+  return { reason: 'volume_created', message: 'no node is chosen yet' };
+}

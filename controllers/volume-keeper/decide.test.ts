@@ -1,0 +1,254 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+
+import { defaultRegions } from '../../crds/residency/index.js';
+import {
+  type StoredVolume,
+  stepTowards,
+  type VolumePhase,
+  volumePhases,
+  type VolumeReport,
+  type VolumeStatus,
+} from '../../crds/volume/index.js';
+import { chooseNode, type NodeChoice, type VolumeCandidate } from './choose-node.js';
+import { decideVolume, type VolumeHost } from './decide.js';
+
+const AT = '2026-01-31T12:00:00.000Z';
+const NOW = '2026-01-31T12:05:00.000Z';
+const volume: StoredVolume = {
+  metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
+  id: 'vol_1',
+  name: 'data',
+  class: 'ephemeral',
+  type: 'volume',
+  sizeBytes: 100,
+  accessMode: 'ReadWriteOnce',
+};
+const deleted: StoredVolume = { ...volume, metadata: { ...volume.metadata, deletedAt: AT } };
+const status = (phase: VolumePhase, primaryNode: string | undefined = 'node_a'): VolumeStatus => ({
+  id: 'vol_1',
+  phase,
+  reason: 'volume_ready',
+  message: '',
+  ...(primaryNode !== '' && { primaryNode }),
+  copies: [],
+  since: AT,
+});
+const report = (state: VolumeReport['state'], nodeId = 'node_a'): VolumeReport => ({
+  id: 'vol_1',
+  state,
+  nodeId,
+  at: AT,
+  ...(state === 'failed' && { message: 'no space is left' }),
+});
+const a: VolumeHost = { id: 'node_a', name: 'a', status: 'ready' };
+
+const decide = (
+  given: { volume?: StoredVolume; status?: VolumeStatus; report?: VolumeReport; choice?: NodeChoice },
+  hosts: readonly VolumeHost[] = [a],
+) =>
+  decideVolume({
+    volume: given.volume ?? volume,
+    status: given.status,
+    report: given.report,
+    findHost: id => hosts.find(host => host.id === id),
+    chooseNode: () => given.choice ?? { because: '0 of 1 node can hold it: 1 not ready' },
+    now: NOW,
+  });
+
+describe('the volume keeper', () => {
+  const silent: VolumeHost = { ...a, status: 'failed' };
+  const choice = { node: { id: 'node_b', name: 'b' } as VolumeCandidate };
+  type Given = Parameters<typeof decide>[0] & { hosts?: readonly VolumeHost[] };
+  const cases: readonly (readonly [name: string, given: Given, decided: string])[] = [
+    ['a new one without a node', {}, 'Pending volume_waiting'],
+    ['a new one with a node', { choice }, 'Materializing volume_materializing node_b'],
+    ['of class object', { volume: { ...volume, class: 'object' }, choice }, 'Pending volume_class_not_wired'],
+    [
+      'one whose agent is silent about it',
+      { status: status('Materializing') },
+      'Materializing volume_materializing node_a',
+    ],
+    ['one that was made', { status: status('Materializing'), report: report('ready') }, 'Ready volume_ready node_a'],
+    [
+      'one that was made elsewhere',
+      { status: status('Materializing'), report: report('ready', 'node_b') },
+      'Materializing volume_materializing node_a',
+    ],
+    [
+      'one that cannot be made',
+      { status: status('Materializing'), report: report('failed') },
+      'Materializing volume_refused node_a',
+    ],
+    [
+      'one whose node leaves before it is made',
+      { status: status('Materializing'), hosts: [], choice },
+      'Materializing volume_materializing node_b',
+    ],
+    ['the same without another node', { status: status('Materializing'), hosts: [] }, 'Materializing volume_waiting'],
+    ['one that breaks', { status: status('Ready'), report: report('failed') }, 'Degraded volume_refused node_a'],
+    ['one that is mended', { status: status('Degraded'), report: report('ready') }, 'Ready volume_ready node_a'],
+    [
+      'one whose node is silent',
+      { status: status('Ready'), report: report('ready'), hosts: [silent] },
+      'Degraded volume_node_silent node_a',
+    ],
+    [
+      'one whose node drains',
+      { status: status('Ready'), report: report('ready'), hosts: [{ ...a, status: 'draining' }] },
+      'Ready volume_ready node_a',
+    ],
+    [
+      'one whose node is gone',
+      { status: status('Ready'), report: report('ready'), hosts: [], choice },
+      'Degraded volume_node_gone node_a',
+    ],
+    ['one whose status was lost', { report: report('ready'), choice }, 'Materializing volume_ready node_a'],
+    [
+      'one to delete',
+      { volume: deleted, status: status('Ready'), report: report('ready') },
+      'Deleting volume_deleting node_a',
+    ],
+    [
+      'one to delete that cannot be',
+      { volume: deleted, status: status('Deleting'), report: report('failed') },
+      'Deleting volume_refused node_a',
+    ],
+    [
+      'one to delete on a silent node',
+      { volume: deleted, status: status('Ready'), hosts: [silent] },
+      'Deleting volume_node_silent node_a',
+    ],
+    [
+      'one that is deleted',
+      { volume: deleted, status: status('Deleting'), report: report('removed') },
+      'gone: its bytes were removed from a',
+    ],
+    [
+      'one that another node has deleted',
+      { volume: deleted, status: status('Deleting'), report: report('removed', 'node_b') },
+      'Deleting volume_deleting node_a',
+    ],
+    ['one to delete that had no node', { volume: deleted }, 'gone: it had no bytes yet'],
+    [
+      'one to delete whose node is gone',
+      { volume: deleted, status: status('Deleting'), hosts: [] },
+      'gone: its bytes are left on node_a, which is no longer enrolled',
+    ],
+  ];
+  for (const [name, { hosts, ...given }, wanted] of cases) {
+    it(`${name}: ${wanted}`, () => {
+      const decision = decide(given, hosts);
+      const told =
+        'remove' in decision
+          ? `gone: ${decision.remove}`
+          : [decision.status.phase, decision.status.reason, decision.status.primaryNode].filter(Boolean).join(' ');
+      expect(told).to.equal(wanted);
+    });
+  }
+
+  it('writes nothing while nothing changes, and keeps the time of the phase', () => {
+    const first = decide({ status: status('Ready'), report: { ...report('ready'), usedBytes: 5, driver: 'btrfs' } });
+    if ('remove' in first) throw new Error(first.remove);
+    expect(first.status).to.include({ since: AT, usedBytes: 5, measuredAt: AT, driver: 'btrfs' });
+    const again = decide({ status: first.status, report: { ...report('ready'), usedBytes: 5, driver: 'btrfs' } });
+    expect('status' in again && again.status).to.equal(first.status);
+    const broken = decide({ status: first.status, report: report('failed') });
+    expect('status' in broken && broken.status.since).to.equal(NOW);
+  });
+
+  it('property: whatever is stored and said, it makes one move of the table, and settles', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...volumePhases, undefined),
+        fc.constantFrom('ready', 'failed', 'removed', undefined),
+        fc.constantFrom('node_a', 'node_b', ''),
+        fc.constantFrom(volume, deleted),
+        fc.constantFrom<readonly VolumeHost[]>([a], [silent], []),
+        (phase, state, reporter, given, hosts) => {
+          let current = phase && status(phase);
+          const said = state && report(state, reporter || 'node_a');
+          for (let round = 0; round < 6; round++) {
+            const next = decide(
+              { volume: given, choice, ...(current && { status: current }), ...(said && { report: said }) },
+              hosts,
+            );
+            if ('remove' in next) return;
+            const from = current?.phase ?? 'Pending';
+            expect(stepTowards(from, next.status.phase)).to.equal(next.status.phase);
+            if (next.status === current) return;
+            current = next.status;
+          }
+          throw new Error('it does not settle');
+        },
+      ),
+    );
+  });
+});
+
+describe('the node of a volume', () => {
+  const node = (name: string, change: Partial<VolumeCandidate> = {}): VolumeCandidate => ({
+    id: `node_${name}`,
+    name,
+    labels: { 'mooring.io/country': 'DE' },
+    status: 'ready',
+    controlPlane: false,
+    disk: 1000,
+    promised: 0,
+    ...change,
+  });
+  const residency = { asked: { country: 'DE' }, regions: { enforced: true, declared: defaultRegions } };
+  const demand = { volume, platform: false };
+  const cases: readonly (readonly [
+    string,
+    readonly VolumeCandidate[],
+    Partial<Parameters<typeof chooseNode>[1]>,
+    string,
+  ])[] = [
+    ['the one with the most room', [node('a', { promised: 500 }), node('b')], {}, 'b'],
+    ['by name among equals', [node('b'), node('a')], {}, 'a'],
+    ['a disk that is known before one that is not', [node('a', { disk: 0 }), node('b')], {}, 'b'],
+    ['a disk that is not known', [node('a', { disk: 0, promised: 10_000 })], {}, 'a'],
+    ['the one that is named', [node('a'), node('b')], { volume: { ...volume, primaryNode: 'node_a' } }, 'a'],
+    ['none without nodes', [], {}, 'the tenant has no nodes: enrol one'],
+    ['none that is ready', [node('a', { status: 'draining' })], {}, '0 of 1 node can hold it: 1 not ready'],
+    [
+      'not that of the control plane',
+      [node('a', { controlPlane: true })],
+      {},
+      '0 of 1 node can hold it: 1 of the control plane',
+    ],
+    ['that of the control plane for the platform', [node('a', { controlPlane: true })], { platform: true }, 'a'],
+    [
+      'inside the residency',
+      [node('a', { labels: { 'mooring.io/country': 'US' } }), node('b', { promised: 1 })],
+      { residency },
+      'b',
+    ],
+    [
+      'none outside of it',
+      [node('a', { labels: {} })],
+      { residency },
+      '0 of 1 node can hold it: 1 outside its residency',
+    ],
+    [
+      'none where residency is not enforced',
+      [node('a')],
+      { residency: { ...residency, regions: { enforced: false, declared: [] } } },
+      '0 of 1 node can hold it: 1 outside its residency',
+    ],
+    [
+      'none with too little disk',
+      [node('a', { promised: 901 })],
+      {},
+      '0 of 1 node can hold it: 1 with less than 100B of disk left',
+    ],
+    ['memory needs no disk', [node('a', { promised: 1000 })], { volume: { ...volume, type: 'tmpfs' } }, 'a'],
+  ];
+  for (const [name, nodes, more, wanted] of cases) {
+    it(`${name}`, () => {
+      const choice = chooseNode(nodes, { ...demand, ...more });
+      expect('node' in choice ? choice.node.name : choice.because).to.equal(wanted);
+    });
+  }
+});

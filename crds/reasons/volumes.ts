@@ -1,0 +1,47 @@
+import type { ReasonEntry } from './events.js';
+
+/** Of volumes, and of the filter that keeps what mounts them on their node. */
+export const volumeReasons = {
+  volume_created: { meaning: 'The volume was stored. A node is chosen for it, and the agent there makes it.' },
+  volume_waiting: {
+    meaning: 'No node can hold the volume: none is ready, inside its residency, and has enough disk.',
+    remedy: 'The message counts the causes; make a node ready, enrol one, or create a smaller volume.',
+  },
+  volume_class_not_wired: {
+    meaning: 'This release keeps no bytes for volumes of this class, and mounts none.',
+    remedy: 'Create a volume of class ephemeral.',
+  },
+  volume_materializing: {
+    meaning: 'A node was chosen. Its agent has not said yet that the volume exists there.',
+    remedy: 'Wait a moment; if it lasts, look at the agent of the node and its log.',
+  },
+  volume_refused: {
+    meaning: 'The node cannot provide the volume. The agent tries again.',
+    remedy: 'The message has the words of the agent; correct what they name on the machine.',
+  },
+  volume_ready: { meaning: 'The volume exists on its node and can be mounted.' },
+  volume_node_silent: {
+    meaning: 'The node that has the bytes of the volume is not heard.',
+    remedy: 'Check the machine and its agent: "moor get nodes". The bytes are there again when the node is back.',
+  },
+  volume_node_gone: {
+    meaning: 'The node that had the bytes of the volume is no longer enrolled, and there is no other copy.',
+    remedy: 'Remove the volume from what mounts it, delete it, and create a new one.',
+  },
+  volume_deletion_requested: {
+    meaning: 'Somebody asked for the deletion of the volume: its bytes are removed from its node first.',
+  },
+  volume_deleting: {
+    meaning: 'The agent of the node is removing the bytes of the volume.',
+    remedy: 'Wait a moment; if it lasts, look at the agent of the node and its log.',
+  },
+  volume_deleted: { meaning: 'The volume is gone. The message says what became of its bytes.' },
+  volume: {
+    meaning: 'Filter: the workload mounts a volume whose bytes are on another node, or that does not exist.',
+    remedy: 'Make the node of the volume ready, or change volumes; "moor get volumes" shows the node of each.',
+  },
+  volume_missing: {
+    meaning: 'A volume that the container mounts is not on the node yet, or cannot be mounted there.',
+    remedy: '"moor get volumes" shows the state of each; the agent tries again.',
+  },
+} as const satisfies Readonly<Record<string, ReasonEntry>>;

@@ -1,0 +1,200 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { until } from '../../dev/testing/index.js';
+import { ControlPlane } from '../lab/control-plane.js';
+import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
+
+/** A volume as the API shows it, as far as the story looks. */
+interface ShownVolume {
+  readonly id: string;
+  readonly name: string;
+  readonly phase: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly primaryNodeName: string | null;
+  readonly driver: string | null;
+  readonly usedBytes: number | null;
+  readonly consumers: readonly { readonly deployment: string; readonly readOnly: boolean }[];
+}
+
+const SIZE = 128 * 2 ** 20;
+
+describe('volumes, on a real engine', () => {
+  let plane: ControlPlane;
+  let fleet: Fleet;
+  let shop: TenantClient;
+  let images: readonly string[];
+  let machine: EnrolledMachine;
+
+  before(async () => {
+    plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10' });
+    fleet = await Fleet.start(plane);
+    shop = await TenantClient.open(plane, 'shop');
+    images = [await fleet.image('1'), await fleet.image('2')];
+    const driver = { flags: ['--volume-driver=directory'] };
+    const enrol = (name: string) => fleet.enrol(shop.client, name, {}, driver);
+    [machine] = await Promise.all([enrol('shop-1'), enrol('shop-2')]);
+  });
+  after(async () => {
+    await fleet?.stop();
+    await plane?.stop();
+  });
+
+  const make = async (body: Readonly<Record<string, unknown>>) =>
+    unwrap(
+      await shop.client.request<ShownVolume>('POST', '/api/v1/dvm/volumes', {
+        body: { class: 'ephemeral', sizeBytes: SIZE, ...body },
+      }),
+    );
+  const find = async (name: string): Promise<ShownVolume | undefined> => {
+    const answer = await shop.client.request<ShownVolume>('GET', `/api/v1/dvm/volumes/${name}`);
+    return answer.ok ? answer.value : undefined;
+  };
+  const reaches = async (name: string, phase: string): Promise<ShownVolume> => {
+    let last: ShownVolume | undefined;
+    await until(
+      `volume ${name} to be ${phase}`,
+      async () => {
+        last = await find(name);
+        return last?.phase === phase;
+      },
+      120_000,
+    );
+    return last!;
+  };
+  const remove = (name: string) => shop.client.request<ShownVolume>('DELETE', `/api/v1/dvm/volumes/${name}`);
+  const only = async (deployment: string): Promise<string> => {
+    const running = await fleet.view.running(deployment);
+    expect(running).to.have.length(1);
+    return running[0]!.id;
+  };
+  const holds = (id: string, file: string, text: string) => fleet.view.succeeds(id, `grep -qx ${text} ${file}`);
+  const codes = (answer: Awaited<ReturnType<typeof remove>>) =>
+    answer.ok ? [] : answer.rejections.map(({ code }) => code);
+
+  it('are made on one node, and what mounts them runs there', async () => {
+    const { id } = await make({ name: 'data', primaryNode: 'shop-2' });
+    const ready = await reaches('data', 'Ready');
+    expect(ready).to.include({ id, primaryNodeName: 'shop-2' });
+    expect(ready.driver).to.be.oneOf(['btrfs', 'directory']);
+
+    await shop.apply({ name: 'db', image: images[0], replicas: 1, volumes: [{ volumeId: id, mountPath: '/data' }] });
+    const { status } = await shop.reaches('db', 'Running');
+    expect(status?.placements.map(({ nodeName }) => nodeName)).to.deep.equal(['shop-2']);
+    expect((await find('data'))?.consumers).to.deep.equal([{ deployment: 'db', readOnly: false }]);
+    const other = await shop.client.request('PUT', '/api/v1/deployments/db', { body: { nodeId: 'shop-1' } });
+    expect(other.ok ? [] : other.rejections.map(({ code }) => code)).to.deep.equal(['volume_primary_mismatch']);
+  });
+
+  it('keep their bytes when the container is replaced, and never have two writers at once', async () => {
+    const first = await only('db');
+    expect(await fleet.view.succeeds(first, 'echo kept > /data/file && sync')).to.equal(true);
+    await shop.change('db', { image: images[1] });
+    let most = 0;
+    await until(
+      'another container',
+      async () => {
+        const running = await fleet.view.running('db');
+        most = Math.max(most, running.length);
+        return running.length === 1 && running[0]!.id !== first;
+      },
+      120_000,
+    );
+    expect(most).to.equal(1);
+    await shop.reaches('db', 'Running');
+    expect(await holds(await only('db'), '/data/file', 'kept')).to.equal(true);
+  });
+
+  it('are read by others, below a folder of them and without a right to write', async () => {
+    const { id } = (await find('data'))!;
+    expect(await fleet.view.succeeds(await only('db'), 'mkdir -p /data/sub && echo below > /data/sub/file')).to.equal(
+      true,
+    );
+    const mount = { volumeId: id, mountPath: '/in', subPath: 'sub', readOnly: true };
+    await shop.apply({ name: 'reader', image: images[0], replicas: 1, volumes: [mount] });
+    await shop.reaches('reader', 'Running');
+    const reader = await only('reader');
+    expect(await holds(reader, '/in/file', 'below')).to.equal(true);
+    expect(await fleet.view.succeeds(reader, 'echo no > /in/file')).to.equal(false);
+    expect(await fleet.view.succeeds(reader, 'cat /in/../file')).to.equal(false);
+    expect(codes(await remove('data'))).to.deep.equal(['volume_in_use']);
+  });
+
+  it('do not lead out of themselves, whatever a workload plants in them', async () => {
+    const { id } = (await find('data'))!;
+    expect(await fleet.view.succeeds(await only('db'), 'ln -s / /data/escape')).to.equal(true);
+    const mount = { volumeId: id, mountPath: '/in', subPath: 'escape', readOnly: true };
+    await shop.apply({ name: 'thief', image: images[0], replicas: 1, volumes: [mount] });
+    await until(
+      'the mount to be refused',
+      async () => JSON.stringify((await shop.show('thief')).status).includes('volume_missing'),
+      120_000,
+    );
+    expect(await fleet.view.running('thief')).to.deep.equal([]);
+    for (const name of ['thief', 'reader']) await shop.remove(name);
+  });
+
+  it('of memory are bounded, and empty in the next container', async () => {
+    const { id } = await make({ name: 'scratch', type: 'tmpfs', sizeBytes: 2 ** 20 });
+    await reaches('scratch', 'Ready');
+    await shop.apply({
+      name: 'cache',
+      image: images[0],
+      replicas: 1,
+      volumes: [{ volumeId: id, mountPath: '/scratch' }],
+    });
+    await shop.reaches('cache', 'Running');
+    const cache = await only('cache');
+    expect(await fleet.view.succeeds(cache, 'echo here > /scratch/file')).to.equal(true);
+    expect(await fleet.view.succeeds(cache, 'dd if=/dev/zero of=/scratch/big bs=1M count=3')).to.equal(false);
+    await fleet.view.kill(cache);
+    await shop.change('cache', { image: images[1] });
+    await until(
+      'another container',
+      async () => (await fleet.view.running('cache')).some(({ id: now }) => now !== cache),
+      120_000,
+    );
+    await shop.reaches('cache', 'Running');
+    expect(await fleet.view.succeeds(await only('cache'), 'test -e /scratch/file')).to.equal(false);
+    await shop.remove('cache');
+  });
+
+  it('are Degraded while their node is silent, and stay where they are', async () => {
+    await make({ name: 'far', primaryNode: 'shop-1' });
+    await reaches('far', 'Ready');
+    await machine.agent.kill('SIGKILL');
+    const silent = await reaches('far', 'Degraded');
+    expect(silent).to.include({ primaryNodeName: 'shop-1', reason: 'volume_node_silent' });
+    unwrap(await remove('far'));
+    await until(
+      'the deletion to say what it waits for',
+      async () => (await find('far'))?.reason === 'volume_node_silent',
+      60_000,
+    );
+    machine.agent.start();
+    await until('the volume to be gone', async () => (await find('far')) === undefined, 120_000);
+  });
+
+  it('are deleted with their bytes', async () => {
+    const { id } = (await find('data'))!;
+    await shop.remove('db');
+    await until('nothing to mount it', async () => (await remove('data')).ok, 120_000);
+    await until('the volume to be gone', async () => (await find('data')) === undefined, 120_000);
+    const left = await readdir(join(plane.folder, 'agent-shop-2', 'volumes'));
+    expect(left.filter(name => name.includes(id))).to.deep.equal([]);
+    const again = await make({ name: 'data', primaryNode: 'shop-2' });
+    await reaches('data', 'Ready');
+    await shop.apply({
+      name: 'db',
+      image: images[0],
+      replicas: 1,
+      volumes: [{ volumeId: again.id, mountPath: '/data' }],
+    });
+    await shop.reaches('db', 'Running');
+    expect(await fleet.view.succeeds(await only('db'), 'test -e /data/file')).to.equal(false);
+  });
+});

@@ -1,0 +1,176 @@
+import { expect } from 'chai';
+import sinon from 'sinon';
+
+import { keys } from '../../crds/keys/index.js';
+import type { Report } from '../../crds/report/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
+import { value } from '../store/index.js';
+import { NodeLab } from './node-lab.testing.js';
+import { type VolumeDriver, VolumeFault } from './volumes/index.js';
+
+const ID = `vol_${'1'.repeat(26)}`;
+const AT = new Date(0).toISOString();
+const SIZE = 100 * 2 ** 20;
+
+/** Volumes that are only names. */
+function fakeDriver() {
+  const held = new Map<string, number>();
+  const state = { used: 0, failure: undefined as VolumeFault | undefined };
+  const act = <T>(work: () => T): Promise<T> =>
+    state.failure ? Promise.reject(state.failure) : Promise.resolve(work());
+  const driver: Partial<VolumeDriver> = {
+    name: 'directory',
+    describe: () => ({
+      enforcesSize: false,
+      snapshotsOnline: false,
+      minSizeBytes: 0,
+      shrinkFloorBytes: 0,
+      limits: ['The size is only measured.'],
+    }),
+    materialise: ({ id, sizeBytes }) => act(() => void held.set(id, sizeBytes)).then(() => ({ id, sizeBytes })),
+    mountPoint: (id, subPath) => act(() => `/volumes/${id}${subPath ? `/${subPath}` : ''}`),
+    usage: id => act(() => ({ usedBytes: state.used, sizeBytes: held.get(id)!, measuredAt: 0 })),
+    remove: id => act(() => void held.delete(id)),
+  };
+  return { held, state, driver: driver as VolumeDriver };
+}
+
+describe('volumes of a node', () => {
+  let lab: NodeLab;
+  let fake: ReturnType<typeof fakeDriver>;
+
+  beforeEach(async () => {
+    lab = new NodeLab();
+    fake = fakeDriver();
+    lab.volumes = fake.driver;
+    await lab.start();
+    await lab.startAgent();
+  });
+  afterEach(async () => {
+    sinon.restore();
+    await lab.stopAgent();
+    lab.stop();
+  });
+
+  const toVolume = (change: Partial<StoredVolume> = {}): StoredVolume => ({
+    metadata: { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
+    id: ID,
+    name: 'data',
+    class: 'ephemeral',
+    type: 'volume',
+    sizeBytes: SIZE,
+    accessMode: 'ReadWriteOnce',
+    ...change,
+  });
+  const declare = async (change: Partial<StoredVolume> = {}, primaryNode: string = LAB_NODE.id) => {
+    await lab.put(keys.volume(LAB_TENANT, ID), toVolume(change));
+    const told = { id: ID, phase: 'Materializing', reason: 'volume_materializing', message: '' } as const;
+    const status: VolumeStatus = { ...told, primaryNode, copies: [], since: AT };
+    await lab.put(keys.volumeStatus(LAB_TENANT, ID), status);
+    await lab.clock.pass(1_000);
+  };
+  const report = () => {
+    const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID));
+    return entry && value<VolumeReport>(entry);
+  };
+  const deleted = toVolume({ metadata: { ...toVolume().metadata, deletedAt: AT } });
+  const mounting = (subPath?: string) => {
+    const mount = {
+      volumeId: ID,
+      type: 'volume',
+      mountPath: '/data',
+      readOnly: false,
+      ...(subPath && { subPath }),
+    } as const;
+    return replica({ template: { image: 'registry.test/web:1', secretsVersion: 0, volumes: [mount] } });
+  };
+  const containerReport = () => {
+    const { uid } = replica();
+    const entry = lab.cache.get(keys.report(LAB_TENANT, LAB_NODE.id, uid));
+    return entry && value<Report>(entry);
+  };
+
+  it('are made where their status says, and reported with what keeps them', async () => {
+    await declare({}, 'node_2');
+    expect([...fake.held]).to.deep.equal([]);
+    await declare();
+    expect([...fake.held]).to.deep.equal([[ID, SIZE]]);
+    expect(report()).to.include({
+      nodeId: LAB_NODE.id,
+      state: 'ready',
+      driver: 'directory',
+      limits: 'The size is only measured.',
+      usedBytes: 0,
+    });
+  });
+
+  it('are measured, and small changes are no news', async () => {
+    await declare();
+    const { revision } = lab.cache.get(keys.volumeReport(LAB_TENANT, ID))!;
+    fake.state.used = 1000;
+    await lab.clock.pass(65_000);
+    expect(lab.cache.get(keys.volumeReport(LAB_TENANT, ID))!.revision).to.equal(revision);
+    fake.state.used = 2 ** 21;
+    await lab.clock.pass(65_000);
+    expect(report()?.usedBytes).to.equal(2 ** 21);
+  });
+
+  it('that the node cannot provide are told, and tried again', async () => {
+    fake.state.failure = new VolumeFault('no_space', 'the disk is full; make room');
+    await declare();
+    expect(report()).to.include({ state: 'failed', message: 'the disk is full; make room' });
+    fake.state.failure = undefined;
+    await lab.clock.pass(10_000);
+    expect(report()).to.include({ state: 'ready' });
+  });
+
+  it('lose their bytes by order only, and that is reported, also after a restart of the agent', async () => {
+    await declare();
+    await lab.delete(keys.volumeStatus(LAB_TENANT, ID));
+    await lab.clock.pass(65_000);
+    expect([...fake.held.keys()]).to.deep.equal([ID]);
+    await lab.stopAgent();
+    await declare(deleted);
+    expect([...fake.held.keys()]).to.deep.equal([ID]);
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    expect([...fake.held.keys()]).to.deep.equal([]);
+    expect(report()).to.include({ state: 'removed' });
+  });
+
+  it('are mounted by containers, below a folder of them', async () => {
+    const created = sinon.spy(lab.engine, 'create');
+    await declare();
+    await lab.assign(mounting('sub'));
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.have.length(1);
+    expect(created.firstCall.args[0].mounts).to.deep.equal([
+      { kind: 'bind', source: `/volumes/${ID}/sub`, target: '/data', readOnly: false },
+    ]);
+  });
+
+  it('of memory need no disk', async () => {
+    const created = sinon.spy(lab.engine, 'create');
+    await declare({ type: 'tmpfs' });
+    expect(report()).to.include({ state: 'ready', driver: 'tmpfs' });
+    await lab.assign(mounting());
+    await lab.clock.pass(5_000);
+    expect(created.firstCall.args[0].mounts).to.deep.equal([
+      { kind: 'tmpfs', target: '/data', readOnly: false, sizeBytes: SIZE },
+    ]);
+    expect([...fake.held]).to.deep.equal([]);
+  });
+
+  it('that are not here, or going, keep a container from being made', async () => {
+    await lab.assign(mounting());
+    await lab.clock.pass(2_000);
+    expect(lab.running).to.deep.equal([]);
+    expect(containerReport()).to.include({ reason: 'volume_missing' });
+    await declare(deleted);
+    expect(lab.running).to.deep.equal([]);
+    await declare();
+    await lab.clock.pass(60_000);
+    expect(lab.running).to.have.length(1);
+  });
+});

@@ -1,0 +1,130 @@
+import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { asError, Fault } from '../fault/index.js';
+import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
+import type { AgentEnv } from './agent-env.js';
+import type { ContainerMount } from './engine/index.js';
+import { normaliseMessage } from './normalise-message.js';
+
+const BACKOFF = { firstMs: 500, capMs: 30_000 };
+/** How soon a volume is tried again that the node cannot provide. */
+const AGAIN_MS = 5_000;
+/** Changes of what a volume holds that are worth a write: this much, or a hundredth of its size. */
+const NEWS_BYTES = 2 ** 20;
+
+/** A volume that a container mounts cannot be mounted here, or not yet. */
+export class VolumeMissingFault extends Fault {
+  readonly retriable = true;
+
+  constructor(id: string, why: string) {
+    super(`volume ${id} ${why}`);
+  }
+}
+
+/**
+ * The volumes of this node, as last received from the control plane: made when they are missing, and removed when that is ordered.
+ * Bytes of a volume that is merely not assigned any more are kept: a control plane that was restored from an old backup knows less
+ * than the disk.
+ */
+export class NodeVolumes {
+  readonly #env: AgentEnv;
+  readonly #report: (volumes: readonly SeenVolume[]) => Promise<void>;
+  #wanted: ReadonlyMap<string, AssignedVolume> | undefined;
+  /** What was last said of each, by id. */
+  readonly #said = new Map<string, SeenVolume>();
+  readonly queue: WorkQueue;
+
+  constructor(env: AgentEnv, report: (volumes: readonly SeenVolume[]) => Promise<void>) {
+    this.#env = env;
+    this.#report = report;
+    const { clock, random } = env;
+    this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
+  }
+
+  /** Takes what is wanted from now on. Servers of earlier releases assign none. */
+  assign(volumes: readonly AssignedVolume[] | undefined, isFresh = false): void {
+    if (!volumes) return;
+    if (isFresh) this.#said.clear();
+    this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
+    for (const id of this.#said.keys()) if (!this.#wanted.has(id)) this.#said.delete(id);
+    this.check();
+  }
+
+  /** Forgets what was assigned: until it is assigned again, nothing is made and nothing removed. */
+  forget(): void {
+    this.#wanted = undefined;
+  }
+
+  /** Compares what is wanted with what the disk has, and measures it. */
+  check(): void {
+    for (const id of this.#wanted?.keys() ?? []) this.queue.add(id);
+  }
+
+  /** Makes sure that the volumes of a replica are there, and answers what its container mounts. */
+  async prepare({ template: { volumes: mounts = [] } }: Replica): Promise<readonly ContainerMount[]> {
+    const prepared: ContainerMount[] = [];
+    for (const { volumeId, mountPath, readOnly, subPath } of mounts) {
+      const volume = this.#wanted?.get(volumeId);
+      if (!volume || volume.isDeleted) throw new VolumeMissingFault(volumeId, 'is not on this node');
+      if (volume.type === 'tmpfs') {
+        prepared.push({ kind: 'tmpfs', target: mountPath, readOnly, sizeBytes: volume.sizeBytes });
+        continue;
+      }
+      const driver = this.#demandDriver(volume);
+      await driver.materialise(volume);
+      prepared.push({ kind: 'bind', source: await driver.mountPoint(volumeId, subPath), target: mountPath, readOnly });
+    }
+    return prepared;
+  }
+
+  async #reconcile(id: string): Promise<ReconcileResult> {
+    const volume = this.#wanted?.get(id);
+    if (!volume) return done;
+    const seen = await this.#bringAbout(volume);
+    if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
+    await this.#say(volume, seen);
+    return seen.state === 'failed' ? again(AGAIN_MS, 'the node cannot provide a volume') : done;
+  }
+
+  async #bringAbout(volume: AssignedVolume): Promise<SeenVolume> {
+    const { id } = volume;
+    try {
+      if (volume.type === 'tmpfs') return { id, state: volume.isDeleted ? 'removed' : 'ready', driver: 'tmpfs' };
+      const driver = this.#demandDriver(volume);
+      if (volume.isDeleted) {
+        await driver.remove(id);
+        return { id, state: 'removed' };
+      }
+      await driver.materialise(volume);
+      const { usedBytes } = await driver.usage(id);
+      const limits = driver.describe().limits.join(' ');
+      return { id, state: 'ready', driver: driver.name, ...(limits !== '' && { limits }), usedBytes };
+    } catch (thrown) {
+      const error = asError(thrown);
+      this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
+      return { id, state: 'failed', message: normaliseMessage(error.message) };
+    }
+  }
+
+  #demandDriver({ id, type }: AssignedVolume) {
+    const { volumes } = this.#env;
+    if (!volumes)
+      throw new VolumeMissingFault(id, 'has no place here: the agent was started without a folder for volumes');
+    if (type === 'bind') throw new VolumeMissingFault(id, 'is of type bind, which this agent does not provide');
+    return volumes;
+  }
+
+  async #say(volume: AssignedVolume, seen: SeenVolume): Promise<void> {
+    const before = this.#said.get(volume.id);
+    if (before && !isNews(before, seen, volume.sizeBytes)) return;
+    await this.#report([seen]);
+    this.#said.set(volume.id, seen);
+  }
+}
+
+function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {
+  const told = ['state', 'message', 'driver', 'limits'] as const;
+  if (told.some(member => before[member] !== seen[member])) return true;
+  const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
+  return moved >= Math.min(NEWS_BYTES, sizeBytes / 100);
+}
