@@ -45,7 +45,7 @@ export function findJobContradictions(told: JobTestimony): readonly string[] {
     [explanation.phase === phase, `the status is ${phase}, the explanation says ${explanation.phase}`],
     [explanation.message === message, `the status says "${message}", the explanation "${explanation.message}"`],
     [explanation.attempts === attempts, `${attempts} attempts, the explanation says ${explanation.attempts}`],
-    [(last?.attempt ?? -1) + 1 === attempts, `${attempts} attempts, the last one is ${last?.attempt}`],
+    [(last?.attempt ?? 0) === attempts, `${attempts} attempts, the last one is ${last?.attempt}`],
     [phase !== 'Running' || last?.state === 'Running', `it is Running, its last attempt is ${last?.state}`],
     [phase !== 'Succeeded' || last?.state === 'Succeeded', `it has succeeded, its last attempt is ${last?.state}`],
     [phase !== 'Failed' || isEnded, `it has failed, its last attempt is ${last?.state}`],
