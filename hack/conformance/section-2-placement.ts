@@ -11,6 +11,7 @@ const nodes = testsIn('api/routes/node/routes.test.ts');
 const claims = testsIn('api/routes/node/claims.test.ts');
 const backups = testsIn('api/routes/backup/routes.test.ts');
 const archives = testsIn('api/routes/archive/routes.test.ts');
+const retention = testsIn('controllers/janitor/retention.test.ts');
 const story = testsIn('e2e/stories/residency.test.ts');
 const networkStory = testsIn('e2e/stories/networks.test.ts');
 const backupStory = testsIn('e2e/stories/backups.test.ts');
@@ -235,6 +236,10 @@ export const placementSentences: readonly Sentence[] = [
       testsIn('pkg/history/index.test.ts')(
         'of a name goes on across its deletion, without gaps, and is found afterwards',
       ),
+      retention(
+        'keeps fifty of each of many deleted deployments, by default of 200, and reads each entry for its size once',
+      ),
+      retention('takes those of deleted deployments that make them too large together, beyond the newest thousand'),
     ),
   ),
 ];
