@@ -64,25 +64,34 @@ describe('what a refusal gives away', () => {
     await lab.store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(foreign) }], deletes: [] });
     await lab.cache.barrier();
     const report = async (replica: string) => {
-      const reports = [{ replica, generation: 1, containerId: null, state: 'running', health: 'healthy', restarts: 0 }];
+      const place = { deployment: foreign.deployment, slot: foreign.slot, nodeId: NODE, templateHash: 'a' };
+      const state = { state: 'running', health: 'healthy', restarts: 0, at: new Date().toISOString() };
+      const reports = [{ replica, ...place, ...state }];
       const { status, body } = await lab.ask('POST', '/agent/v1/reports', { token, body: { reports } });
       return { status, code: body['code'] };
     };
     const absent = await report('22222222-2222-4222-8222-222222222222');
+    expect(absent.status).to.equal(200);
     expect(await report(foreign.uid)).to.deep.equal(absent);
+    expect((await lab.store.list('reports/')).entries).to.deep.equal([]);
   });
 
   it('is not which objects other tenants have: each is answered like one that never was', async () => {
     const [a, b] = [await lab.tenantToken(lab.a), await lab.tenantToken(lab.b)];
-    expect((await lab.ask('POST', '/api/v1/deployments', { token: b, body: webDeployment('theirs') })).status).to.equal(
-      201,
-    );
+    const { status, body } = await lab.ask('POST', '/api/v1/deployments', { token: b, body: webDeployment('theirs') });
+    expect(status).to.equal(201);
+    const { uid } = body['metadata'] as { uid: string };
+    const noUid = `dep_${'1'.repeat(26)}`;
     const ask = async (name: string, method: string) => {
-      const { status, body } = await lab.ask(method, `/api/v1/deployments/${name}`, { token: a });
-      return { status, code: body['code'] };
+      const answer = await lab.ask(method, `/api/v1/deployments/${name}`, { token: a });
+      return { status: answer.status, code: answer.body['code'] };
     };
     for (const method of ['GET', 'DELETE']) {
-      expect(await ask('theirs', method), method).to.deep.equal(await ask('absent', method));
+      const absent = await ask('absent', method);
+      expect(absent.status, method).to.equal(404);
+      expect(await ask('theirs', method), method).to.deep.equal(absent);
+      expect(await ask(noUid, method), method).to.deep.equal(absent);
+      expect(await ask(uid, method), `${method} by its id`).to.deep.equal(absent);
     }
   });
 });

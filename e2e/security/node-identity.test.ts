@@ -98,11 +98,15 @@ describe('the identity of a node', () => {
       { ...lab.credentials(one.token), sign: text => signText(thief, text) },
       { method: 'POST', path: HEARTBEAT, body: JSON.stringify(beat) },
     );
+    const renewed = (await renewAt(one.node.id, one.key, Date.now())).body['token'] as string;
+    const declined = { method: 'DELETE', path: '/agent/v1/logs/log_1' };
     const cases: readonly [name: string, path: string, headers: Record<string, string>, body: unknown][] = [
       ['another key', HEARTBEAT, stolen, beat],
+      ['another method', declined.path, signRequest(lab.credentials(one.token), declined), beat],
       ['another body', HEARTBEAT, proven(one.token), other],
       ['another path', '/agent/v1/reports', proven(one.token), beat],
-      ['another token', HEARTBEAT, { ...proven(one.token), authorization: `Bearer ${two.token}` }, beat],
+      ['a token of another node', HEARTBEAT, { ...proven(one.token), authorization: `Bearer ${two.token}` }, beat],
+      ['another token', HEARTBEAT, { ...proven(one.token), authorization: `Bearer ${renewed}` }, beat],
       ['no signature', HEARTBEAT, { ...proven(one.token), 'mooring-proof': `v1.${Date.now()}.-.AAAA` }, beat],
     ];
     for (const [name, path, headers, body] of cases) {
@@ -117,9 +121,11 @@ describe('the identity of a node', () => {
     expect(await send(HEARTBEAT, headers)).to.deep.equal([200, undefined]);
     expect(await send(HEARTBEAT, headers)).to.deep.equal([403, 'node_proof_replayed']);
 
-    const old = { ...lab.credentials(token), now: () => Date.now() - 31_000 };
-    const late = signRequest(old, { method: 'POST', path: HEARTBEAT, body: JSON.stringify(beat) });
-    expect(await send(HEARTBEAT, late)).to.deep.equal([403, 'node_proof_stale']);
+    for (const skewMs of [-31_000, 60_000]) {
+      const skewed = { ...lab.credentials(token), now: () => Date.now() + skewMs };
+      const other = signRequest(skewed, { method: 'POST', path: HEARTBEAT, body: JSON.stringify(beat) });
+      expect(await send(HEARTBEAT, other), `${skewMs} ms`).to.deep.equal([403, 'node_proof_stale']);
+    }
   });
 
   it('is renewed once by a signature: a replayed renewal is refused, and two tokens of a node are valid', async () => {

@@ -73,6 +73,21 @@ describe('endpoints without a token under attack', () => {
     }
   });
 
+  it('look at no key that is longer than any name, and neither do others', async () => {
+    const raw = JSON.stringify({ ['/'.repeat(8_000)]: 1 });
+    const join = await lab.token({ kind: 'join', tenant: lab.a });
+    const answers = [
+      await lab.ask('POST', '/agent/v1/token', { raw }),
+      await lab.ask('POST', '/api/v1/nodes', { raw, token: join.text }),
+      await lab.ask('POST', '/api/v1/deployments', { raw, token: await lab.tenantToken(lab.a) }),
+    ];
+    for (const { status, body, text } of answers) {
+      expect([status, body['code']]).to.deep.equal([400, 'request_malformed']);
+      expect(text).to.include('the key is longer than 4096 characters');
+      expect(text.length).to.be.lessThan(4_000);
+    }
+  });
+
   it('take no bodies of more bytes than they announce', async () => {
     const connection = await RawConnection.open(lab.server.port);
     const head = { 'Transfer-Encoding': 'chunked', 'Content-Type': 'application/json' };
