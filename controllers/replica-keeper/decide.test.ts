@@ -120,6 +120,12 @@ describe('replica keeper decides', () => {
       steps: ['retire 1', 'retire 2'],
     },
     {
+      name: 'to retire those first that do not serve, wherever they are',
+      deployment: web({ replicas: 2 }),
+      replicas: [seen(0, { state: 'creating' }), seen(1), seen(2), seen(3, { node: 'failed' })],
+      steps: ['retire 0', 'retire 3'],
+    },
+    {
       name: 'to clear an unwanted replica that was never placed',
       deployment: web({ replicas: 1 }),
       replicas: [seen(0), seen(1, { node: 'nowhere' })],

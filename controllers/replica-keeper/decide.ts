@@ -1,7 +1,14 @@
 import { getCanarySize, getRolloutBounds, isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
 import { type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
-import { countUnsettledMs, isLost, isServing, isWithoutContainer, type ObservedReplica } from '../reading/index.js';
+import {
+  countUnsettledMs,
+  isAvailable,
+  isLost,
+  isServing,
+  isWithoutContainer,
+  type ObservedReplica,
+} from '../reading/index.js';
 import { listEmptySlots, planRollout } from './plan-rollout.js';
 
 /** Why a replica is retired whose node breaks the residency of its deployment. */
@@ -40,10 +47,10 @@ export interface KeeperInput {
  * Decides the next steps for the replicas of one deployment.
  *
  * A slot is filled only when it is empty, and emptied only when its container is removed or its node is lost, so there are
- * never two containers of one slot on nodes with a live agent. Scaling down retires the highest slots. A changed template
- * is rolled out within the bounds of the deployment (`planRollout`). A replica on a node that breaks the residency is retired
- * at once, unless it writes to a volume: that would lose more than it fixes. A draining node loses one replica at a time, each
- * when a replacement in another slot serves; while a template is rolled out, that empties it first.
+ * never two containers of one slot on nodes with a live agent. Scaling down retires those that are not available, then the
+ * highest slots. A changed template is rolled out within the bounds of the deployment (`planRollout`). A replica on a node that
+ * breaks the residency is retired at once, unless it writes to a volume: that would lose more than it fixes. A draining node loses
+ * one replica at a time, each when a replacement in another slot serves; while a template is rolled out, that empties it first.
  *
  * While a dependency is not met, the deployment does not start; once started it stays up, but no serving replica is
  * retired for a new one.
@@ -101,7 +108,7 @@ export function decideReplicas(
       ...(Number.isFinite(next) && { settlesInMs: next }),
     };
   }
-  return { steps: [...steps, ...keepCount(wanted, kept, replicas, { held, spare })], finished: false };
+  return { steps: [...steps, ...keepCount(wanted, kept, replicas, { held, spare, ...settling })], finished: false };
 }
 
 function isLeaving({ draining }: ObservedReplica, deployment: StoredDeployment): boolean {
@@ -113,10 +120,11 @@ function keepCount(
   wanted: StoredDeployment,
   kept: readonly ObservedReplica[],
   replicas: readonly ObservedReplica[],
-  { held, spare }: Required<Pick<KeeperInput, 'held' | 'spare'>>,
+  { held, spare, ...settling }: Required<Pick<KeeperInput, 'held' | 'spare' | 'now' | 'settleMs'>>,
 ): readonly SlotStep[] {
   const leavers = kept.filter(seen => isLeaving(seen, wanted));
-  const ranked = [...kept.filter(seen => !leavers.includes(seen)), ...leavers];
+  const rank = (seen: ObservedReplica) => Number(leavers.includes(seen)) + 2 * Number(!isAvailable(seen, settling));
+  const ranked = [...kept].sort((a, b) => rank(a) - rank(b));
   const most = wanted.replicas + (leavers.length > 0 ? 1 : 0);
   const steps: SlotStep[] = ranked.slice(most).map(seen => stepOut(seen, 'scaled_down', wanted));
 
