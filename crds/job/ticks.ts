@@ -26,8 +26,20 @@ export function parseSchedule(schedule: string, timeZone: string): Ticks | undef
   );
 }
 
-/** Croner does not look at the time zone before it is asked. */
+/** Schedules that were read lately: each is asked for whenever something happens to its job, and reading takes longer than asking. */
+const known = new Map<string, Cron>();
+const KNOWN_MAX = 1000;
+
 function readCron(schedule: string, timeZone: string): Cron | undefined {
+  const text = `${timeZone} ${schedule}`;
+  const cron = known.get(text) ?? createCron(schedule, timeZone);
+  if (known.size >= KNOWN_MAX) known.clear();
+  if (cron) known.set(text, cron);
+  return cron;
+}
+
+/** Croner does not look at the time zone before it is asked. */
+function createCron(schedule: string, timeZone: string): Cron | undefined {
   if (!isTimeZone(timeZone)) return undefined;
   try {
     return new Cron(schedule, { paused: true, timezone: timeZone, mode: '5-part' });
