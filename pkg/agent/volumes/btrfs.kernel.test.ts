@@ -1,8 +1,83 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+
+import { expect } from 'chai';
+
+import { sealCommand } from './btrfs-stream.js';
 import { describeCrashes } from './crashes.contract.js';
-import { describeDriver, MIB } from './driver.contract.js';
+import { A, arriving, B, describeDriver, type Lab, listTree, MIB, openLab, refusal } from './driver.contract.js';
+import { listLoopDevices, listMounts } from './mounts.js';
 import { explainNoBtrfs } from './open-driver.js';
 
 const missing = await explainNoBtrfs();
+
+/** A command of a stream, with attributes by their numbers. */
+function toCommand(number: number, attributes: readonly (readonly [number: number, value: string | Buffer])[]): Buffer {
+  const parts = attributes.map(([name, value]) => {
+    const bytes = Buffer.from(value as string, 'latin1');
+    const head = Buffer.alloc(4);
+    head.writeUInt16LE(name, 0);
+    head.writeUInt16LE(bytes.length, 2);
+    return Buffer.concat([head, bytes]);
+  });
+  const command = Buffer.concat([Buffer.alloc(10), ...parts]);
+  command.writeUInt32LE(command.length - 10, 0);
+  command.writeUInt16LE(number, 4);
+  return sealCommand(command);
+}
+
+const zeros = (count: number) => Buffer.alloc(count);
+const MAGIC = Buffer.from('btrfs-stream\0\u0001\0\0\0', 'latin1');
+const SUBVOLUME = toCommand(1, [
+  [15, 'any'],
+  [1, Buffer.alloc(16, 7)],
+  [2, zeros(8)],
+]);
+const END = toCommand(21, []);
+const makeFile = (path: string) =>
+  toCommand(3, [
+    [15, path],
+    [3, zeros(8)],
+  ]);
+const makeLink = (path: string, to: string) =>
+  toCommand(8, [
+    [15, path],
+    [3, zeros(8)],
+    [17, to],
+  ]);
+const write = (path: string) =>
+  toCommand(15, [
+    [15, path],
+    [18, zeros(8)],
+    [19, 'harm'],
+  ]);
+const move = (path: string, to: string) =>
+  toCommand(9, [
+    [15, path],
+    [16, to],
+  ]);
+
+/** Writes until there is no space; answers how much there was. */
+function fill(path: string): number {
+  const file = openSync(path, 'w');
+  const block = zeros(MIB).fill(1);
+  try {
+    for (let written = 0; ; written += MIB) {
+      try {
+        writeSync(file, block);
+        fsyncSync(file);
+      } catch (thrown) {
+        expect((thrown as NodeJS.ErrnoException).code).to.equal('ENOSPC');
+        return written;
+      }
+    }
+  } finally {
+    closeSync(file);
+  }
+}
 
 describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () => {
   before(function () {
@@ -25,5 +100,182 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
     'volume.swapping': 'promote',
     'volume.released': 'remove',
     'volume.removing': 'remove',
+  });
+
+  describe('and the disk of the machine', () => {
+    let lab: Lab;
+    beforeEach(async () => {
+      lab = await openLab('btrfs');
+    });
+    afterEach(() => lab.close());
+
+    const mountsBelow = async () => (await listMounts()).filter(({ path }) => path.startsWith(`${lab.root}/`));
+    const devicesBelow = async () => (await listLoopDevices()).filter(({ file }) => file.startsWith(`${lab.root}/`));
+
+    it('gives a workload ENOSPC, takes no more of the machine than before, and goes on when there is room', async () => {
+      const { sizeBytes } = await lab.driver.materialise({ id: A, sizeBytes: 1 });
+      expect(sizeBytes).to.equal(lab.driver.describe().minSizeBytes);
+      const path = await lab.driver.mountPoint(A);
+      const taken = () => statSync(join(lab.root, A, 'image')).blocks * 512;
+      expect(taken()).to.be.at.least(sizeBytes);
+      const before = taken();
+      expect(fill(join(path, 'file'))).to.be.at.least(sizeBytes * 0.7);
+      expect(taken()).to.equal(before);
+      expect((await lab.driver.usage(A)).usedBytes).to.be.within(sizeBytes * 0.7, sizeBytes);
+      await lab.driver.resize(A, 512 * MIB);
+      writeFileSync(join(path, 'more'), zeros(200 * MIB), { flush: true });
+      expect(await refusal(lab.driver.resize(A, 256 * MIB))).to.equal('refused');
+      rmSync(join(path, 'file'));
+      rmSync(join(path, 'more'));
+      writeFileSync(join(path, 'again'), zeros(200 * MIB), { flush: true });
+      expect(taken(), 'what is removed stays the volume’s').to.be.at.least(512 * MIB);
+    });
+
+    it('takes back a shrink that the kernel cannot make', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: 400 * MIB });
+      const path = await lab.driver.mountPoint(A);
+      writeFileSync(join(path, 'file'), zeros(255 * MIB), { flush: true });
+      expect(await refusal(lab.driver.resize(A, 256 * MIB))).to.equal('refused');
+      expect(await lab.driver.list()).to.deep.equal([{ id: A, sizeBytes: 400 * MIB }]);
+      writeFileSync(join(path, 'more'), zeros(60 * MIB), { flush: true });
+    });
+
+    it('refuses a volume that would not leave the reserve, and leaves nothing of it', async () => {
+      const strict = await openLab('btrfs', 2 ** 60);
+      expect(await refusal(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
+      expect(await strict.driver.list()).to.deep.equal([]);
+      await strict.close();
+    });
+
+    it('mounts volumes again after a reboot', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: MIB });
+      const path = await lab.driver.mountPoint(A);
+      writeFileSync(join(path, 'file'), 'kept', { flush: true });
+      await lab.driver.mountPoint(A, 'folder');
+      for (const mount of [...(await mountsBelow())].reverse()) spawnSync('umount', [mount.path]);
+      for (const { device } of await devicesBelow()) spawnSync('losetup', ['--detach', device]);
+      expect(await refusal(lab.driver.mountPoint(A)), 'nothing is written below a mount').to.equal('failed');
+      await lab.driver.recover();
+      expect(readFileSync(join(await lab.driver.mountPoint(A), 'file'), 'utf8')).to.equal('kept');
+    });
+
+    it('keeps no mount and no device of a volume that is gone', async () => {
+      for (const id of [A, B]) await lab.driver.materialise({ id, sizeBytes: MIB });
+      await lab.driver.mountPoint(A, 'a/b');
+      await lab.driver.remove(A);
+      for (const mount of [...(await mountsBelow())].reverse()) spawnSync('umount', [mount.path]);
+      rmSync(join(lab.root, B), { recursive: true });
+      expect(await devicesBelow()).to.have.length(1);
+      await lab.driver.recover();
+      expect([await mountsBelow(), await devicesBelow()]).to.deep.equal([[], []]);
+    });
+
+    it('tells of a volume whose image is damaged, and brings the others back', async () => {
+      for (const id of [A, B]) await lab.driver.materialise({ id, sizeBytes: MIB });
+      for (const mount of [...(await mountsBelow())].reverse()) spawnSync('umount', [mount.path]);
+      for (const { device } of await devicesBelow()) spawnSync('losetup', ['--detach', device]);
+      writeFileSync(join(lab.root, A, 'image'), zeros(128 * MIB));
+      await lab.driver.recover();
+      const [damaged, other] = await lab.driver.list();
+      expect(damaged)
+        .to.have.property('fault')
+        .that.matches(/^mount failed: .*; /);
+      expect(other).to.deep.equal({ id: B, sizeBytes: 128 * MIB });
+    });
+
+    it('mounts a folder that was checked, whatever takes its place later', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: MIB });
+      const path = await lab.driver.mountPoint(A);
+      const pinned = await lab.driver.mountPoint(A, 'folder');
+      spawnSync('mv', [join(path, 'folder'), join(path, 'moved')]);
+      spawnSync('ln', ['-s', '/etc', join(path, 'folder')]);
+      writeFileSync(join(pinned, 'file'), 'inside');
+      expect(readFileSync(join(path, 'moved/file'), 'utf8')).to.equal('inside');
+      expect(await refusal(lab.driver.mountPoint(A, 'folder'))).to.equal('refused');
+    });
+  });
+
+  describe('and streams that were made to do harm', () => {
+    let lab: Lab;
+    let outside: string;
+    beforeEach(async () => {
+      lab = await openLab('btrfs');
+      outside = join(lab.root, '../outside');
+      writeFileSync(outside, 'outside');
+      await lab.driver.materialise({ id: A, sizeBytes: MIB });
+      writeFileSync(join(await lab.driver.mountPoint(A), 'file'), 'inside', { flush: true });
+      await lab.driver.snapshot(A, 'kept');
+    });
+    afterEach(() => lab.close());
+
+    const receive = (bytes: Buffer) => {
+      const digest = createHash('sha256').update(bytes).digest('hex');
+      return lab.driver.receive(A, arriving(bytes, 11), { snapshot: 'new', digest });
+    };
+    const toStream = (...commands: readonly Buffer[]) => Buffer.concat([MAGIC, SUBVOLUME, ...commands, END]);
+    const up = '../../../outside';
+
+    const hostile: Readonly<Record<string, () => Buffer>> = {
+      'a file outside': () => toStream(makeFile(up)),
+      'a write outside': () => toStream(write(up)),
+      'an absolute path': () => toStream(makeFile('/etc/mooring-outside')),
+      'a move to the outside': () => toStream(makeFile('a'), move('a', up)),
+      'a move from the outside': () => toStream(move('../kept', 'a')),
+      'a hard link to the outside': () =>
+        toStream(
+          toCommand(10, [
+            [15, 'a'],
+            [17, up],
+          ]),
+        ),
+      'a write over a symbolic link': () => toStream(makeLink('l', outside), write('l')),
+      'a file over a symbolic link': () => toStream(makeLink('l', join(outside, '..')), makeFile('l/mooring-x')),
+      'a write to the volume over a symbolic link': () => toStream(makeLink('l', '../.data'), write('l/file')),
+      'a snapshot moved over a symbolic link': () => toStream(makeLink('l', '..'), move('l/kept', 'l/gone')),
+      'a device': () =>
+        toStream(
+          toCommand(5, [
+            [15, 'a'],
+            [3, zeros(8)],
+            [8, Buffer.from([1, 3, 0, 0, 0, 0, 0, 0])],
+            [5, Buffer.from([0, 0x61, 0, 0, 0, 0, 0, 0])],
+          ]),
+        ),
+      'a second subvolume': () => toStream(SUBVOLUME),
+      'a subvolume without a name': () => Buffer.concat([MAGIC, toCommand(1, [[1, zeros(16)]]), END]),
+      'a command that is not known': () => toStream(toCommand(25, [[15, 'a']])),
+      'a command that is too long': () => Buffer.concat([MAGIC, Buffer.from([255, 255, 255, 127, 1, 0, 0, 0, 0, 0])]),
+      'an attribute that is too long': () =>
+        toStream(sealCommand(Buffer.from([4, 0, 0, 0, 3, 0, 0, 0, 0, 0, 15, 0, 9, 0]))),
+      'a later version': () => Buffer.concat([Buffer.from('btrfs-stream\0\u0002\0\0\0', 'latin1'), SUBVOLUME, END]),
+      'no end': () => toStream(makeFile('a')).subarray(0, -10),
+    };
+    for (const [name, make] of Object.entries(hostile)) {
+      it(`refuses ${name}, and nothing is written`, async () => {
+        const store = join(lab.root, A, 'store');
+        const before = listTree(store);
+        expect(await refusal(receive(make()))).to.be.oneOf(['bad_stream', 'failed']);
+        expect(listTree(store)).to.equal(before);
+        expect(readFileSync(outside, 'utf8')).to.equal('outside');
+        expect(await lab.driver.listSnapshots(A)).to.deep.equal(['kept']);
+      });
+    }
+
+    it('takes the same commands without harm in them', async () => {
+      await receive(toStream(makeLink('l', '/etc'), makeFile('a'), write('a'), move('a', 'b')));
+      await lab.driver.promote(A, 'new');
+      expect(readFileSync(join(await lab.driver.mountPoint(A), 'b'), 'utf8')).to.equal('harm');
+    });
+
+    it('takes a stream that does not fit for what it is', async () => {
+      await lab.driver.materialise({ id: B, sizeBytes: 512 * MIB });
+      writeFileSync(join(await lab.driver.mountPoint(B), 'file'), zeros(200 * MIB).fill(1), { flush: true });
+      await lab.driver.snapshot(B, 'large');
+      const { stream, digest } = await lab.driver.send(B, 'large');
+      const bytes = await buffer(stream);
+      const refused = lab.driver.receive(A, arriving(bytes), { snapshot: 'large', digest });
+      expect(await refusal(refused)).to.equal('no_space');
+      expect(await lab.driver.listSnapshots(A)).to.deep.equal(['kept']);
+    });
   });
 });
