@@ -14,6 +14,7 @@ import { measureReads } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
 import { measureScheduling } from './scheduler.js';
 import { measureSchedulingOnEtcd } from './scheduler-etcd.js';
+import { replicateVolumes } from './volumes.js';
 import { createOverHttp, measureStoreLayer } from './writes.js';
 
 const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult[]>>> = {
@@ -29,6 +30,7 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   admission: measureAdmission,
   limits: holdLimits,
   overload: measureOverload,
+  volumes: replicateVolumes,
 };
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);

@@ -144,6 +144,8 @@ export const btrfsBackend: Backend = {
       throw (thrown as NodeJS.ErrnoException).code === 'EPIPE' ? said : thrown;
     }
     await ended;
+    // A snapshot that is acknowledged must survive a power loss, and the program leaves that to others.
+    await runTool('sync', '--file-system', '--', store);
   },
 
   async accept(folder, name) {
