@@ -36,10 +36,11 @@ export interface Backend {
   listSnapshots(folder: string): Promise<readonly string[]>;
   dropSnapshot(folder: string, name: string): Promise<void>;
 
-  send(folder: string, snapshot: string, parent: string | undefined): Readable;
+  /** What is sent is whole when the source has ended and `ended` resolves. Destroying the source gives up. */
+  send(folder: string, snapshot: string, parent: string | undefined): { source: Readable; ended: Promise<void> };
 
   /** Reads a stream to its end into a place of its own. Throws when anything about it is not in order. */
-  receive(folder: string, stream: Readable, bounds: ReceiveBounds): Promise<void>;
+  receive(folder: string, chunks: AsyncIterable<Buffer>, bounds: ReceiveBounds): Promise<void>;
   /** What was received becomes a snapshot, at once. */
   accept(folder: string, name: string): Promise<void>;
   /** Removes what was received and not accepted. */

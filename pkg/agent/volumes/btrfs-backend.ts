@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmod, readdir, rename, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
@@ -111,7 +110,7 @@ export const btrfsBackend: Backend = {
 
   dropSnapshot: (folder, name) => removeSubvolume(join(pathsOf(folder).store, name)),
 
-  send(folder, snapshot, parent): Readable {
+  send(folder, snapshot, parent) {
     const { store } = pathsOf(folder);
     const { child, ended } = startBtrfs([
       'send',
@@ -119,25 +118,18 @@ export const btrfsBackend: Backend = {
       ...(parent === undefined ? [] : ['-p', join(store, parent)]),
       join(store, snapshot),
     ]);
-    const stream = new PassThrough();
     child.stdin.end();
-    // The end of the output is no success: the stream ends when the program has.
-    child.stdout.pipe(stream, { end: false });
-    ended.then(
-      () => stream.end(),
-      (thrown: Error) => stream.destroy(thrown),
-    );
-    stream.once('close', () => child.kill('SIGKILL'));
-    return stream;
+    child.stdout.once('close', () => child.stdout.readableEnded || child.kill('SIGKILL'));
+    return { source: child.stdout, ended };
   },
 
-  async receive(folder, stream, { parent, signal }) {
+  async receive(folder, chunks, { parent, signal }) {
     const { store } = pathsOf(folder);
     const uuids = parent === undefined ? [] : await readUuids(join(store, parent));
     const { child, ended } = startBtrfs(['receive', '--quiet', '--chroot', store]);
     child.stdout.resume();
     try {
-      await pipeline(stream, (source: AsyncIterable<Buffer>) => guardStream(source, uuids), child.stdin, { signal });
+      await pipeline(chunks, (source: AsyncIterable<Buffer>) => guardStream(source, uuids), child.stdin, { signal });
     } catch (thrown) {
       child.kill('SIGKILL');
       const said = await ended.then(() => undefined).catch((fault: unknown) => fault);

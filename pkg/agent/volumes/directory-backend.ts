@@ -1,6 +1,7 @@
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
 import { receiveFolder } from './directory-receive.js';
@@ -89,23 +90,19 @@ export const directoryBackend: Backend = {
 
   send(folder, snapshot, parent) {
     const path = (name: string) => join(snapshotsIn(folder), name);
-    return Readable.from(sendFolder(path(snapshot), parent === undefined ? undefined : path(parent)), {
-      objectMode: false,
-    });
+    const chunks = sendFolder(path(snapshot), parent === undefined ? undefined : path(parent));
+    return { source: Readable.from(chunks, { objectMode: false }), ended: Promise.resolve() };
   },
 
-  async receive(folder, stream, { parent, maxBytes, signal }) {
+  async receive(folder, chunks, { parent, maxBytes, signal }) {
     const draft = draftIn(folder, 'incoming');
     await mkdir(draft, 0o700);
-    const giveUp = () => stream.destroy(signal.reason as Error);
-    signal.addEventListener('abort', giveUp, { once: true });
-    try {
-      const known = parent === undefined ? undefined : join(snapshotsIn(folder), parent);
-      await receiveFolder(stream, { root: draft, parent: known, maxBytes });
-    } finally {
-      signal.removeEventListener('abort', giveUp);
-      stream.destroy();
-    }
+    const known = parent === undefined ? undefined : join(snapshotsIn(folder), parent);
+    await pipeline(
+      chunks,
+      (passing: AsyncIterable<Buffer>) => receiveFolder(passing, { root: draft, parent: known, maxBytes }),
+      { signal },
+    );
     await runTool('sync', '--file-system', '--', draft);
   },
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { chmod, lchown, link, lstat, mkdir, open, symlink, utimes } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
 
 import { type FolderRecord, MAGIC, parseFolderRecord } from './directory-record.js';
 import { toBytes } from './directory-send.js';
@@ -30,8 +29,8 @@ class Reader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(source: Readable) {
-    this.#chunks = source[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  constructor(source: AsyncIterable<Buffer>) {
+    this.#chunks = source[Symbol.asyncIterator]();
   }
 
   async readLine(): Promise<string> {
@@ -75,7 +74,7 @@ class Reader {
  *
  * Every parent must be a folder that this stream made, every link lead to a file that it made, and nothing is made twice: so nothing outside is reached.
  */
-export async function receiveFolder(source: Readable, place: Place): Promise<void> {
+export async function receiveFolder(source: AsyncIterable<Buffer>, place: Place): Promise<void> {
   const { root } = place;
   const budget = new Budget(place.maxBytes);
   const reader = new Reader(source);

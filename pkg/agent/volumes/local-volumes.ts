@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, rename, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -17,7 +18,7 @@ import {
 } from './driver.js';
 import { isPresent, makePrivateFolder, syncFolder } from './files.js';
 import { runTool } from './run-tool.js';
-import { checkDigest, hashed } from './stream-digest.js';
+import { checkDigest, hashing, toOutgoing } from './stream-digest.js';
 import { openBelow } from './sub-path.js';
 import { Turns } from './turns.js';
 import {
@@ -149,7 +150,8 @@ export class LocalVolumes implements VolumeDriver {
   send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot> {
     return this.#onVolume(id, async folder => {
       await this.#checkSnapshots(folder, [snapshot, ...(parent === undefined ? [] : [parent])]);
-      return hashed(this.#backend.send(folder, snapshot, parent));
+      const { source, ended } = this.#backend.send(folder, snapshot, parent);
+      return toOutgoing(source, ended);
     });
   }
 
@@ -162,16 +164,18 @@ export class LocalVolumes implements VolumeDriver {
         if (await this.#has(folder, snapshot)) return;
         if (parent !== undefined) await this.#checkSnapshots(folder, [parent]);
         this.#receiving.set(id, giveUp);
+        giveUp.signal.addEventListener('abort', () => stream.destroy(giveUp.signal.reason as Error));
         try {
           await this.#backend.discard(folder);
-          const incoming = hashed(stream);
-          await this.#backend.receive(folder, incoming.stream, { parent, maxBytes, signal: giveUp.signal });
-          await checkDigest(await incoming.digest, digest);
+          const hash = createHash('sha256');
+          await this.#backend.receive(folder, hashing(stream, hash), { parent, maxBytes, signal: giveUp.signal });
+          await checkDigest(hash, digest);
           giveUp.signal.throwIfAborted();
           failpoint('volume.received');
           await this.#backend.accept(folder, snapshot);
           failpoint('volume.accepted');
         } catch (thrown) {
+          stream.destroy();
           await this.#backend.discard(folder);
           throw thrown;
         } finally {
