@@ -1,6 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
@@ -44,9 +43,9 @@ describe('traffic', () => {
     let offered: readonly OfferedReplica[] = [first.replica];
     await withTraffic({ list: async () => offered, atLeast: 1 }, async () => {
       offered = [second.replica];
-      await until('the second one', () => second.seen.count > 5);
+      await until('the second one', () => second.seen.count > 20);
       const before = first.seen.count;
-      await pause(200);
+      await until('more of it', () => second.seen.count > 40);
       expect(first.seen.count).to.equal(before);
     });
   });
