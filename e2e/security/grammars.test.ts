@@ -126,6 +126,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
 /** Texts that they do not read, or that are read elsewhere in this table. */
 const exempt: Readonly<Record<string, string>> = {
   isFields: 'looks at the type of a value only',
+  isPresent: 'looks for a file at a path of ours',
   isShed: 'a code of ours',
   isAuthentic: 'compares codes of one length',
   parseAddress: 'of names that certificates are issued for',
