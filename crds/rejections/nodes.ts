@@ -5,11 +5,13 @@ import { defineEntries } from './entry.js';
 export const nodeRejections = defineEntries('ours', {
   node_in_use: {
     status: 409,
-    expected: ({ replicas }: { replicas: number }) =>
-      `a node without replicas; this one has ${formatCount(replicas, 'replica')}`,
+    expected: ({ replicas, volumes = 0 }: { replicas: number; volumes?: number }) =>
+      volumes === 0
+        ? `a node without replicas; this one has ${formatCount(replicas, 'replica')}`
+        : `a node without replicas and volumes; this one has ${formatCount(replicas, 'replica')} and ${formatCount(volumes, 'volume')}`,
     sample: { replicas: 3 },
-    why: 'Containers run on the node, and without its record no process would manage them.',
-    remedy: 'Drain the node and wait for node.drained, then repeat the request.',
+    why: 'Containers run on the node, or it has the bytes of volumes; without its record no process would manage them.',
+    remedy: 'Drain the node and wait for node.drained, delete its volumes, then repeat the request.',
     example: 'DELETE /api/v1/nodes/machine-1, while it runs containers',
     fixed: 'POST /api/v1/nodes/machine-1/drain, then DELETE /api/v1/nodes/machine-1 once it is empty',
   },

@@ -24,4 +24,4 @@ export type {
   VolumeStatus,
 } from './volume.js';
 export { findUnbuiltVolume, getVolumePhase, rejectVolumeRemoval, toAssignedVolume } from './volume.js';
-export { volumeKind } from './kind.js';
+export { volumeKind, type VolumeView } from './kind.js';

@@ -139,6 +139,7 @@ const COLLECTIONS: Readonly<Record<string, string>> = {
   Deployment: '/api/v1/deployments',
   Job: '/api/v1/jobs',
   Network: '/api/v1/networks',
+  Volume: '/api/v1/dvm/volumes',
 };
 
 /** The path of the manifest's kind. A manifest without a kind is sent as a deployment, for the server to judge. */
@@ -181,8 +182,8 @@ export function sendManifest<T>(
   { dryRun }: { readonly dryRun?: boolean },
 ): Promise<ApiAnswer<T>> {
   const { kind, ...rest } = manifest.value;
-  // The document of a network has no kind.
-  const body = kind === 'Network' ? rest : manifest.value;
+  // The documents of networks and volumes have no kind.
+  const body = kind === 'Network' || kind === 'Volume' ? rest : manifest.value;
   const request = { body, query: { dryRun: dryRun || undefined } };
   return exists
     ? client.request<T>('PUT', objectPath(manifest), request)

@@ -10,23 +10,31 @@ interface FixedKind {
 
 const fixedKinds: Readonly<Record<string, FixedKind>> = {
   Network: { remedy: 'delete it when nothing joins it any more, and apply again, or give it another name' },
+  Volume: {
+    remedy: 'delete it, with its bytes, when nothing mounts it any more, and apply again, or give it another name',
+  },
   Job: { remedy: 'delete it and apply again, or give it another name' },
 };
 
 /** Fields that hold no credential, whoever has written the file: what it says of the others is not printed. */
 const SHOWN = new Set([
+  'accessMode',
   'backoffLimit',
+  'class',
   'concurrencyPolicy',
   'driver',
   'image',
   'internal',
   'labels',
   'nodeId',
+  'primaryNode',
   'restartPolicy',
   'schedule',
+  'sizeBytes',
   'timeoutSeconds',
   'timeZone',
   'ttlSecondsAfterFinished',
+  'type',
 ]);
 
 /** One field that is not as it was created. */
@@ -80,7 +88,7 @@ export async function listDifferences(
     sent: given,
     isShown: SHOWN.has(field),
   }));
-  const at = found.find(({ field }) => field === 'nodeId');
+  const at = found.find(({ field }) => field === 'nodeId' || field === 'primaryNode');
   // A file may name the node, of which the id is stored.
   const node = typeof at?.sent === 'string' ? await readNode(client, at.sent) : undefined;
   return node?.ok && node.value.id === at?.stored ? found.filter(each => each !== at) : found;

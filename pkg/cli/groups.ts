@@ -11,6 +11,7 @@ export function addGroups(program: Commander, run: Run): void {
   addSecrets(program, run);
   addNodes(program, run);
   addNetworks(program, run);
+  addVolumes(program, run);
   addBackups(program, run);
   addAccess(program, run);
 }
@@ -148,6 +149,37 @@ function addNetworks(program: Commander, run: Run): void {
     .description('delete a network; refused while something joins it')
     .action((name: string) =>
       run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'network', name, wait: false }),
+    );
+}
+
+function addVolumes(program: Commander, run: Run): void {
+  const volumes = program.command('volumes').alias('volume').description('manage the storage that outlives containers');
+  addList(volumes, run);
+  volumes
+    .command('create <name>')
+    .description('create a volume; its node is chosen where none is named')
+    .requiredOption('--size <amount>', 'how much it holds, as 10Gi')
+    .addOption(new Option('--class <class>').choices(['ephemeral', 'replicated', 'object']).default('ephemeral'))
+    .addOption(new Option('--type <type>', 'how it reaches containers').choices(['volume', 'bind', 'tmpfs']))
+    .option('--node <name>', 'the node that is to have its bytes, by name or id')
+    .option('--country <code>', 'the only country that its bytes may be in')
+    .option('--region <name>', 'the only region that its bytes may be in')
+    .option('--dry-run', 'print what would happen, and change nothing')
+    .action((name: string, options: { size: string; class: string }) =>
+      run(async () => (await import('./commands/volumes.js')).createVolume, { name, ...options }),
+    );
+  volumes
+    .command('describe <name>')
+    .description('show where its bytes are, who mounts it and its events')
+    .action((name: string) =>
+      run(async () => (await import('./commands/describe.js')).describe, { kind: 'volume', name }),
+    );
+  volumes
+    .command('delete <name>')
+    .description('delete a volume with its bytes; refused while something mounts it')
+    .option('--wait', 'until its bytes are gone')
+    .action((name: string, { wait = false }: { wait?: boolean }) =>
+      run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'volume', name, wait }),
     );
 }
 

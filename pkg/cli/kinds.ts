@@ -90,6 +90,7 @@ export const jobs = findKind('jobs');
 export const nodes = findKind('nodes');
 export const backups = findKind('backups');
 export const networks = findKind('networks');
+export const volumes = findKind('volumes');
 export const secrets = findKind('secrets');
 export const events = findKind('events');
 export const tenants = findKind('tenants');

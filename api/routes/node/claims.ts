@@ -1,9 +1,10 @@
 import { createTypedId, isDnsLabel } from '../../../crds/grammar/index.js';
-import { keys } from '../../../crds/keys/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
-import { type Change, encode, type Entry, type Put, replace, value } from '../../../pkg/store/index.js';
+import type { VolumeStatus } from '../../../crds/volume/index.js';
+import { type Change, encode, type Entry, listValues, type Put, replace, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { checkCountQuota } from '../../admission/quota.js';
@@ -75,14 +76,18 @@ function rejectUnknownName(name: string): RequestRejection {
   return rejectRequest('resource_not_found', 'nodeName', name);
 }
 
-/** A node whose agent is alive would go on running its containers unobserved. */
+/** A node whose agent is alive would go on running its containers unobserved, and keep the bytes of its volumes. */
 function rejectIfInUse(
   { cache }: NodeEnv,
   { id, name, metadata, controlPlane }: StoredNode,
 ): RequestRejection | undefined {
   const isAlive = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
   const replicas = cache.by(REPLICAS_BY_NODE, id).length;
-  return isAlive && replicas > 0 ? rejectRequest('node_in_use', 'id', name, { replicas }) : undefined;
+  const statuses = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, metadata.tenant));
+  const volumes = statuses.filter(({ primaryNode }) => primaryNode === id).length;
+  return isAlive && replicas + volumes > 0
+    ? rejectRequest('node_in_use', 'id', name, { replicas, volumes })
+    : undefined;
 }
 
 interface Release {

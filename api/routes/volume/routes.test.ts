@@ -260,6 +260,20 @@ describe('volumes over HTTP', () => {
     expect(held()).to.deep.include({ id, state: 'removed' });
   });
 
+  it('keep their node while its agent is alive: their bytes are there', async () => {
+    const { id } = await make();
+    await settle(id);
+    const admin = await lab.tenantToken(lab.a, 'admin');
+    await put(keys.nodeName('machine-1'), { claims: [{ tenant: lab.a, since: new Date(0).toISOString() }] });
+    await put(keys.alive(lab.a, 'machine-1'), { id: NODE, lease: '0', since: new Date(0).toISOString() });
+    const drop = () => lab.ask('DELETE', '/api/v1/nodes/machine-1', { token: admin });
+    const busy = await drop();
+    expect([busy.status, busy.body['code']], busy.text).to.deep.equal([409, 'node_in_use']);
+    expect(busy.body['expected']).to.contain('1 volume');
+    await remove(keys.alive(lab.a, 'machine-1'));
+    expect((await drop()).status).to.equal(200);
+  });
+
   it('keep to If-Match', async () => {
     const { id } = await make();
     const stale = await ask('DELETE', `dvm/volumes/${id}`, undefined, { 'if-match': '"1"' });

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { deployments, findKind, jobs, networks } from '../kinds.js';
+import { deployments, findKind, jobs, networks, volumes } from '../kinds.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
@@ -13,11 +13,11 @@ interface DeleteInput extends WaitOptions {
   readonly wait: boolean;
 }
 
-/** Deletes a network, or a deployment or a job and, with `wait`, waits until its containers and its record are gone. */
+/** Deletes a network, or a deployment, a job or a volume and, with `wait`, waits until its containers or bytes and its record are gone. */
 export const deleteObject: Command<DeleteInput> = async (session, { kind: word, name, wait, ...options }) => {
   const { terminal, ink } = session;
   const { path, pathOf, names } = findKind(word);
-  if (![deployments.path, jobs.path, networks.path].includes(path)) {
+  if (![deployments.path, jobs.path, networks.path, volumes.path].includes(path)) {
     throw new UsageFault(`a ${word} cannot be deleted with this command.`);
   }
   const title = `${names[0]}/${name}`;

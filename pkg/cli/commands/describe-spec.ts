@@ -36,17 +36,25 @@ export function listPlacementFacts({
   placement,
   dependsOn = [],
   networks = [],
+  volumes = [],
 }: Deployment): readonly Fact[] {
   const { constraints = [], residency, antiAffinity } = placement ?? {};
   return [
     ['Secrets', secrets.map(({ name, vault_path: path, anchor }) => `${name} from ${path} (${anchor})`).join(', ')],
     ['From secrets', Object.entries(composedSecrets).map(formatComposed).join(', ')],
     ['Networks', networks.join(', ')],
+    ['Volumes', volumes.map(formatMount).join(', ')],
     ['Depends on', dependsOn.map(({ name, condition }) => `${name} (${condition})`).join(', ')],
     ['Constraints', constraints.map(formatConstraint).join('; ')],
     ['Residency', residency && formatResidency(residency)],
     ['Anti-affinity', antiAffinity && formatAntiAffinity(antiAffinity)],
   ];
+}
+
+/** `vol_… at /data (sub, read-only)` */
+function formatMount({ volumeId, mountPath, subPath, readOnly }: NonNullable<Deployment['volumes']>[number]): string {
+  const details = [subPath, readOnly ? 'read-only' : ''].filter(Boolean).join(', ');
+  return `${volumeId} at ${mountPath}${details === '' ? '' : ` (${details})`}`;
 }
 
 /** `URL (web-db.user, web-db.password)`: which keys a template uses; the template itself is not shown. */

@@ -1,13 +1,25 @@
 import { type DeploymentStatus, getStatedReplicas } from '../../../crds/deployment/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
-import { deployments, events, findKind, type CellContext, jobs, networks, nodes, formatPairs } from '../kinds.js';
+import {
+  deployments,
+  events,
+  findKind,
+  type CellContext,
+  jobs,
+  networks,
+  nodes,
+  formatPairs,
+  volumes,
+} from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import { choosePaint, formatAge } from '../print/text.js';
 import type { Command } from '../session.js';
+import type { VolumeView } from '../../../crds/volume/index.js';
 import { describeNode, type NodeReplicasView } from './describe-node.js';
 import { describeJob } from './describe-job.js';
 import { describeNetwork, type NetworkView } from './networks.js';
+import { describeVolume } from './volumes.js';
 import { formatScaling } from './autoscale.js';
 import { formatReplicaStatuses } from './describe-replicas.js';
 import { listLifeFacts, listPlacementFacts } from './describe-spec.js';
@@ -25,12 +37,12 @@ interface DescribeInput {
 /** Shows one object with its conditions, placements and events. */
 export const describe: Command<DescribeInput> = async (session, { kind: word, name, predecessors }) => {
   const kind = findKind(word);
-  if (![deployments.path, nodes.path, jobs.path, networks.path].includes(kind.path)) {
+  if (![deployments.path, nodes.path, jobs.path, networks.path, volumes.path].includes(kind.path)) {
     throw new UsageFault(`a ${word} cannot be described: "moor get ${word}" shows everything.`);
   }
   const client = await session.connect();
   const path = `${kind.path}/${encodeURIComponent(name)}`;
-  const answer = await client.request<DeploymentView | NodeView | JobView | NetworkView>('GET', path);
+  const answer = await client.request<DeploymentView | NodeView | JobView | NetworkView | VolumeView>('GET', path);
   if (!answer.ok) return session.reportRejection(answer);
 
   const { name: found, metadata } = answer.value;
@@ -43,6 +55,8 @@ export const describe: Command<DescribeInput> = async (session, { kind: word, na
     session.terminal.out(describeJob(view, recent, await fetchCandidates(client, path, isUnplaced), look));
   } else if (kind.path === networks.path) {
     session.terminal.out(describeNetwork(answer.value as NetworkView, recent, look));
+  } else if (kind.path === volumes.path) {
+    session.terminal.out(describeVolume(answer.value as VolumeView, recent, look));
   } else if (kind.path === nodes.path) {
     const replicas = await client.request<NodeReplicasView>('GET', `${path}/replicas`);
     if (!replicas.ok) return session.reportRejection(replicas);

@@ -2,7 +2,7 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { backups, deployments, jobs, networks, nodes, secrets, tenants, tokens } from '../kinds.js';
+import { backups, deployments, jobs, networks, nodes, secrets, tenants, tokens, volumes } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
@@ -26,6 +26,7 @@ const encode = encodeURIComponent;
 const TO_PATH: Readonly<Record<string, (name: string) => string>> = {
   deployment: name => `${deployments.path}/${encode(name)}`,
   job: name => `${jobs.path}/${encode(name)}`,
+  volume: id => `${volumes.path}/${encode(id)}`,
   network: name => `${networks.path}/${encode(name)}`,
   node: name => `${nodes.path}/${encode(name)}`,
   claim: name => `${nodes.path}/${encode(name)}/claim`,
@@ -109,8 +110,8 @@ async function deleteRemains(
         const answer = await client.request('DELETE', toPath(each), { headers });
         if (!answer.ok && answer.status !== 404) return session.reportRejection(answer);
       }
-      if (kind !== 'deployment' && kind !== 'job') continue;
-      // Networks and nodes are in use until the last container is gone.
+      if (!['deployment', 'job', 'volume'].includes(kind)) continue;
+      // Volumes, networks and nodes are in use until the last container is gone, and bytes are removed by their node.
       while (((await load())[kind] ?? []).length > 0) {
         if (deadline.signal.aborted) {
           terminal.err(`its ${kind}s are still being deleted; repeat the command when they are gone\n`);

@@ -1,0 +1,77 @@
+import { formatBytes, parseMemory } from '../../../crds/grammar/index.js';
+import type { Alteration, Warning } from '../../../crds/rule/index.js';
+import type { VolumeView } from '../../../crds/volume/index.js';
+import { exitCode, UsageFault } from '../exit-code.js';
+import { type CellContext, volumes } from '../kinds.js';
+import { type Fact, formatEvents, formatFacts } from '../print/sections.js';
+import { choosePaint, formatAge } from '../print/text.js';
+import type { Command } from '../session.js';
+import type { EventView } from '../views.js';
+import { printRemarks } from './apply.js';
+
+interface WrittenVolume extends VolumeView {
+  readonly alterations?: readonly Alteration[];
+  readonly warnings?: readonly Warning[];
+}
+
+interface CreateVolumeInput {
+  readonly name: string;
+  readonly size: string;
+  readonly class: string;
+  readonly type?: string;
+  readonly node?: string;
+  readonly country?: string;
+  readonly region?: string;
+  readonly dryRun?: boolean;
+}
+
+/** Creates a volume. */
+export const createVolume: Command<CreateVolumeInput> = async (session, input) => {
+  const { name, size, class: kind, type, node, country, region, dryRun } = input;
+  const sizeBytes = parseMemory(size);
+  if (sizeBytes === undefined) throw new UsageFault(`--size ${size}: must be bytes with a unit such as 512Mi or 10Gi.`);
+  const residency = { ...(country !== undefined && { country }), ...(region !== undefined && { region }) };
+  const body = {
+    name,
+    class: kind,
+    sizeBytes,
+    ...(type !== undefined && { type }),
+    ...(node !== undefined && { primaryNode: node }),
+    ...(Object.keys(residency).length > 0 && { residency }),
+  };
+  const client = await session.connect();
+  const query = dryRun ? { dryRun: 'true' } : {};
+  const answer = await client.request<WrittenVolume>('POST', volumes.path, { body, query });
+  if (!answer.ok) return session.reportRejection(answer);
+  const done = session.ink.green(dryRun ? 'would be created' : 'created');
+  const id = dryRun ? ' (dry run)' : ` as ${answer.value.id}`;
+  session.terminal.out(`volume/${name} ${done}${id}\n`);
+  printRemarks(session, answer.value.alterations ?? [], answer.value.warnings ?? []);
+  return exitCode.ok;
+};
+
+/** A volume: where its bytes are, how far it is, who mounts it, and its events. */
+export function describeVolume(view: VolumeView, events: readonly EventView[], look: CellContext): string {
+  const { metadata, phase, since, primaryNode, primaryNodeName, usedBytes, measuredAt, residency, consumers } = view;
+  const { ink, now } = look;
+  const used = usedBytes === null ? undefined : `${formatBytes(usedBytes)} of ${formatBytes(view.sizeBytes)}`;
+  const measured = measuredAt === null ? '' : `, measured ${formatAge(measuredAt, now)} ago`;
+  const facts: readonly Fact[] = [
+    ['Name', view.name],
+    ['Id', view.id],
+    ['Phase', phase, choosePaint(ink, phase)],
+    ['Message', view.message],
+    ['Since', since === null ? undefined : `${since} (${formatAge(since, now)} ago)`],
+    ['Class', view.class],
+    ['Type', view.type],
+    ['Size', formatBytes(view.sizeBytes)],
+    ['Used', used && `${used}${measured}`],
+    ['Node', primaryNodeName === null ? (primaryNode ?? undefined) : `${primaryNodeName} (${primaryNode})`],
+    ['Driver', view.driver ?? undefined],
+    ['Limits', view.limits ?? undefined],
+    ['Residency', residency && JSON.stringify(residency)],
+    ['Mounted by', consumers.map(each => `${each.deployment}${each.readOnly ? ' (reads)' : ' (writes)'}`).join(', ')],
+    ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
+  ];
+  return formatFacts(facts, look) + formatEvents(events, look);
+}

@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+
+import { useCommandLab } from './command-lab.testing.js';
+import { replyRefused } from './fake-api.testing.js';
+
+const data = {
+  metadata: {
+    tenant: 't',
+    uid: 'vol_1',
+    generation: 1,
+    createdAt: '2026-01-01T00:00:00Z',
+    updatedAt: '',
+    specHash: '',
+  },
+  id: 'vol_1',
+  name: 'data',
+  class: 'ephemeral',
+  type: 'volume',
+  sizeBytes: 2 ** 30,
+  accessMode: 'ReadWriteOnce',
+  phase: 'Degraded',
+  reason: 'volume_node_silent',
+  message: 'its bytes are on machine-1, which is not heard: check the machine and its agent',
+  primaryNode: 'node_1',
+  primaryNodeName: 'machine-1',
+  replicas: [],
+  driver: 'directory',
+  limits: 'The size is measured and not enforced.',
+  usedBytes: 2 ** 20,
+  measuredAt: '2026-01-01T00:00:00Z',
+  since: '2026-01-01T00:00:00Z',
+  consumers: [
+    { deployment: 'db', readOnly: false },
+    { deployment: 'report', readOnly: true },
+  ],
+};
+const PATH = '/api/v1/dvm/volumes';
+
+describe('moor volumes', () => {
+  const lab = useCommandLab();
+
+  it('create sends what was asked for, and says what the server chose', async () => {
+    const alterations = [
+      { field: 'primaryNode', from: 'machine-1', to: 'node_1', why: 'the id of the node of that name' },
+    ];
+    lab.api.replies.set(`POST ${PATH}`, { status: 201, body: { ...data, alterations, warnings: [] } });
+    const words = ['volume', 'create', 'data', '--size', '1Gi', '--node', 'machine-1', '--country', 'DE'];
+    const { code, out } = await lab.moor(words);
+    expect(code).to.equal(0);
+    expect(out).to.contain('volume/data created as vol_1\n').and.to.contain('primaryNode');
+    expect(lab.api.got[0]!.body).to.deep.equal({
+      name: 'data',
+      class: 'ephemeral',
+      sizeBytes: 2 ** 30,
+      primaryNode: 'machine-1',
+      residency: { country: 'DE' },
+    });
+    expect((await lab.moor(['volumes', 'create', 'x', '--size', 'much'])).code).to.equal(2);
+    lab.api.replies.set(`POST ${PATH}`, replyRefused(501, 'feature_not_available'));
+    const refused = await lab.moor(['volumes', 'create', 'x', '--size', '1Gi', '--class', 'replicated']);
+    expect(refused.code).to.not.equal(0);
+    expect(refused.err).to.contain('feature_not_available');
+  });
+
+  it('list shows phase, size, node and who mounts each', async () => {
+    lab.api.replies.set(`GET ${PATH}`, { status: 200, body: { items: [data] } });
+    for (const words of [
+      ['volumes', 'list'],
+      ['get', 'volumes'],
+      ['get', 'vol'],
+    ]) {
+      const { out } = await lab.moor(words);
+      for (const text of ['data', 'Degraded', '1Gi', 'machine-1', 'db, report', 'is not heard'])
+        expect(out).to.contain(text);
+    }
+  });
+
+  it('describe says where the bytes are and what keeps them', async () => {
+    lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body: data });
+    lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
+    for (const words of [
+      ['describe', 'volume', 'data'],
+      ['volume', 'describe', 'data'],
+    ]) {
+      const { out } = await lab.moor(words);
+      for (const text of [
+        'vol_1',
+        'machine-1 (node_1)',
+        '1MiB of 1GiB',
+        'directory',
+        'not enforced',
+        'db (writes), report (reads)',
+      ]) {
+        expect(out, words.join(' ')).to.contain(text);
+      }
+    }
+  });
+
+  it('delete is refused while something mounts it', async () => {
+    lab.api.replies.set(`DELETE ${PATH}/data`, { status: 200, body: { ...data, phase: 'Deleting' } });
+    expect((await lab.moor(['volumes', 'delete', 'data'])).out).to.equal('volume/data deleting\n');
+    lab.api.replies.set(`DELETE ${PATH}/data`, replyRefused(409, 'volume_in_use'));
+    expect((await lab.moor(['volume', 'delete', 'data'])).err).to.contain('volume_in_use');
+  });
+});
