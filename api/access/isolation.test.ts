@@ -36,6 +36,10 @@ describe('isolation of tenants', () => {
     theirs['resource'] = theirs['name'];
     const backup = await lab.ask('POST', '/api/v1/backups', { token: b, body: { deploymentName: 'secret' } });
     theirs['backupId'] = { foreign: backup.body['id'] as string, absent: `bak_${'7'.repeat(26)}` };
+    const scratch = { name: 'secret', class: 'ephemeral', sizeBytes: 2 ** 20 };
+    const volume = await lab.ask('POST', '/api/v1/dvm/volumes', { token: b, body: scratch });
+    theirs['volumeId'] = { foreign: volume.body['id'] as string, absent: `vol_${'7'.repeat(26)}` };
+    theirs['snap'] = { foreign: 'snap_1', absent: 'snap_2' };
     await theirNode();
     theirs['nodeName'] = theirs['name'];
     theirs['tenant'] = { foreign: lab.b, absent: '11111111-1111-4111-8111-111111111111' };
@@ -60,8 +64,10 @@ describe('isolation of tenants', () => {
       const parameter = [...path.matchAll(/\{([^}]*)\}/g)].at(-1)?.[1];
       // A secret that is written is the writer's own, whatever others have.
       const makesOwn = method === 'PUT' && parameter === 'resource';
-      if (parameter === undefined || makesOwn || path.startsWith('/docs/') || path.startsWith('/agent/')) continue;
-      const ids = { nodes: 'nodeId', backups: 'backupId' } as const;
+      const isNeverDone = method === 'POST' && path.endsWith('/snapshots'); // whoever asks, and for whatever
+      if (parameter === undefined || makesOwn || isNeverDone || path.startsWith('/docs/') || path.startsWith('/agent/'))
+        continue;
+      const ids = { nodes: 'nodeId', backups: 'backupId', dvm: 'volumeId', tenants: 'volumeId' } as const;
       const idOf = parameter === 'id' ? ids[path.split('/')[3] as keyof typeof ids] : undefined;
       for (const which of parameter === 'name' ? ['name', 'uid'] : [idOf ?? parameter]) {
         const pair = theirs[which];
@@ -86,7 +92,7 @@ describe('isolation of tenants', () => {
 
   it('shows nothing of another tenant in any list', async () => {
     const b = await lab.tenantToken(lab.b);
-    const lists = ['deployments', 'events', 'nodes', 'tokens', 'backups'].map(kind => `/api/v1/${kind}`);
+    const lists = ['deployments', 'events', 'nodes', 'tokens', 'backups', 'dvm/volumes'].map(kind => `/api/v1/${kind}`);
     for (const path of lists) {
       const { status, text } = await lab.ask('GET', path, { token: a });
 
