@@ -11,7 +11,7 @@ export function toReplicaStatuses({ deployment, replicas, now }: SummaryInput): 
   let outputs = 0;
   return replicas.map(seen => {
     const { lastEnd, failedCheck } = seen.report ?? {};
-    const hasOutput = lastEnd?.output !== undefined || failedCheck?.output !== undefined;
+    const hasOutput = [lastEnd?.output, failedCheck?.output, failedCheck?.log].some(text => text !== undefined);
     if (hasOutput) outputs++;
     return toReplicaStatus(seen, deployment, { now, withOutput: outputs <= OUTPUTS_MAX });
   });

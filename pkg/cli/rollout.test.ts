@@ -132,6 +132,14 @@ describe('moor rollout', () => {
     }
     rollout = { state: 'failed', revision: 4, failure: { ...failure, ...container, isWithheld: true } };
     expect((await moor('rollout', 'status', 'web')).out).to.include('(output not shown: it might hold the value');
+    rollout = {
+      state: 'failed',
+      revision: 4,
+      failure: { ...failure, ...container, output: 'no page', isWithheld: true },
+    };
+    expect((await moor('rollout', 'status', 'web')).out)
+      .to.include('    | no page\n')
+      .and.not.include('not shown');
   });
 
   it('pause and resume keep what else the rollout says, and only change the revision that was read', async () => {

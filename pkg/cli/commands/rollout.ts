@@ -48,7 +48,7 @@ export function formatFailure(name: string, { rollout }: { readonly rollout?: Ro
   const logs = `moor logs ${name} --replica ${replica}`;
   return [
     `${stripControls(about)}\n`,
-    formatOutput({ output, isWithheld }, logs),
+    formatOutput(output === undefined ? { isWithheld } : { output }, logs),
     log === undefined ? '' : `  its own log:\n${formatOutput({ output: log }, logs)}`,
   ].join('');
 }

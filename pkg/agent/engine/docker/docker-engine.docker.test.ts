@@ -228,6 +228,18 @@ describe('the docker engine', () => {
     expect(text).to.not.include('canary');
   });
 
+  it('shows no part of a value that a running container has not written to its end', async () => {
+    const command = ['echo ready; echo "canary \\"of\\" a"; sleep 60'];
+    const id = await run(0, { entrypoint: ['/bin/sh', '-c'], command, secrets });
+    await until('it to have begun to write', async () => {
+      for await (const { bytes } of lab.engine.logs(id, { tail: 100 }, AbortSignal.timeout(20_000))) {
+        if (bytes.includes('canary')) return true;
+      }
+      return false;
+    });
+    expect(await lab.engine.readLastLines(id)).to.deep.equal({ output: 'ready' });
+  });
+
   it('tells a container that ran out of memory from one that was killed', async () => {
     const entrypoint = ['/bin/sh', '-c'];
     const hungry = await run(0, {

@@ -214,7 +214,9 @@ export class DockerEngine implements Engine {
     const { status, body } = await this.#inspect(id);
     if (status === 404) return {};
     const { lines, isCut } = await readEnd(this.logs(id, { tail: LAST_LINES }, AbortSignal.timeout(LOGS_WITHIN_MS)));
-    return redactOutput(lines, readSecretValues(body), { start: isCut });
+    const secrets = readSecretValues(body);
+    // One that runs may be in the middle of writing a value.
+    return redactOutput(lines, secrets, { start: isCut, end: body.State.Status !== 'exited' && secrets?.length !== 0 });
   }
 
   async *logs(id: string, { tail, since }: ContainerLogOptions, signal: AbortSignal): AsyncGenerator<LogEntry> {

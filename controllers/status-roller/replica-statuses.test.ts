@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+
+import { toReplicaStatuses } from './replica-statuses.js';
+
+describe('the replicas in a status', () => {
+  it('carry what was written of four at most, be it of a health check or of the container itself', () => {
+    const replicas = Array.from({ length: 6 }, (_, slot) => ({
+      replica: { uid: `r${slot}`, slot, deploymentUid: 'd', templateHash: 'h', template: { image: 'i' }, nodeId: 'n' },
+      report: {
+        state: 'running',
+        health: 'unhealthy',
+        restarts: 0,
+        failedCheck: { exitCode: 1, at: '', log: 'lines' },
+      },
+      node: 'well',
+    }));
+    const deployment = { metadata: { uid: 'd', generation: 1 }, name: 'web', image: 'i', replicas: 6 };
+    const shown = toReplicaStatuses({ deployment, replicas, now: '2030-01-01T00:00:00.000Z' } as never);
+    expect(shown.map(({ failedCheck }) => failedCheck?.log)).to.deep.equal([
+      ...Array.from({ length: 4 }, () => 'lines'),
+      undefined,
+      undefined,
+    ]);
+  });
+});
