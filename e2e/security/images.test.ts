@@ -62,7 +62,8 @@ describe('images that a tenant chooses', () => {
   it('do not show what an allowed registry responded', async () => {
     await fleet.registry.kill('SIGKILL');
     const allowed = createServer((_request, response) => {
-      response.writeHead(500, { 'content-type': 'application/json' });
+      // Engines quote what is refused with 4xx, and leave out what fails with 5xx.
+      response.writeHead(400, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ errors: [{ code: 'UNKNOWN', message: INSIDE }] }));
     });
     await new Promise<void>(resolve => allowed.listen(plane.registryPort, '127.0.0.1', resolve));

@@ -93,9 +93,12 @@ describe('images of a private registry, on one engine for two tenants', function
   it('leave their login in no record, log or file', async () => {
     expect(await findLeaks(plane, [first, second])).to.deep.equal([]);
     for (const name of ['agent-owner-1', 'agent-stranger-1']) {
-      for (const file of await readdir(join(plane.folder, name))) {
-        const text = await readFile(join(plane.folder, name, file), 'utf8');
-        expect(text, `${name}/${file}`).not.to.contain(first.value).and.not.to.contain(second.value);
+      for (const entry of await readdir(join(plane.folder, name), { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile()) continue;
+        const file = join(entry.parentPath, entry.name);
+        expect(await readFile(file, 'utf8'), file)
+          .not.to.contain(first.value)
+          .and.not.to.contain(second.value);
       }
     }
   });

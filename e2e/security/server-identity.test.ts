@@ -15,6 +15,7 @@ import { until } from '../../dev/testing/index.js';
 import { CertificateFolder } from '../../pkg/certificates/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
 import { fetchPinnedAuthority, HttpLink, parseJoinToken } from '../../pkg/link/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
 import { clone } from '../../pkg/version/index.js';
 
 const HOSTS = ['127.0.0.1', 'localhost'];
@@ -26,6 +27,7 @@ describe('the identity of the server', () => {
   let lab: ApiLab;
   let secureUrl: string;
   let pin: string;
+  const warnings: string[] = [];
   const issue = (name: string) =>
     new CertificateFolder({ folder: join(folder, name), authorityName: 'mooring', now: () => Date.now() }).ensure(
       'server',
@@ -37,7 +39,8 @@ describe('the identity of the server', () => {
     const { cert, key, ca } = issue('server');
     const after = (ms: number, fire: () => void) => systemClock.after(ms === 5_000 ? 50 : ms, fire);
     const settings = { tlsCertFile: cert, tlsKeyFile: key, tlsCaFile: ca, plainHttp: true };
-    lab = await new ApiLab({ settings, clock: { ...systemClock, after } }).start();
+    const log = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
+    lab = await new ApiLab({ settings, log, clock: { ...systemClock, after } }).start();
     secureUrl = `https://127.0.0.1:${lab.server.port}`;
     const token = await lab.tenantToken(lab.a);
     const join_ = await lab.ask('POST', '/api/v1/nodes/join-tokens', { token, body: {} });
@@ -156,6 +159,7 @@ describe('the identity of the server', () => {
     const renewed = await readSerial();
     copyFileSync(join(folder, 'server', 'server.pem'), join(folder, 'server', 'server.key'));
 
+    await until('the files to be refused', () => warnings.some(message => message.includes('cannot be used')));
     expect(await readSerial()).to.equal(renewed);
   });
 });
