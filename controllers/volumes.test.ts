@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+
+import type { StoredEvent } from '../crds/event/index.js';
+import { keys, ranges } from '../crds/keys/index.js';
+import type { Replica } from '../crds/replica/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
+import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+
+const ID = `vol_${'1'.repeat(26)}`;
+const volume: StoredVolume = {
+  metadata: makeMetadata(ID),
+  id: ID,
+  name: 'data',
+  class: 'ephemeral',
+  type: 'volume',
+  sizeBytes: 2 ** 20,
+  accessMode: 'ReadWriteOnce',
+};
+
+describe('volumes among all loops', () => {
+  let cluster: TestCluster;
+
+  beforeEach(() => {
+    cluster = new TestCluster();
+    cluster.controllers('one');
+  });
+  afterEach(() => cluster.close());
+
+  const key = keys.volumeStatus(TENANT, ID);
+  const status = () => cluster.get<VolumeStatus>(key);
+  const declare = (change: Partial<StoredVolume> = {}) =>
+    cluster.put(keys.volume(TENANT, ID), { ...volume, ...change });
+  const report = (state: VolumeReport['state'], nodeId = 'node_a') =>
+    cluster.put(keys.volumeReport(TENANT, ID), { id: ID, state, nodeId, at: AT });
+  const moves = async () =>
+    (await cluster.all<StoredEvent>(ranges.events))
+      .filter(({ type }) => type === 'volume.phase_changed')
+      .map(({ data }) => `${String(data['from'])} → ${String(data['to'])}`);
+
+  it('get a node when one is ready, and each move is told once', async () => {
+    await declare();
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.include({ phase: 'Pending', reason: 'volume_waiting' });
+    await cluster.enrol('a');
+    await cluster.clock.pass(20_000);
+    expect(await status()).to.include({ phase: 'Materializing', primaryNode: 'node_a' });
+    await report('ready');
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.include({ phase: 'Ready', primaryNode: 'node_a' });
+    expect(await moves()).to.deep.equal(['Pending → Materializing', 'Materializing → Ready']);
+  });
+
+  it('hold what mounts them on their node', async () => {
+    for (const name of ['a', 'b', 'c']) await cluster.enrol(name);
+    await declare({ primaryNode: 'node_b' });
+    await cluster.clock.pass(20_000);
+    await report('ready', 'node_b');
+    const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: true } as const;
+    await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 3, volumes: [mount] }));
+    await cluster.clock.pass(20_000);
+    const replicas = await cluster.all<Replica>(ranges.replicas);
+    expect(replicas.map(({ nodeId }) => nodeId)).to.deep.equal(['node_b', 'node_b', 'node_b']);
+  });
+
+  it('are gone when the agent says so, with everything that stood beside them', async () => {
+    await cluster.enrol('a');
+    await declare();
+    await cluster.clock.pass(20_000);
+    await report('ready');
+    await cluster.clock.pass(5_000);
+    await declare({ metadata: { ...volume.metadata, deletedAt: AT } });
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.include({ phase: 'Deleting', primaryNode: 'node_a' });
+    await report('removed');
+    await cluster.clock.pass(5_000);
+    for (const range of [ranges.volumes, ranges.volumeStatuses, ranges.volumeReports]) {
+      expect(await cluster.all(range), range).to.deep.equal([]);
+    }
+    expect((await moves()).at(-1)).to.equal('Deleting → null');
+  });
+
+  it('whose status is damaged are found again where the agent has them', async () => {
+    await cluster.enrol('a');
+    await cluster.enrol('b');
+    await declare({ primaryNode: 'node_b' });
+    await cluster.clock.pass(20_000);
+    await report('ready', 'node_b');
+    await cluster.clock.pass(5_000);
+    for (const damaged of ['nonsense', [], { phase: 'Melting', primaryNode: 5 }, { copies: 7 }]) {
+      await cluster.put(key, damaged);
+      await cluster.clock.pass(5_000);
+      expect(await status(), JSON.stringify(damaged)).to.include({ phase: 'Ready', primaryNode: 'node_b' });
+    }
+  });
+
+  it('that cannot be read are left alone, and hold up no other', async () => {
+    await cluster.enrol('a');
+    for (const damaged of ['nonsense', 5, { ...volume, sizeBytes: 'much' }, { id: 'other' }]) {
+      await cluster.put(keys.volume(TENANT, ID), damaged);
+      await cluster.clock.pass(5_000);
+      expect(await cluster.get(keys.volume(TENANT, ID)), JSON.stringify(damaged)).not.to.equal(undefined);
+      expect(await status()).to.equal(undefined);
+    }
+    const other = `vol_${'2'.repeat(26)}`;
+    await cluster.put(keys.volume(TENANT, other), {
+      ...volume,
+      metadata: makeMetadata(other),
+      id: other,
+      name: 'other',
+    });
+    await cluster.clock.pass(20_000);
+    expect(await cluster.get(keys.volumeStatus(TENANT, other))).to.include({ phase: 'Materializing' });
+    const told = (await cluster.all<StoredEvent>(ranges.events)).map(({ type }) => type);
+    expect(told).to.include('volume.record_unusable');
+  });
+});
