@@ -113,13 +113,14 @@ async function listConsumers({ cache }: AdmissionEnv, { tenant, params }: ApiCal
   const lists = isSecretLabel(name) ? [listSecretUsers, listSecretJobs] : [];
   const users = lists.flatMap(list => list(cache, tenant, name));
   if (users.length === 0) return rejectRequest('resource_not_found', 'name', name);
-  const consumers = users.map(entry => toConsumer(value<StoredDeployment | StoredJob>(entry), name));
+  const consumers = users.map(entry => toConsumer(entry, name));
   return replyJson(200, { name, path: consumers[0]?.path, consumers, revision: String(cache.revision) });
 }
 
 /** How a deployment or a job uses a credential: under which name, and which of its keys its templates put in. */
-function toConsumer(user: StoredDeployment | StoredJob, label: string) {
-  const { kind, name, metadata, secrets = [], composedSecrets = {} } = user;
+function toConsumer(entry: Entry, label: string) {
+  const { name, metadata, secrets = [], composedSecrets = {} } = value<StoredDeployment | StoredJob>(entry);
+  const kind = entry.key.startsWith(ranges.jobs) ? 'Job' : 'Deployment'; // a damaged record may say anything
   const own = secrets.filter(({ vault_path: path }) => parseSecretPath(path)?.label === label);
   const templates = Object.entries(composedSecrets).flatMap(([variable, template]) => {
     const used = findPlaceholders(parseTemplate(template) ?? []).filter(({ resource }) => resource === label);
