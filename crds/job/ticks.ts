@@ -29,12 +29,14 @@ export function parseSchedule(schedule: string, timeZone: string): Ticks | undef
 /** Schedules that were read lately: each is asked for whenever something happens to its job, and reading takes longer than asking. */
 const known = new Map<string, Cron>();
 const KNOWN_MAX = 1000;
+/** Longer ones are read each time: nobody writes them by hand. */
+const KNOWN_LENGTH_MAX = 100;
 
 function readCron(schedule: string, timeZone: string): Cron | undefined {
   const text = `${timeZone} ${schedule}`;
   const cron = known.get(text) ?? createCron(schedule, timeZone);
   if (known.size >= KNOWN_MAX) known.clear();
-  if (cron) known.set(text, cron);
+  if (cron && text.length <= KNOWN_LENGTH_MAX) known.set(text, cron);
   return cron;
 }
 

@@ -94,7 +94,10 @@ export class SimProcess {
     let cancel: Cancel = () => undefined;
     const arrive = () => {
       if (!this.alive) return;
-      if (this.world.time >= this.#frozenUntil) return act();
+      if (this.world.time >= this.#frozenUntil) {
+        this.world.enter(this);
+        return act();
+      }
       cancel = this.world.after(this.#frozenUntil - this.world.time, `${this.name} thaws: ${label}`, arrive);
     };
     cancel = this.world.after(ms, `${this.name} ${label}`, arrive);
@@ -104,9 +107,11 @@ export class SimProcess {
   /**
    * Sends a request to another process, over a wire on which requests and answers take time and are lost.
    *
-   * A request that is on its way is carried out even when the process dies meanwhile.
+   * A request that is on its way is carried out even when the process dies meanwhile. A process that dies in the middle of a step
+   * sends nothing more in it.
    */
   call<T>(label: string, effect: () => Promise<T>, faults: CallFaults): Promise<T> {
+    if (!this.alive) return new Promise(() => undefined);
     const { unreachable, lostReply, late, delayMs } = this.#faults;
     const { world } = this;
     const luck = world.random.next();

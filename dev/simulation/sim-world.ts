@@ -4,6 +4,12 @@ import { Trace } from './trace.js';
 
 const EPOCH = Date.UTC(2030, 0, 1);
 
+/** Who acts in a step: a process, in one of its lives. */
+export interface Actor {
+  readonly name: string;
+  readonly alive: boolean;
+}
+
 /**
  * A world with its own time, in which one thing happens after the other.
  *
@@ -21,6 +27,7 @@ export class SimWorld {
   };
   readonly #queue = new EventQueue();
   #time = 0;
+  #actor: Actor | undefined;
 
   constructor(seed: number) {
     this.random = seededRandom(seed);
@@ -29,6 +36,16 @@ export class SimWorld {
   /** Milliseconds since the beginning. */
   get time(): number {
     return this.#time;
+  }
+
+  /** Whose code runs in this step; undefined while none does. */
+  get actor(): Actor | undefined {
+    return this.#actor;
+  }
+
+  /** From here on the code of a process runs, up to the end of the step. */
+  enter(actor: Actor): void {
+    this.#actor = actor;
   }
 
   /** Has something happen after `ms`. */
@@ -62,6 +79,7 @@ export class SimWorld {
     for (let item = this.#queue.take(until, this.random); item; item = this.#queue.take(until, this.random)) {
       this.#time = Math.max(this.#time, item.due);
       this.trace.add(`${Math.round(this.#time)} ${item.label}`);
+      this.#actor = undefined;
       item.run();
       await settle();
       inspect();

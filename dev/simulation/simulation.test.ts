@@ -81,6 +81,21 @@ describe('a simulated world', () => {
     expect(seen).to.deep.equal({});
   });
 
+  it('a process that is killed in the middle of a step sends nothing more in it, and is known by then', async () => {
+    const { world, life, server, store } = setUp();
+    const actors: unknown[] = [];
+    life.clock.after(10, () => {
+      actors.push(world.actor);
+      life.kill();
+      void store.commit(create('k'));
+    });
+    world.after(20, 'elsewhere', () => actors.push(world.actor));
+    await world.pass(1_000);
+
+    expect(actors).to.deep.equal([life, undefined]);
+    expect(await server.get('k')).to.equal(undefined);
+  });
+
   it('a frozen process sleeps through its timers and goes on afterwards', async () => {
     const { world, life } = setUp();
     let fired = 0;

@@ -15,10 +15,24 @@ import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from
 import { hastenSchedules } from './haste.js';
 import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
-import { isScaledSeed, SimulatedLoad, USAGE_MS } from './load.js';
+import { SimulatedLoad, USAGE_MS } from './load.js';
+import { chooseMix, type Mix } from './mix.js';
 import { Seat } from './seat.js';
 import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
+
+type MemoryDisk = ReturnType<typeof createMemoryDisk>;
+
+/** A disk as a process has it, which writes nothing more when it is dead. */
+function attach(disk: MemoryDisk, life: SimProcess): MemoryDisk {
+  const reach = <T>(act: () => Promise<T>) => (life.alive ? act() : new Promise<T>(() => undefined));
+  return {
+    read: name => reach(() => disk.read(name)),
+    write: (name, text) => reach(() => disk.write(name, text)),
+    list: () => reach(() => disk.list()),
+    remove: name => reach(() => disk.remove(name)),
+  };
+}
 
 /** A signal that is never aborted: a simulated process does not stop, it dies. */
 const forever = () => new AbortController().signal;
@@ -64,6 +78,7 @@ export class SimCluster {
   readonly machines: readonly Machine[];
   readonly seats: readonly Seat[];
   readonly pace: Pace;
+  readonly mix: Mix;
   /** What containers use. */
   readonly load: SimulatedLoad;
   /** How often agents measure that. */
@@ -78,10 +93,11 @@ export class SimCluster {
   constructor(seed: number, variant: Variant = {}) {
     this.world = new SimWorld(seed);
     this.load = new SimulatedLoad(this.world);
-    this.usageMs = isScaledSeed(seed) ? USAGE_MS : undefined;
     this.server = new MemoryStore({ clock: this.world.clock });
     this.#variant = variant;
     this.pace = variant.pace ?? {};
+    this.mix = chooseMix(seed, this.pace.hasEverything);
+    this.usageMs = this.mix.scaled ? USAGE_MS : undefined;
     this.machines = Object.keys(MACHINES).map(name => this.#machine(name));
     this.seats = [
       ...['api-1', 'api-2'].map(name => this.#seat(name, life => this.#bootApi(life))),
@@ -119,7 +135,7 @@ export class SimCluster {
     const { life, front } = world.pick(servers);
     return new Promise(resolve => {
       const forget = life.onEnd(() => resolve({ told: 'unknown' }));
-      void front.ask(request).then(resolve).finally(forget);
+      life.later(0, 'is asked', () => void front.ask(request).then(resolve).finally(forget));
     });
   }
 
@@ -231,7 +247,7 @@ export class SimCluster {
   #bootAgent(life: SimProcess, machine: Machine): void {
     const { name, engine, labels, joinToken, files } = machine;
     const { clock, random } = life;
-    const disk = createMemoryDisk(files);
+    const disk = attach(createMemoryDisk(files), life);
     const processes = this.#listProcesses(life, machine);
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
     const reached = createRemoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));

@@ -32,7 +32,8 @@ export type Invariant = (changes: readonly StoreChange[], history: History) => v
 export class History {
   /** Uids of replicas whose record went with their node, or with a restore of the store: a container may be left of them. */
   readonly givenUp = new Set<string>();
-  readonly #entries = new Map<string, Entry>();
+  /** By kind, the first part of a key: most questions are about few of them. */
+  readonly #entries = new Map<string, Map<string, Entry>>();
   readonly #nodes = new Map<string, StoredNode>();
   readonly #replicas = new Map<string, Replica>();
   readonly #stamps = new Map<string, Set<number>>();
@@ -79,7 +80,8 @@ export class History {
 
   /** The present entries of a range. */
   entries(range: string): readonly Entry[] {
-    return [...this.#entries.values()].filter(({ key }) => key.startsWith(range));
+    const all = [...this.#kind(range).values()];
+    return range.indexOf('/') === range.length - 1 ? all : all.filter(({ key }) => key.startsWith(range));
   }
 
   /** The present documents of a range. */
@@ -89,8 +91,17 @@ export class History {
 
   /** The present document of a key. */
   get<T>(key: string): T | undefined {
-    const entry = this.#entries.get(key);
+    const entry = this.#kind(key).get(key);
     return entry && value<T>(entry);
+  }
+
+  #kind(key: string): Map<string, Entry> {
+    const kind = key.slice(0, key.indexOf('/'));
+    const known = this.#entries.get(kind);
+    if (known) return known;
+    const made = new Map<string, Entry>();
+    this.#entries.set(kind, made);
+    return made;
   }
 
   /** A node as it last was, be it gone. */
@@ -137,7 +148,7 @@ export class History {
   /** The store was restored: what became of a replica that it does not know any more is unknown to it. */
   #reset(entries: readonly Entry[]): void {
     this.#entries.clear();
-    for (const entry of entries) this.#entries.set(entry.key, entry);
+    for (const entry of entries) this.#kind(entry.key).set(entry.key, entry);
     const known = new Set(this.all<Replica>(ranges.replicas).map(({ uid }) => uid));
     for (const uid of this.#replicas.keys()) {
       if (known.has(uid)) this.givenUp.delete(uid);
@@ -155,9 +166,10 @@ export class History {
   }
 
   #apply(key: string, entry: Entry | undefined): StoreChange {
-    const before = this.#entries.get(key);
-    if (entry) this.#entries.set(key, entry);
-    else this.#entries.delete(key);
+    const kind = this.#kind(key);
+    const before = kind.get(key);
+    if (entry) kind.set(key, entry);
+    else kind.delete(key);
     if (entry && key.startsWith(ranges.nodes)) this.#nodes.set(value<StoredNode>(entry).id, value<StoredNode>(entry));
     if (entry && key.startsWith(ranges.replicas)) this.#remember(value<Replica>(entry));
     if (entry && key.startsWith(ranges.archives)) {

@@ -72,6 +72,7 @@ export function expectConverged(cluster: SimCluster, history: History): void {
       expect(history.givenUp.has(owner.replica), `${name} was given up and is still there`).to.equal(false);
     }
   }
+  expect(history.entries(ranges.intents).length, 'writes of secrets that are under way').to.equal(0);
   const replicas = new Set(history.all<Replica>(ranges.replicas).map(({ uid }) => uid));
   for (const { replica } of history.all<Report>(ranges.reports)) {
     expect(replicas.has(replica), `a report of ${replica} was left`).to.equal(true);

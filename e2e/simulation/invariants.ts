@@ -1,12 +1,7 @@
 import { expect } from 'chai';
 
 import type { ArchivedRevision } from '../../crds/archive/index.js';
-import {
-  type DeploymentStatus,
-  getRolloutBounds,
-  listSteps,
-  type StoredDeployment,
-} from '../../crds/deployment/index.js';
+import { type DeploymentStatus, listSteps, type StoredDeployment } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { parseCpu } from '../../crds/grammar/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
@@ -19,7 +14,7 @@ import { value } from '../../pkg/store/index.js';
 import { isTrueOf } from '../agreement/contradictions.js';
 import type { History, Invariant, StoreChange } from './history.js';
 import { keepsNetworks } from './networks.js';
-import { countMostWanted, keepsScaling } from './scaling.js';
+import { keepsScaling } from './scaling.js';
 
 /**
  * - a deployment's record goes only after its deletion was asked for
@@ -172,19 +167,13 @@ const numbersRevisions: Invariant = (changes, history) => {
   }
 };
 
-/** A drain may add one replica to those of a rollout. */
-const DRAIN_SURPLUS = 1;
-
-/** No replica is created beyond what the rollout of its deployment allows: the wanted number, the surge, and one for a drain. */
-const keepsSurge: Invariant = (changes, history) => {
-  for (const { key, before, entry } of changes) {
-    if (!key.startsWith(ranges.replicas) || before || !entry) continue;
-    const { tenant, deployment: name } = value<Replica>(entry);
-    const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
-    if (!deployment) continue;
-    const most = countMostWanted(deployment) + getRolloutBounds(deployment).surge + DRAIN_SURPLUS;
-    const all = history.entries(ranges.replicasOf(tenant, name)).length;
-    expect(all, `replicas of ${name} at once`).to.be.at.most(most);
+/** A backup and what it holds come together, and go together. */
+const keepsBackups: Invariant = (changes, history) => {
+  for (const { key } of changes) {
+    if (!key.startsWith(ranges.backups) && !key.startsWith(ranges.backupContents)) continue;
+    const [tenant = '', id = ''] = splitKey(key);
+    const isWhole = !history.get(keys.backup(tenant, id)) === !history.get(keys.backupContent(tenant, id));
+    expect(isWhole, `backup ${id} is whole or gone`).to.equal(true);
   }
 };
 
@@ -195,7 +184,7 @@ export const invariants: readonly Invariant[] = [
   keepsQuotas,
   tellsOneStory,
   numbersRevisions,
-  keepsSurge,
+  keepsBackups,
   keepsNetworks,
   keepsScaling,
 ];

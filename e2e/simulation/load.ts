@@ -1,12 +1,5 @@
 import type { SimWorld } from '../../dev/simulation/index.js';
 
-const SEEDS_A_SCALING = 4;
-
-/** Whether load moves a deployment in the world of a seed. */
-export function isScaledSeed(seed: number): boolean {
-  return seed % SEEDS_A_SCALING === 3;
-}
-
 /** How often agents measure where load moves the number of replicas. */
 export const USAGE_MS = 5_000;
 

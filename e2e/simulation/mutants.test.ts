@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { crashMutants } from './crash-mutants.js';
 import { jobMutants } from './job-mutants.js';
 import { mutants } from './mutants.js';
 import { rolloutMutants } from './rollout-mutants.js';
@@ -11,7 +12,8 @@ const WITHIN_SEEDS = 250;
 
 describe('the simulation notices', () => {
   const seeds = Array.from({ length: WITHIN_SEEDS }, (_, at) => at + 1);
-  const all = [...mutants, ...jobMutants, ...scheduleMutants, ...rolloutMutants, ...scalingMutants];
+  const ofRunning = [...jobMutants, ...scheduleMutants, ...rolloutMutants, ...scalingMutants];
+  const all = [...mutants, ...ofRunning, ...crashMutants];
   for (const { mistake, noticedAt, ...variant } of all) {
     it(`when ${mistake}`, async () => {
       let caught: unknown;

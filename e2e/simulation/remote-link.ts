@@ -112,9 +112,9 @@ export class RemoteLink implements AgentLink {
   /** Somebody on the wire repeats the request now and then, at another server and at the same time. */
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const ask = () =>
-      this.#callAs('environment', request, async ({ dispatcher }, node) => {
-        const answer = await dispatcher.environment(node, request);
-        if (answer.kind === 'ready') this.#services.handedOut(request.ticket);
+      this.#callAs('environment', request, async (server, node) => {
+        const answer = await server.dispatcher.environment(node, request);
+        if (answer.kind === 'ready' && server.life.alive) this.#services.handedOut(request.ticket);
         return answer;
       });
     const { world, faults } = this.#agent;
@@ -193,6 +193,7 @@ export class RemoteLink implements AgentLink {
           server.life.onEnd(() => reject(cut())),
           this.#agent.world.after(CALL_DEADLINE_MS, `${label} times out`, () => reject(cut())),
         ];
+        this.#agent.world.enter(server.life);
         effect(server)
           .then(resolve, reject)
           .finally(() => forget.forEach(each => each()));

@@ -8,133 +8,53 @@ import {
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
-import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
-import { isReady, type Report } from '../../crds/report/index.js';
 import { computeContentHash, findHeldCanary, isOfPresent, type RolloutRecord } from '../../crds/rollout/index.js';
-import { type Entry, value } from '../../pkg/store/index.js';
-import type { History, Invariant, StoreChange } from './history.js';
-import { isScaled } from './scaling.js';
+import { value } from '../../pkg/store/index.js';
+import { keepsAvailable } from './availability.js';
+import type { Invariant } from './history.js';
+import { findUpDeployment, listStaying, ReadyReplicas } from './readiness.js';
+import { WantedCounts } from './wanted.js';
 
-/**
- * What a loop decides on may be as old as this: a report is no guard. Whatever was ready so lately counts as ready; a mistake
- * does not depend on it.
- */
-const LATELY_MS = 25_000;
+/** A drain may add one replica to those of a rollout. */
+const DRAIN_SURPLUS = 1;
+
 /** What no transaction may break while something is rolled out. */
 export function createRolloutInvariants(clock: { readonly time: number }): readonly Invariant[] {
-  const readiness = new Readiness(clock);
+  const readiness = new ReadyReplicas(clock);
+  const wanted = new WantedCounts(clock);
   const healthySince = new Map<string, number>();
   return [
     changes => readiness.note(changes),
-    keepsAvailable(readiness),
-    claimsNothing(readiness),
-    keepsCanarySmall(readiness),
+    changes => wanted.note(changes),
+    keepsAvailable(readiness, wanted),
+    keepsSurge(wanted),
+    claimsNothing(readiness, wanted),
+    keepsCanarySmall(readiness, wanted),
     keepsHold(clock, healthySince),
   ];
 }
 
-/** Which containers are ready, or were lately, and where nodes were drained lately. */
-class Readiness {
-  readonly #clock: { readonly time: number };
-  readonly #lastReady = new Map<string, number>();
-  readonly #lastDrained = new Map<string, number>();
-  readonly #readySince = new Map<string, number>();
-  readonly #nodeSince = new Map<string, number>();
-
-  constructor(clock: { readonly time: number }) {
-    this.#clock = clock;
-  }
-
-  note(changes: readonly StoreChange[]): void {
-    for (const { key, before, entry } of changes) {
-      if (key.startsWith(ranges.nodeStatuses)) this.#noteDrain(key, [before, entry]);
-      if (!key.startsWith(ranges.reports)) continue;
-      const was = before && value<Report>(before);
-      const is = entry && value<Report>(entry);
-      const { replica } = (is ?? was)!;
-      if (isReady(is) || isReady(was)) this.#lastReady.set(replica, this.#clock.time);
-      if (!isReady(is)) this.#readySince.delete(replica);
-      else if (!isReady(was)) this.#readySince.set(replica, this.#clock.time);
-    }
-  }
-
-  /** A drain may add one replica to those of a canary. */
-  countDrainSurplus(tenant: string): number {
-    return this.#clock.time - (this.#lastDrained.get(tenant) ?? -Infinity) < LATELY_MS ? 1 : 0;
-  }
-
-  #noteDrain(key: string, entries: readonly (Entry | undefined)[]): void {
-    this.#nodeSince.set(key, this.#clock.time);
-    const isDrained = entries.some(entry => entry && value<NodeStatus>(entry).status === 'draining');
-    if (isDrained) this.#lastDrained.set(splitKey(key)[0]!, this.#clock.time);
-  }
-
-  isNow({ tenant, nodeId, uid }: Replica, history: History): boolean {
-    return nodeId !== undefined && isReady(history.get<Report>(keys.report(tenant, nodeId, uid)));
-  }
-
-  /** Whether a replica has been ready for so long, on a node that has been the same for so long, that every loop knows it. */
-  isSettled(replica: Replica, history: History): boolean {
-    const node = history.node(replica.nodeId ?? '');
-    const nodeSince = node && this.#nodeSince.get(keys.nodeStatus(replica.tenant, node.name));
-    const since = Math.max(this.#readySince.get(replica.uid) ?? Infinity, nodeSince ?? Infinity);
-    return this.isNow(replica, history) && this.#clock.time - since >= LATELY_MS;
-  }
-
-  /** Replicas of a deployment that are ready or were lately, those that are gone since included. */
-  listLately({ metadata }: StoredDeployment, history: History): readonly Replica[] {
-    const known = [...this.#lastReady.keys()].flatMap(uid => history.replica(uid) ?? []);
-    return known.filter(each => each.deploymentUid === metadata.uid && this.wasLately(each, history));
-  }
-
-  wasLately(replica: Replica, history: History): boolean {
-    if (this.isNow(replica, history)) return true;
-    return this.#clock.time - (this.#lastReady.get(replica.uid) ?? -Infinity) < LATELY_MS;
-  }
-}
-
-function listStaying({ name, metadata }: StoredDeployment, history: History): readonly Replica[] {
-  return history
-    .entries(ranges.replicasOf(metadata.tenant, name))
-    .map(entry => value<Replica>(entry))
-    .filter(({ retiringSince, deploymentUid }) => !retiringSince && deploymentUid === metadata.uid);
-}
-
-/** The deployment of a replica, while it is to be there. */
-function findDeployment({ tenant, deployment: name, deploymentUid }: Replica, history: History) {
-  const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
-  const isOwn = deployment?.metadata.uid === deploymentUid && !deployment.metadata.deletedAt;
-  return isOwn && deployment.replicas > 0 ? deployment : undefined;
-}
-
-/** A ready replica of an older template is taken away only while enough others are available. */
-const keepsAvailable =
-  (readiness: Readiness): Invariant =>
+/** No replica is created beyond what the rollout of its deployment allows: the wanted number, the surge, and one for a drain. */
+const keepsSurge =
+  (wanted: WantedCounts): Invariant =>
   (changes, history) => {
     for (const { key, before, entry } of changes) {
-      if (!key.startsWith(ranges.replicas) || !before || !entry) continue;
-      const replica = value<Replica>(entry);
-      if (!replica.retiringSince || value<Replica>(before).retiringSince) continue;
-      const deployment = findDeployment(replica, history);
-      // Those that exclude each other, or that a node or a country has to lose, go for other reasons.
-      if (!deployment || deployment.ports || deployment.placement || isOnPoorNode(replica, history)) continue;
-      if (isUpToDate(replica, deployment) || !readiness.isSettled(replica, history)) continue;
-      const left = listStaying(deployment, history).filter(each => readiness.wasLately(each, history)).length;
-      const least = deployment.replicas - getRolloutBounds(deployment).unavailable;
-      expect(left, `available replicas of ${deployment.name} when slot ${replica.slot} goes`).to.be.at.least(least);
+      if (!key.startsWith(ranges.replicas) || before || !entry) continue;
+      const { tenant, deployment: name } = value<Replica>(entry);
+      const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
+      if (!deployment) continue;
+      const forms = wanted.listLately(deployment, history);
+      const most = Math.max(...forms.map(form => form.replicas + getRolloutBounds(form).surge)) + DRAIN_SURPLUS;
+      const all = history.entries(ranges.replicasOf(tenant, name)).length;
+      expect(all, `replicas of ${name} at once`).to.be.at.most(most);
     }
   };
 
-function isOnPoorNode({ tenant, nodeId = '' }: Replica, history: History): boolean {
-  const node = history.node(nodeId);
-  const status = node && history.get<NodeStatus>(keys.nodeStatus(tenant, node.name));
-  return status?.id !== nodeId || status.status !== 'ready';
-}
-
 /** `Running` is claimed only while every wanted replica is of the present template and ready. */
 const claimsNothing =
-  (readiness: Readiness): Invariant =>
+  (readiness: ReadyReplicas, wanted: WantedCounts): Invariant =>
   (changes, history) => {
     for (const { key, entry } of changes) {
       if (!entry || !key.startsWith(ranges.statuses)) continue;
@@ -143,20 +63,21 @@ const claimsNothing =
       const deployment = history.get<StoredDeployment>(keys.deployment(tenant, name));
       const { uid, generation } = deployment?.metadata ?? {};
       if (!deployment || status.uid !== uid || status.observedGeneration !== generation) continue;
-      if (status.phase !== 'Running' || isScaled(deployment)) continue;
+      if (status.phase !== 'Running') continue;
       const ready = readiness.listLately(deployment, history).filter(each => isUpToDate(each, deployment));
-      expect(ready.length, `ready replicas of ${name}, which is claimed to run`).to.be.at.least(deployment.replicas);
+      const least = Math.min(...wanted.listLately(deployment, history).map(({ replicas }) => replicas));
+      expect(ready.length, `ready replicas of ${name}, which is claimed to run`).to.be.at.least(least);
     }
   };
 
 /** No replica of a new template is made past its canary, nor more of them than it may have. */
 const keepsCanarySmall =
-  (readiness: Readiness): Invariant =>
+  (readiness: ReadyReplicas, wanted: WantedCounts): Invariant =>
   (changes, history) => {
     for (const { key, before, entry } of changes) {
       if (!key.startsWith(ranges.replicas) || before || !entry) continue;
       const replica = value<Replica>(entry);
-      const deployment = findDeployment(replica, history);
+      const deployment = findUpDeployment(replica, history);
       if (!deployment?.rollout?.canary || !isUpToDate(replica, deployment)) continue;
       const { tenant, uid } = deployment.metadata;
       const record = history.get<RolloutRecord>(keys.rollout(tenant, deployment.name));
@@ -169,7 +90,8 @@ const keepsCanarySmall =
       const canary = findHeldCanary(deployment, record);
       const next = staying.filter(each => isOfPresent(each, deployment, canary?.baseline)).length;
       if (canary) {
-        const most = getCanarySize(deployment).next + readiness.countDrainSurplus(tenant);
+        const sizes = wanted.listLately(deployment, history).map(form => getCanarySize(form).next);
+        const most = Math.max(...sizes) + readiness.countDrainSurplus(tenant);
         expect(next, `replicas of the canary of ${deployment.name}`).to.be.at.most(most);
         continue;
       }

@@ -21,7 +21,7 @@ const rolling = (alter: (rollout: Rollout) => Rollout) =>
   });
 
 /** A loop that stores other documents of a range than it has decided on. */
-const storing = <T>(name: string, range: string, alter: (document: T) => T) =>
+export const storing = <T>(name: string, range: string, alter: (document: T) => T) =>
   altering(name, (loop): Loop => {
     const alterPut = (put: Put): Put =>
       put.key.startsWith(range) ? { ...put, bytes: encode(alter(JSON.parse(put.bytes.toString()) as T)) } : put;

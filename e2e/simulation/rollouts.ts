@@ -3,9 +3,10 @@ import { keys } from '../../crds/keys/index.js';
 import { value } from '../../pkg/store/index.js';
 import { BAD_IMAGE, type SimCluster, TENANTS } from './cluster.js';
 import type { History, UserIntent } from './history.js';
+import { SHOP } from './mix.js';
+import { SCALED_RESOURCES } from './scaling.js';
 import { put } from './users.js';
 
-const NAME = 'shop';
 const CANARY = '/api/v1/deployments/{name}/canary';
 const GOOD = 'registry.test/shop:1';
 const healthCheck = { type: 'exec', command: ['check'] };
@@ -42,10 +43,10 @@ export function rollDeployments(cluster: SimCluster, history: History, until: nu
 
 function decide(cluster: SimCluster, tenant: string): Promise<unknown> {
   const document = { action: cluster.world.pick(['promote', 'promote', 'abort']) };
-  return cluster.ask({ method: 'POST', path: CANARY, tenant, params: { name: NAME }, document });
+  return cluster.ask({ method: 'POST', path: CANARY, tenant, params: { name: SHOP }, document });
 }
 
-function draw({ world }: SimCluster, kind: UserIntent['kind'], tenant: string, image: string): UserIntent {
+function draw({ world, usageMs }: SimCluster, kind: UserIntent['kind'], tenant: string, image: string): UserIntent {
   const op = `roll-${world.random.uuid()}`;
   const maxSurge = world.pick([0, 1, 1, 2]);
   const rollout = {
@@ -57,8 +58,16 @@ function draw({ world }: SimCluster, kind: UserIntent['kind'], tenant: string, i
       canary: { replicas: world.pick([1, 1, 2, '50%']), ...drawHold(world.pick([0, 5, 12])) },
     }),
   };
-  const spec = { image, replicas: world.pick([1, 2, 3, 3]), labels: { op }, healthCheck, rollout };
-  return { op, kind, tenant, name: NAME, spec };
+  const replicas = world.pick([1, 2, 3, 3]);
+  const spec = {
+    image,
+    replicas,
+    labels: { op },
+    healthCheck,
+    rollout,
+    ...(usageMs && { resources: SCALED_RESOURCES }),
+  };
+  return { op, kind, tenant, name: SHOP, spec };
 }
 
 const drawHold = (seconds: number) => (seconds === 0 ? {} : { hold: `${seconds}s` });
@@ -66,11 +75,11 @@ const drawHold = (seconds: number) => (seconds === 0 ? {} : { hold: `${seconds}s
 /** Has every deployment that was rolled out run a good image in the end, without a canary that waits for people. */
 export async function endRollouts(cluster: SimCluster): Promise<void> {
   for (const tenant of TENANTS) {
-    const entry = await cluster.server.get(keys.deployment(tenant, NAME));
+    const entry = await cluster.server.get(keys.deployment(tenant, SHOP));
     if (!entry) continue;
     const { image, rollout, metadata } = value<StoredDeployment>(entry);
     if (metadata.deletedAt || (!image.endsWith(BAD_IMAGE) && !rollout?.canary)) continue;
     const op = `mend-${metadata.uid}-${metadata.generation}`;
-    void put(cluster, { op, kind: 'change', tenant, name: NAME, spec: { image: GOOD, rollout: plain } });
+    void put(cluster, { op, kind: 'change', tenant, name: SHOP, spec: { image: GOOD, rollout: plain } });
   }
 }

@@ -6,17 +6,19 @@ import { ranges } from '../../crds/keys/index.js';
 import type { NodePresence } from '../../crds/node/index.js';
 import { calm, storm } from '../../dev/simulation/index.js';
 import { restoreBackup } from './backup.js';
+import type { FailpointName } from '../../pkg/failpoint/index.js';
+import { FailpointKills } from './failpoints.js';
 import { History } from './history.js';
 import { SimCluster, TENANTS } from './cluster.js';
-import { inspectSecrets } from './inspect-secrets.js';
-import { expectConverged, expectUnclaimed, inspectContainers } from './inspection.js';
+import { ContainerWatch } from './availability.js';
+import { expectConverged } from './inspection.js';
+import { createInspector } from './inspector.js';
 import { expectNetworksKept, useNetworks } from './networks.js';
 import { endOrders, orderNodes } from './operators.js';
 import { exchangeMachines, settleOwners } from './owners.js';
 import { setQuota, setQuotas, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
 import { AttemptWatch, makesOneAttempt, useJobs } from './jobs.js';
-import { isScaledSeed } from './load.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
 import { endRollouts, rollDeployments } from './rollouts.js';
 import { endScaling, expectScaled, scaleDeployments } from './scaling.js';
@@ -31,8 +33,6 @@ const STORM_MS = 60_000;
 /** No request is on its way for longer. */
 const UNDER_WAY_MS = 6_000;
 const ABSENCE_MS = 30_000;
-/** An agent notices within 25 s that its engine does not answer; the rest is for a new leader. */
-const UNCLAIMED_AFTER_MS = 45_000;
 const ENGINE_LOST_MS = 60_000;
 const CONVERGE_WITHIN_MS = 150_000;
 /** The event of a persistent cause may be counted up once within a minute. */
@@ -43,8 +43,6 @@ const QUIET_MS = 40_000;
 /** A node forgets by then that a second agent came for it. */
 const RIVAL_FORGOTTEN_MS = 210_000;
 const SEEDS_A_RESTORE = 5;
-const SEEDS_A_ROLLOUT = 4;
-const SEEDS_A_SCHEDULE = 4;
 
 /** How a seed went. */
 export interface Outcome {
@@ -66,6 +64,9 @@ export interface Outcome {
   readonly scaled: number;
   /** The longest virtual time for which a container that was given up ran beside another one of its slot. */
   readonly doubledMs: number;
+  /** The failpoints that were passed, and those at which a process was killed. */
+  readonly passed: readonly FailpointName[];
+  readonly killed: readonly FailpointName[];
 }
 
 /** A run that broke a promise. Carries what is needed to find out why. */
@@ -88,39 +89,50 @@ export class BrokenPromiseError extends Error {
  */
 export async function runScenario(seed: number, variant?: Variant): Promise<Outcome> {
   const cluster = new SimCluster(seed, variant);
+  const kills = new FailpointKills(cluster);
+  const stopWatching = kills.watch();
   try {
-    return await tell(cluster, seed);
+    return await tell(cluster, kills, seed);
   } catch (thrown) {
     throw new BrokenPromiseError(seed, cluster, thrown);
+  } finally {
+    stopWatching();
   }
 }
 
-async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
+async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): Promise<Outcome> {
   const { world } = cluster;
   const attempts = new AttemptWatch();
-  const ofJobs = [makesOneAttempt, attempts.keepsEnds, createScheduleInvariant()];
-  const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...ofJobs]);
+  const containers = new ContainerWatch();
+  const watches = [containers.note, makesOneAttempt, attempts.keepsEnds, createScheduleInvariant()];
+  const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...watches]);
   cluster.handedOut = ticket => history.handedOut(ticket);
-  const { inspect, doubledMs } = inspector(cluster, history, attempts);
+  const { inspect, doubledMs } = createInspector(cluster, history, { attempts, containers, kills });
   await cluster.begin();
   attempts.endPrograms(cluster);
   await world.pass(5_000, inspect);
 
-  await faults(cluster, history, inspect, seed);
+  kills.arm(seed);
+  await faults(cluster, history, inspect);
+  kills.armRest();
   if (seed % 3 === 0) await loseEngine(cluster, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
   await world.pass(ABSENCE_MS, inspect);
   cluster.start();
   const convergedAfterMs = await converge(cluster, history, inspect);
+  kills.disarm();
   history.checkAnswers();
-  if (isScaledSeed(seed)) {
-    await expectScaled(cluster, history, inspect);
+  const { scaled } = cluster.mix;
+  if (scaled) {
+    await expectScaled(cluster, history, inspect, scaled);
     await converge(cluster, history, inspect);
   }
   if (seed % 7 === 0) {
+    containers.hasDoubles = true;
     await duplicateMachine(cluster, inspect);
     await converge(cluster, history, inspect);
+    containers.hasDoubles = false;
   }
 
   const givenUp = history.givenUp.size;
@@ -139,21 +151,23 @@ async function tell(cluster: SimCluster, seed: number): Promise<Outcome> {
   const told = (type: string) => history.all<StoredEvent>(ranges.events).filter(event => event.type === type).length;
   const [canaries, aborted] = [told('deployment.canary_started'), told('deployment.canary_aborted')];
   const counts = { enrolled, delivered, givenUp, canaries, aborted, scaled: told('deployment.scaled') };
-  return { seed, hash, steps, convergedAfterMs, ...counts, doubledMs: doubledMs() };
+  const at = { passed: [...kills.passed].toSorted(), killed: [...kills.killed].toSorted() };
+  return { seed, hash, steps, convergedAfterMs, ...counts, ...at, doubledMs: doubledMs() };
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
-async function faults(cluster: SimCluster, history: History, inspect: () => void, seed: number): Promise<void> {
+async function faults(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
-  const hasSchedules = cluster.pace.hasSchedules ?? seed % SEEDS_A_SCHEDULE === 2;
+  const { isRolled, isScheduled, scaled } = cluster.mix;
+  const hasSchedules = cluster.pace.hasSchedules ?? isScheduled;
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
   useJobs(cluster, until);
   if (hasSchedules) useSchedules(cluster, history, until);
-  if (seed % SEEDS_A_ROLLOUT === 0) rollDeployments(cluster, history, until);
-  if (isScaledSeed(seed)) scaleDeployments(cluster, history, until);
+  if (isRolled) rollDeployments(cluster, history, until);
+  if (scaled) scaleDeployments(cluster, history, until, scaled);
   useNetworks(cluster, until);
   makeTrouble(cluster, until);
   orderNodes(cluster, until);
@@ -239,36 +253,4 @@ async function expectCounted(cluster: SimCluster, history: History, inspect: () 
 
 function standing({ machines }: SimCluster, { changes }: History): unknown {
   return { stored: changes, made: machines.map(({ engine }) => engine.changes) };
-}
-
-/** Looks at the containers only when an engine has done something, or a credential has changed. */
-function inspector(cluster: SimCluster, history: History, attempts: AttemptWatch) {
-  let seen = -1;
-  let since: number | undefined;
-  let longest = 0;
-  const lostSince = new Map<string, number>();
-  const inspect = () => {
-    attempts.look(cluster);
-    history.inspect();
-    inspectEngines(cluster, history, lostSince);
-    let changes = history.secretChanges;
-    for (const { engine } of cluster.machines) changes += engine.changes;
-    if (changes === seen) return;
-    seen = changes;
-    const { time } = cluster.world;
-    inspectSecrets(cluster, history);
-    const doubled = inspectContainers(cluster, history) > 0;
-    if (since !== undefined) longest = Math.max(longest, time - since);
-    since = doubled ? (since ?? time) : undefined;
-  };
-  return { inspect, doubledMs: () => longest };
-}
-
-/** Nothing is ever claimed of containers whose engine has not answered for longer than its agent may take to notice. */
-function inspectEngines({ world, machines }: SimCluster, history: History, lostSince: Map<string, number>): void {
-  for (const { name, engine } of machines) {
-    if (engine.isReachable) lostSince.delete(name);
-    else if (!lostSince.has(name)) lostSince.set(name, world.time);
-    else if (world.time - lostSince.get(name)! > UNCLAIMED_AFTER_MS) expectUnclaimed(name, history);
-  }
 }

@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { type RotationRecord, readRotationState } from '../../crds/rotation/index.js';
+import type { SimWorld } from '../../dev/simulation/index.js';
+import { value } from '../../pkg/store/index.js';
 import type { History } from './history.js';
 import { type SimCluster, TENANTS } from './cluster.js';
 
@@ -22,8 +24,18 @@ export const CREDENTIAL = {
   rotation: 'restart',
 } as const;
 
-/** Where the credential of a tenant is stored. */
-export const buildCredentialKey = (tenant: string) => keys.secret(tenant, NAMESPACE, LABEL);
+/** Another one, whose values come with the deployment that refers to it. */
+export const bringCredential = ({ random }: SimWorld) =>
+  ({
+    name: 'OWN',
+    vault_path: `${NAMESPACE}/own-key`,
+    anchor: 'process',
+    values: { password: random.uuid() },
+  }) as const;
+
+/** Where a credential of a tenant is stored. */
+export const buildCredentialKey = (tenant: string, path: string = CREDENTIAL.vault_path) =>
+  keys.secret(tenant, NAMESPACE, path.slice(NAMESPACE.length + 1));
 
 /** Somebody rotates credentials, mostly in order, every few seconds until `until`; the secrets store goes away at times. */
 export function useSecrets(cluster: SimCluster, until: number): void {
@@ -51,7 +63,9 @@ export function useSecrets(cluster: SimCluster, until: number): void {
 
 /** Writes the first version, unless there is one. */
 export async function writeMissing(cluster: SimCluster, tenant: string): Promise<void> {
-  if (await cluster.server.get(buildCredentialKey(tenant))) return;
+  const head = await cluster.server.get(buildCredentialKey(tenant));
+  const { live = [], pin } = head ? value<{ readonly live: readonly number[]; readonly pin?: number }>(head) : {};
+  if (live.length > 0 && pin !== 0) return;
   const params = { namespace: NAMESPACE, resource: LABEL };
   const document = { values: { password: cluster.world.random.uuid() } };
   await cluster.ask({ method: 'PUT', path: SECRET, tenant, params, document });
@@ -64,7 +78,9 @@ export async function rotate(cluster: SimCluster, tenant: string, isRash = false
   const shown = await cluster.ask({ method: 'GET', path: ROTATION, tenant, params });
   if (shown.told !== 'stored') return;
   const phase = isRash ? world.pick(PHASES) : shown.body['next'];
-  await cluster.ask({ method: 'POST', path: ROTATE, tenant, params, document: { phase } });
+  const isBrought = phase === 'stage' && world.chance(0.4);
+  const document = { phase, ...(isBrought && { values: { password: world.random.uuid() } }) };
+  await cluster.ask({ method: 'POST', path: ROTATE, tenant, params, document });
 }
 
 /** Brings every rotation that is under way to its end, step by step. */

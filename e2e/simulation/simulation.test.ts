@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 
+import { reachedPoints } from './failpoints.js';
 import { type Outcome, runScenario } from './scenario.js';
 import { playSeeds } from './seeds.js';
 
+/** So many worlds pass every failpoint, and each has been armed in many of them. */
+const ENOUGH = 500;
 const SEEDS = Number(process.env['MOORING_SEEDS'] ?? 500);
 const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? 1);
 
@@ -25,7 +28,15 @@ describe('the whole system in a simulated world', () => {
       `${canaries} canaries, of which ${aborted} were taken back; load moved ${scaled} times`,
     ])
       console.log(`      ${line}`);
+    const killed = new Set(outcomes.flatMap(each => each.killed));
+    const passed = new Set(outcomes.flatMap(each => each.passed));
+    console.log(`      processes killed at ${killed.size} of ${reachedPoints.length} failpoints`);
     if (SEEDS < 10) return;
+    if (SEEDS >= ENOUGH) {
+      const missing = (seen: ReadonlySet<string>) => reachedPoints.filter(name => !seen.has(name));
+      expect(missing(passed), 'failpoints that no process passed').to.deep.equal([]);
+      expect(missing(killed), 'failpoints at which no process was killed').to.deep.equal([]);
+    }
     expect(givenUp, 'no node was lost').to.be.greaterThan(0);
     expect(enrolled, 'no machine changed hands').to.be.greaterThan(3 * SEEDS);
     expect(delivered, 'nobody was given a secret').to.be.greaterThan(0);

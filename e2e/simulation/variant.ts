@@ -13,6 +13,8 @@ export interface Pace {
   readonly networks?: number;
   /** Operators give orders. */
   readonly orders?: number;
+  /** Rollouts, load and schedules come together: else at every eighth seed. */
+  readonly hasEverything?: boolean;
   /** Users ask for jobs with a schedule: else at every fourth seed. */
   readonly hasSchedules?: boolean;
   /** A backup is restored: else at every fifth seed. */

@@ -2,7 +2,14 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
-import { arm, failpoint, FailpointFault, FailpointSyntaxFault } from './index.js';
+import {
+  arm,
+  failpoint,
+  FailpointFault,
+  type FailpointName,
+  FailpointSyntaxFault,
+  observeFailpoints,
+} from './index.js';
 
 describe('failpoints', () => {
   let disarm = () => undefined as void;
@@ -21,6 +28,17 @@ describe('failpoints', () => {
     expect(() => failpoint('agent.created')).to.throw(FailpointFault);
     failpoint('agent.created');
     expect(() => failpoint('agent.started')).to.throw(FailpointFault);
+  });
+
+  it('are told of to one who observes them, armed or not, until that is over', () => {
+    const passed: FailpointName[] = [];
+    const stop = observeFailpoints(name => passed.push(name));
+    disarm = arm('agent.started=error');
+    failpoint('agent.created');
+    expect(() => failpoint('agent.started')).to.throw(FailpointFault);
+    stop();
+    failpoint('agent.stopped');
+    expect(passed).to.deep.equal(['agent.created', 'agent.started']);
   });
 
   it('kill the process whose environment arms them, before its next instruction', () => {

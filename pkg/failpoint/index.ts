@@ -149,10 +149,23 @@ interface ArmedPoint {
 
 const ARM = /^([a-z_.]+)=(kill|error)(?:@([1-9]\d*))?$/;
 const armed = new Map<FailpointName, ArmedPoint>();
+let observer: ((name: FailpointName) => void) | undefined;
 
 /** A step at which the process can be made to fail. Does nothing unless the point is armed. */
 export function failpoint(name: FailpointName): void {
+  observer?.(name);
   if (armed.size > 0) pass(name);
+}
+
+/**
+ * Has `tell` told of every pass of every point, before it acts: for simulations, in which many processes are one, and only one
+ * of them is to die. Returns a function that ends it.
+ */
+export function observeFailpoints(tell: (name: FailpointName) => void): () => void {
+  observer = tell;
+  return () => {
+    observer = undefined;
+  };
 }
 
 /**
