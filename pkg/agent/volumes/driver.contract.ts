@@ -252,6 +252,24 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     expect(readdirSync(lab.root)).to.deep.equal([]);
   });
 
+  it('leaves alone what another driver has made', async () => {
+    const path = await make(A);
+    writeFileSync(join(path, 'file'), 'kept', { flush: true });
+    const record = join(lab.root, A, 'volume.json');
+    const own = readFileSync(record, 'utf8');
+    writeFileSync(record, own.replace(choice, 'other'));
+    await driver.recover();
+    expect(await refusal(driver.mountPoint(A))).to.equal('refused');
+    expect(await refusal(driver.materialise({ id: A, sizeBytes }))).to.equal('refused');
+    expect(await refusal(driver.remove(A))).to.equal('refused');
+    expect((await driver.list())[0])
+      .to.have.property('fault')
+      .that.matches(/--volume-driver other/);
+    writeFileSync(record, own);
+    await driver.recover();
+    expect(readFileSync(join(await driver.mountPoint(A), 'file'), 'utf8')).to.equal('kept');
+  });
+
   it('tells of a volume whose record is damaged, and mends it', async () => {
     const path = await make(A);
     writeFileSync(join(path, 'file'), 'kept');

@@ -22,11 +22,11 @@ import { checkDigest, hashing, toOutgoing } from './stream-digest.js';
 import { openBelow } from './sub-path.js';
 import { Turns } from './turns.js';
 import {
+  checkRecord,
   checkReserve,
   checkShrink,
   checkSnapshotName,
   roundSize,
-  throwAbsent,
   toVolumeFault,
 } from './volume-checks.js';
 import { readRecord, type VolumeRecord, writeRecord } from './volume-record.js';
@@ -88,7 +88,7 @@ export class LocalVolumes implements VolumeDriver {
           if (!(await isPresent(folder))) await this.#checkReserve(size);
           await makePrivateFolder(folder);
           await syncFolder(this.#env.root);
-          await writeRecord(folder, { sizeBytes: size });
+          await writeRecord(folder, { driver: this.name, sizeBytes: size });
           failpoint('volume.recorded');
         }
         return { id, sizeBytes: await this.#settle(id, folder) };
@@ -121,7 +121,7 @@ export class LocalVolumes implements VolumeDriver {
       return this.#turns.run(size > from ? SPACE : `${id} shrinks`, async () => {
         if (size > from) await this.#checkReserve(size - from);
         if (size < from) checkShrink(size, await this.#backend.measure(folder), this.describe());
-        if (size !== from) await writeRecord(folder, { sizeBytes: size, from });
+        if (size !== from) await writeRecord(folder, { driver: this.name, sizeBytes: size, from });
         failpoint('volume.resizing');
         const settled = await this.#settle(id, folder);
         failpoint('volume.resized');
@@ -160,7 +160,7 @@ export class LocalVolumes implements VolumeDriver {
     return this.#inTurn(
       id,
       async folder => {
-        const { sizeBytes: maxBytes } = (await readRecord(folder)) ?? throwAbsent();
+        const { sizeBytes: maxBytes } = checkRecord(await readRecord(folder), this.name);
         if (await this.#has(folder, snapshot)) return;
         if (parent !== undefined) await this.#checkSnapshots(folder, [parent]);
         this.#receiving.set(id, giveUp);
@@ -203,6 +203,8 @@ export class LocalVolumes implements VolumeDriver {
     await this.#turns.run(`${id} receives`, () => Promise.resolve());
     await this.#inTurn(id, async folder => {
       if (!(await isPresent(folder))) return;
+      const record = await readRecord(folder);
+      if (record) checkRecord(record, this.name);
       await this.#backend.release(folder);
       failpoint('volume.released');
       const removed = join(this.#env.root, `${REMOVED}${id}`);
@@ -235,9 +237,9 @@ export class LocalVolumes implements VolumeDriver {
   /** Brings a volume to the size of its record, or back to the one before when it cannot have that; answers which. */
   async #settle(id: string, folder: string): Promise<number> {
     try {
-      const record = (await readRecord(folder)) ?? throwAbsent();
+      const record = checkRecord(await readRecord(folder), this.name);
       const size = await this.#settleTo(folder, record);
-      if (record.from !== undefined) await writeRecord(folder, { sizeBytes: size });
+      if (record.from !== undefined) await writeRecord(folder, { driver: this.name, sizeBytes: size });
       this.#faults.delete(id);
       return size;
     } catch (thrown) {
@@ -278,7 +280,7 @@ export class LocalVolumes implements VolumeDriver {
 
   /** Runs work on a volume that is there, when it is its turn. */
   #onVolume<T>(id: string, work: (folder: string, record: VolumeRecord) => Promise<T>): Promise<T> {
-    return this.#inTurn(id, async folder => work(folder, (await readRecord(folder)) ?? throwAbsent()));
+    return this.#inTurn(id, async folder => work(folder, checkRecord(await readRecord(folder), this.name)));
   }
 
   async #inTurn<T>(id: string, work: (folder: string) => Promise<T>, key = id): Promise<T> {

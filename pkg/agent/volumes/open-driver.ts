@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { release } from 'node:os';
 
 import { btrfsBackend } from './btrfs-backend.js';
 import { directoryBackend } from './directory-backend.js';
@@ -24,6 +25,8 @@ export async function openVolumeDriver(
 /** What this machine lacks for volumes on btrfs, with the remedy; undefined when it can have them. */
 export async function explainNoBtrfs(): Promise<string | undefined> {
   if (process.getuid?.() !== 0) return 'the agent does not run as root; start it as root';
+  const [major = 0, minor = 0] = release().split('.').map(Number);
+  if (major < 5 || (major === 5 && minor < 10)) return 'the kernel is older than 5.10; update it';
   const known = await readFile('/proc/filesystems', 'utf8').catch(() => '');
   if (!/\tbtrfs$/m.test(known)) return 'the kernel does not have btrfs; load the module btrfs';
   for (const program of ['mkfs.btrfs', 'btrfs', 'losetup', 'fallocate', 'mount']) {

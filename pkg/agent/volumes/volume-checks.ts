@@ -1,6 +1,7 @@
 import { asError } from '../../fault/index.js';
 import { normaliseMessage } from '../normalise-message.js';
-import { type DriverLimits, VolumeFault } from './driver.js';
+import { type DriverLimits, type VolumeDriverName, VolumeFault } from './driver.js';
+import type { VolumeRecord } from './volume-record.js';
 
 const MEBIBYTE = 2 ** 20;
 
@@ -39,7 +40,15 @@ export function badStream(why: string): VolumeFault {
   return new VolumeFault('bad_stream', `the stream is refused: ${why}; send it again from a sound copy`);
 }
 
-export function throwAbsent(): never {
+/** The record of a volume that is here, and that this driver made. */
+export function checkRecord(record: VolumeRecord | undefined, driver: VolumeDriverName): VolumeRecord {
+  if (!record) throwAbsent();
+  if (record.driver === driver) return record;
+  const message = `the volume was made by the driver ${record.driver}, and this node uses ${driver}`;
+  throw new VolumeFault('refused', `${message}; start the agent with --volume-driver ${record.driver}`);
+}
+
+function throwAbsent(): never {
   throw new VolumeFault('not_found', 'the volume is not on this node; materialise it first');
 }
 

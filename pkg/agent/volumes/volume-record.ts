@@ -1,9 +1,12 @@
 import { createDirectoryDisk, readStateFile } from '../disk.js';
+import type { VolumeDriverName } from './driver.js';
 
 const NAME = 'volume.json';
 
 /** What is kept beside a volume. `from` is the size that it had, while it is not known that it could be changed. */
 export interface VolumeRecord {
+  /** What it is kept in: another driver would find it empty. */
+  readonly driver: VolumeDriverName;
   readonly sizeBytes: number;
   readonly from?: number;
 }
@@ -14,7 +17,7 @@ export function readRecord(folder: string): Promise<VolumeRecord | undefined> {
   return readStateFile<VolumeRecord>(
     createDirectoryDisk(folder),
     NAME,
-    ({ sizeBytes, from = sizeBytes }) => isSize(sizeBytes) && isSize(from),
+    ({ driver, sizeBytes, from = sizeBytes }) => typeof driver === 'string' && isSize(sizeBytes) && isSize(from),
   );
 }
 
