@@ -106,20 +106,36 @@ describe('the status of a network', () => {
 });
 
 describe('the event of a network', () => {
-  for (const [before, after, type] of [
-    [undefined, 'pending', undefined],
-    [undefined, 'ready', 'network.ready'],
-    ['pending', 'ready', 'network.ready'],
-    ['ready', 'ready', undefined],
-    ['ready', 'failed', 'network.failed'],
-    ['failed', 'failed', undefined],
-    ['failed', 'ready', 'network.ready'],
-    ['ready', 'unknown', undefined],
-    ['unknown', 'ready', undefined],
-    ['unknown', 'failed', 'network.failed'],
-  ] as const) {
-    it(`${before ?? 'new'} → ${after}: ${type ?? 'none'}`, () => {
-      expect(findEvent(before && { state: before }, { state: after })).to.equal(type);
+  const states: readonly [
+    before: NetworkStatus['state'] | undefined,
+    announced: NetworkStatus['announced'],
+    after: NetworkStatus['state'],
+    type: string | undefined,
+  ][] = [
+    [undefined, undefined, 'pending', undefined],
+    [undefined, undefined, 'ready', 'network.ready'],
+    ['pending', undefined, 'ready', 'network.ready'],
+    ['ready', undefined, 'ready', undefined],
+    ['ready', 'ready', 'failed', 'network.failed'],
+    ['failed', 'failed', 'failed', undefined],
+    ['failed', 'failed', 'ready', 'network.ready'],
+    ['ready', 'ready', 'unknown', undefined],
+    ['unknown', 'ready', 'ready', undefined],
+    ['unknown', undefined, 'ready', 'network.ready'],
+    ['unknown', 'failed', 'ready', 'network.ready'],
+    ['unknown', 'failed', 'failed', undefined],
+    ['unknown', 'ready', 'failed', 'network.failed'],
+  ];
+  for (const [before, announced, after, type] of states) {
+    it(`${before ?? 'new'}, last told ${announced ?? 'nothing'} → ${after}: ${type ?? 'none'}`, () => {
+      const status = before && { state: before, ...(announced && { announced }) };
+      expect(findEvent(status, { state: after })).to.equal(type);
     });
   }
+
+  it('is remembered while its node is silent', () => {
+    const node = { name: 'machine-1', status: status({ status: 'failed' }) };
+    const unheard = roll({ previous: roll({}), node, now: 'later' });
+    expect(unheard).to.include({ state: 'unknown', announced: 'ready' });
+  });
 });

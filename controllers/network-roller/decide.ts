@@ -32,17 +32,28 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
   const before = previous?.uid === uid ? previous : undefined;
   const isSame = (['state', 'reason', 'message', 'node'] as const).every(at => before?.[at] === next[at]);
   if (before && isSame) return before;
-  return { ...next, since: before?.state === next.state ? before.since : now };
+  const announced = isSettled(next.state) ? next.state : findAnnounced(before);
+  return {
+    ...next,
+    since: before?.state === next.state ? before.since : now,
+    ...(announced && { announced }),
+  };
 }
 
-/** The event of a change of state. A node that falls silent and comes back has events of its own. */
+const isSettled = (state: NetworkStatus['state']): state is 'ready' | 'failed' => state === 'ready' || state === 'failed';
+
+/** The state that was told last. A status of an earlier release told its own. */
+function findAnnounced(before: Pick<NetworkStatus, 'state' | 'announced'> | undefined): NetworkStatus['announced'] {
+  if (before?.announced) return before.announced;
+  return before && isSettled(before.state) ? before.state : undefined;
+}
+
+/** The event of a state that was not told last. A node that falls silent and comes back has events of its own. */
 export function findEvent(
-  before: Pick<NetworkStatus, 'state'> | undefined,
+  before: Pick<NetworkStatus, 'state' | 'announced'> | undefined,
   { state }: Pick<NetworkStatus, 'state'>,
 ): 'network.ready' | 'network.failed' | undefined {
-  if (before?.state === state) return undefined;
-  if (state === 'failed') return 'network.failed';
-  return state === 'ready' && before?.state !== 'unknown' ? 'network.ready' : undefined;
+  return isSettled(state) && findAnnounced(before) !== state ? `network.${state}` : undefined;
 }
 
 function describeFault(fault: string): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {

@@ -35,6 +35,7 @@ export const networkKind = defineKind({
         message: text,
         node: Type.Optional(text),
         since: Type.String({ format: 'date-time' }),
+        announced: Type.Optional(Type.Enum(['ready', 'failed'], { type: 'string' })),
       },
       { description: 'whether the network exists on the engine of its node' },
     ),

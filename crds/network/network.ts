@@ -66,6 +66,8 @@ export interface NetworkStatus {
   /** The name of its node; absent when that is no longer enrolled. */
   readonly node?: string;
   readonly since: string;
+  /** The state that its newest event told; absent before the first. */
+  readonly announced?: 'ready' | 'failed';
 }
 
 /** What the API has looked up. */

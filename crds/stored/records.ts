@@ -277,6 +277,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       message: maybe(text('')),
       node: maybe(text('')),
       since: maybe(text('')),
+      announced: maybe(text('')),
     }),
   ],
   [
