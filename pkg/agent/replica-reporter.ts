@@ -18,6 +18,8 @@ const SLOW_RETRY_MS = 5_000;
 const STUCK_STEP_MS = 30_000;
 /** Two times of a next attempt that differ by less are the same: else each attempt would cause a write. */
 const RETRY_TOLERANCE_MS = 5_000;
+/** The output of a check may differ every time: a time in it is enough. */
+const READ_LOG_EVERY_MS = 30_000;
 
 /** What a report is made from. */
 export interface ReporterParts {
@@ -50,7 +52,7 @@ export class ReplicaReporter {
   readonly #parts: ReporterParts;
   /** The ends whose output has been read, as container id and time, by replica. */
   readonly #ends = new Map<string, string>();
-  /** What containers that became unhealthy wrote last, with the check that it was read for, by replica. In memory only. */
+  /** What containers whose check fails wrote last, with the check that it was read for, by replica. In memory only. */
   readonly #logs = new Map<string, ReadLog>();
 
   constructor(env: Pick<AgentEnv, 'clock' | 'engine' | 'log'>, parts: ReporterParts) {
@@ -91,13 +93,11 @@ export class ReplicaReporter {
     const container = view.get(uid);
     if (!container) return;
 
-    const { id: containerId, owner, state, health, exitCode, failedCheck } = container;
-    const containerName = container.name;
+    const { id: containerId, name: containerName, owner, state, health, exitCode, failedCheck } = container;
     if (state === 'running') {
-      const check = failedCheck && health !== 'healthy' ? { failedCheck: this.#sameCheck(uid, failedCheck) } : {};
-      const named = health === 'unhealthy' ? { containerName } : {};
-      const since = this.#sinceWhen(uid, container);
-      return this.report(uid, 'running', { containerId, ...named, health, ...check, ...since });
+      const isWell = !failedCheck || health === 'healthy';
+      const check = isWell ? {} : { containerName, failedCheck: this.#sameCheck(uid, failedCheck) };
+      return this.report(uid, 'running', { containerId, health, ...check, ...this.#sinceWhen(uid, container) });
     }
     const restarts = history.restarts(uid);
     const retry = this.scheduleRetry(uid, owner);
@@ -216,15 +216,17 @@ export class ReplicaReporter {
     await this.#parts.history.recordEnd(owner.replica, end);
   }
 
-  /** Its last lines when it has become unhealthy: once for each failing check that differs from the one before. */
+  /** Its last lines while its check fails: once for each failing check that differs, however often checks differ. */
   async #recordLog(container: ContainerStatus): Promise<void> {
     const { id, owner, state, health, failedCheck } = container;
-    if (state !== 'running' || health !== 'unhealthy' || !failedCheck) return void this.#logs.delete(owner.replica);
+    if (state !== 'running' || health === 'healthy' || !failedCheck) return void this.#logs.delete(owner.replica);
     const known = this.#logs.get(owner.replica);
-    if (known?.id === id && isSameCheck(known.check, failedCheck)) return;
+    const readAt = this.#env.clock.monotonic();
+    const isFresh = known && (isSameCheck(known.check, failedCheck) || readAt - known.readAt < READ_LOG_EVERY_MS);
+    if (known?.id === id && isFresh) return;
     const { output, isWithheld } = await this.#readLastLines(container);
     const log = { ...(output !== undefined && { log: output }), ...(isWithheld && { isLogWithheld: isWithheld }) };
-    this.#logs.set(owner.replica, { id, check: failedCheck, log });
+    this.#logs.set(owner.replica, { id, readAt, check: failedCheck, log });
   }
 
   #readLastLines({ id, owner }: ContainerStatus): ReturnType<Engine['readLastLines']> {
@@ -263,6 +265,7 @@ export class ReplicaReporter {
 
 interface ReadLog {
   readonly id: string;
+  readonly readAt: number;
   readonly check: FailedCheck;
   readonly log: Pick<FailedCheck, 'log' | 'isLogWithheld'>;
 }
