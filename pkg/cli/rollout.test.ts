@@ -126,7 +126,9 @@ describe('moor rollout', () => {
     ]) {
       const { out, err } = await moor(...words);
       expect(err).to.equal('');
-      expect(out).to.include('  replica 2 on machine-1, container web.2, c0ffee123456: exit code 7\n    | no page\n');
+      expect(out).to.include(
+        '  revision 4 failed at 2026-01-31T12:00:00Z with replica 2 on machine-1, container web.2, c0ffee123456: exit code 7\n    | no page\n',
+      );
       expect(out).to.include('  its own log:\n    | first\n    | second');
       expect(out).to.not.include('\u001b[31m');
     }

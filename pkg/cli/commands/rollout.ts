@@ -39,12 +39,15 @@ export function formatRollout({ state, revision, completedRevision, waitsFor, fa
 
 /** The container that a rollout failed with, and what it wrote; nothing where there was none. */
 export function formatFailure(name: string, { rollout }: { readonly rollout?: RolloutStatus }): string {
-  const { replica, containerId, containerName, nodeName, exitCode, output, log, isWithheld } = rollout?.failure ?? {};
+  if (!rollout?.failure) return '';
+  const { revision, at, replica, containerId, containerName, nodeName, exitCode, output, log, isWithheld } =
+    rollout.failure;
   if (replica === undefined || containerId === undefined) return '';
   const named = containerName === undefined ? '' : `${containerName}, `;
   const where = nodeName === undefined ? '' : ` on ${nodeName}`;
   const code = exitCode === undefined ? '' : `: exit code ${exitCode}`;
-  const about = `  replica ${replica}${where}, container ${named}${containerId.slice(0, 12)}${code}`;
+  const container = `replica ${replica}${where}, container ${named}${containerId.slice(0, 12)}${code}`;
+  const about = `  revision ${revision} failed at ${at} with ${container}`;
   const logs = `moor logs ${name} --replica ${replica}`;
   return [
     `${stripControls(about)}\n`,
