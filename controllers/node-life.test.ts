@@ -163,20 +163,6 @@ describe('controllers', () => {
     expect(await places()).to.deep.equal(['node_three', 'node_three']);
   });
 
-  it('wait for a node with a replica that writes to a volume, until it is fenced', async () => {
-    const volumes = [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }] as const;
-    await begin({ replicas: 1, volumes });
-    const [at] = await places();
-    const name = at === 'node_one' ? 'one' : 'two';
-    await stopHeartbeats(name);
-    await cluster.clock.pass(GRACE_MS * 2);
-    expect(await places()).to.deep.equal([at]);
-
-    await order(name, { fence: ORDER });
-    await cluster.clock.pass(10_000);
-    expect(await places()).to.deep.equal([name === 'one' ? 'node_two' : 'node_one']);
-  });
-
   it('clear retiring replicas on a lost node, so that a deletion ends', async () => {
     await begin({ replicas: 1 });
     const [at] = await places();

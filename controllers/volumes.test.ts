@@ -62,6 +62,23 @@ describe('volumes among all loops', () => {
     expect(replicas.map(({ nodeId }) => nodeId)).to.deep.equal(['node_b', 'node_b', 'node_b']);
   });
 
+  it('hold what writes to them on a lost node until that is fenced, and then wait for the volume', async () => {
+    const lease = await cluster.enrol('a');
+    await cluster.enrol('b');
+    await declare({ primaryNode: 'node_a' });
+    await cluster.clock.pass(20_000);
+    await report('ready', 'node_a');
+    const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false } as const;
+    await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1, volumes: [mount] }));
+    await cluster.clock.pass(20_000);
+    await cluster.store.revoke(lease);
+    await cluster.clock.pass(300_000);
+    expect(await cluster.whereabouts()).to.deep.equal(['node_a']);
+    await cluster.order('a', { fence: { by: 'tok_1', since: AT } });
+    await cluster.clock.pass(20_000);
+    expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
+  });
+
   it('are gone when the agent says so, with everything that stood beside them', async () => {
     await cluster.enrol('a');
     await declare();

@@ -1,6 +1,7 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, realpathSync, rmSync } from 'node:fs';
 
 import { formatCount } from '../crds/grammar/index.js';
+import { unmountBelow } from '../dev/processes/index.js';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, PartRecord } from './home.js';
@@ -26,7 +27,10 @@ export async function down(home: Home, { purge }: { purge: boolean }, terminal: 
   }
   home.development.remove();
   if (purge && existsSync(findDockerdFolder(home))) await destroyDockerd(home, terminal.clock);
-  if (purge) rmSync(home.folder, { recursive: true, force: true });
+  if (purge) {
+    await unmountBelow([realpathSync(home.folder)]);
+    rmSync(home.folder, { recursive: true, force: true });
+  }
   const data = purge ? 'Its data was removed.' : `Its data stays in ${home.folder}; "moor up" resumes with it.`;
   terminal.out(`${count === 0 ? 'Mooring was not running.' : 'Mooring is down.'} ${data}\n`);
   return exitCode.ok;

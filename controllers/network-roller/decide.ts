@@ -40,7 +40,8 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
   };
 }
 
-const isSettled = (state: NetworkStatus['state']): state is 'ready' | 'failed' => state === 'ready' || state === 'failed';
+const isSettled = (state: NetworkStatus['state']): state is 'ready' | 'failed' =>
+  state === 'ready' || state === 'failed';
 
 /** The state that was told last. A status of an earlier release told its own. */
 function findAnnounced(before: Pick<NetworkStatus, 'state' | 'announced'> | undefined): NetworkStatus['announced'] {

@@ -1,4 +1,10 @@
-import { stepTowards, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
+import {
+  isMadeVolume,
+  stepTowards,
+  type StoredVolume,
+  type VolumeReport,
+  type VolumeStatus,
+} from '../../crds/volume/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { NodeChoice } from './choose-node.js';
 
@@ -84,8 +90,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     const message = 'this release keeps no bytes for volumes of class object, and mounts none';
     return { phase: 'Pending', reason: 'volume_class_not_wired', message };
   }
-  const from = status?.phase ?? 'Pending';
-  const isMade = from !== 'Pending' && from !== 'Materializing';
+  const isMade = isMadeVolume(status);
   const host = primaryNode === undefined ? undefined : findHost(primaryNode);
   if (primaryNode === undefined || (!host && !isMade)) return place(input);
   if (!host) {

@@ -97,10 +97,25 @@ export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'size
   readonly id: string;
   /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
   readonly isDeleted?: true;
+  /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
+  readonly isMade?: true;
 }
 
-export function toAssignedVolume({ id, name, type, sizeBytes, metadata }: StoredVolume): AssignedVolume {
-  return { id, name, type, sizeBytes, ...(metadata.deletedAt !== undefined && { isDeleted: true }) };
+/** Whether the bytes of a volume exist, or existed, on its node. */
+export function isMadeVolume(status: Pick<VolumeStatus, 'phase'> | undefined): boolean {
+  return status !== undefined && status.phase !== 'Pending' && status.phase !== 'Materializing';
+}
+
+export function toAssignedVolume(
+  { id, name, type, sizeBytes, metadata }: StoredVolume,
+  status: Pick<VolumeStatus, 'phase'>,
+): AssignedVolume {
+  const isMade = isMadeVolume(status);
+  const orders = {
+    ...(metadata.deletedAt !== undefined && { isDeleted: true as const }),
+    ...(isMade && { isMade: true as const }),
+  };
+  return { id, name, type, sizeBytes, ...orders };
 }
 
 /** The phase that a volume is in: deletion counts from the moment it was asked for. */

@@ -23,8 +23,19 @@ export async function sweepEngine({ data, run }: EnginePlaces): Promise<void> {
     const ours = command.includes(`${run}/`) || containers.some(id => group.includes(id));
     if (ours && pid !== process.pid) endProcess(pid);
   }
-  for (const path of await mountsBelow([data, run])) {
-    await promisify(execFile)('umount', ['--lazy', path]).catch(() => undefined); // gone with its process
+  await unmountBelow([data, run]);
+}
+
+const execute = promisify(execFile);
+
+/** Unmounts what is mounted below folders that are about to be removed: an engine's own, and volumes of an agent. */
+export async function unmountBelow(folders: readonly string[]): Promise<void> {
+  for (const path of await mountsBelow(folders)) {
+    await execute('umount', ['--lazy', path]).catch(() => undefined); // gone with its process
+  }
+  for (const name of await readdir('/sys/block')) {
+    const file = await readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => '');
+    if (folders.some(folder => file.startsWith(`${folder}/`))) await execute('losetup', ['--detach', `/dev/${name}`]);
   }
 }
 

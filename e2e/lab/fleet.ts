@@ -2,7 +2,13 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
-import { buildDemoImage, type DemoImageOptions, DockerdProcess, RegistryProcess } from '../../dev/processes/index.js';
+import {
+  buildDemoImage,
+  type DemoImageOptions,
+  DockerdProcess,
+  RegistryProcess,
+  unmountBelow,
+} from '../../dev/processes/index.js';
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';
@@ -115,5 +121,6 @@ export class Fleet {
     await Promise.all(this.#machines.map(({ agent }) => agent.kill('SIGKILL')));
     await this.registry.kill('SIGKILL');
     await this.engine.destroy();
+    await unmountBelow([this.#plane.folder]);
   }
 }

@@ -7,10 +7,10 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
+import { mkdir, realpath, statfs } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { resolve } from 'node:path';
+import { join } from 'node:path';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 
@@ -132,7 +132,9 @@ function openEngine({ engine, dockerHost, hostPortAddress, registryLoginsFile }:
 
 /** Volumes are mounted again before any container that uses one is started. */
 async function openVolumes({ stateDir, volumeDriver, volumeReserve }: AgentFlags, clock: Clock, log: Logger) {
-  const root = resolve(stateDir, 'volumes'); // the engine mounts no relative path
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  // The engine mounts no relative path, and the kernel names mounts by the path without links.
+  const root = join(await realpath(stateDir), 'volumes');
   const driver = await openVolumeDriver(volumeDriver, { clock, root, reserveBytes: volumeReserve });
   await driver.recover();
   for (const { id, fault } of await driver.list()) {

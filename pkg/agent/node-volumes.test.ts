@@ -116,6 +116,24 @@ describe('volumes of a node', () => {
     expect(report()?.usedBytes).to.equal(2 ** 21);
   });
 
+  it('are ready also where they cannot be measured', async () => {
+    fake.state.used = 2 ** 21;
+    await declare();
+    sinon.stub(fake.driver, 'usage').rejects(new VolumeFault('failed', 'a file went away; measure again'));
+    await lab.clock.pass(65_000);
+    expect(report()).to.include({ state: 'ready', usedBytes: 2 ** 21 });
+  });
+
+  it('that were made once are not asked for as new ones', async () => {
+    const materialise = sinon.spy(fake.driver, 'materialise');
+    await declare();
+    expect(materialise.lastCall.args[0]).to.not.have.property('isMade');
+    const entry = lab.cache.get(keys.volumeStatus(LAB_TENANT, ID))!;
+    await lab.put(entry.key, { ...value<VolumeStatus>(entry), phase: 'Ready' });
+    await lab.clock.pass(65_000);
+    expect(materialise.lastCall.args[0]).to.include({ id: ID, isMade: true });
+  });
+
   it('that the node cannot provide are told, and tried again', async () => {
     fake.state.failure = new VolumeFault('no_space', 'the disk is full; make room');
     await declare();

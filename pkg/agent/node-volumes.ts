@@ -5,11 +5,12 @@ import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index
 import type { AgentEnv } from './agent-env.js';
 import type { ContainerMount } from './engine/index.js';
 import { normaliseMessage } from './normalise-message.js';
+import type { VolumeDriver } from './volumes/index.js';
 
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
 const AGAIN_MS = 5_000;
-/** Changes of what a volume holds that are worth a write: this much, or a hundredth of its size. */
+/** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
 const NEWS_BYTES = 2 ** 20;
 
 /** A volume that a container mounts cannot be mounted here, or not yet. */
@@ -96,13 +97,24 @@ export class NodeVolumes {
         return { id, state: 'removed' };
       }
       await driver.materialise(volume);
-      const { usedBytes } = await driver.usage(id);
       const limits = driver.describe().limits.join(' ');
-      return { id, state: 'ready', driver: driver.name, ...(limits !== '' && { limits }), usedBytes };
+      const about = { driver: driver.name, ...(limits !== '' && { limits }) };
+      return { id, state: 'ready', ...about, ...(await this.#measure(id, driver)) };
     } catch (thrown) {
       const error = asError(thrown);
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
       return { id, state: 'failed', message: normaliseMessage(error.message) };
+    }
+  }
+
+  /** A file that goes away while it is counted must not make a volume useless. */
+  async #measure(id: string, driver: VolumeDriver): Promise<Pick<SeenVolume, 'usedBytes'>> {
+    try {
+      return { usedBytes: (await driver.usage(id)).usedBytes };
+    } catch (thrown) {
+      this.#env.log.debug('a volume cannot be measured', { volume: id, error: asError(thrown) });
+      const { usedBytes } = this.#said.get(id) ?? {};
+      return usedBytes === undefined ? {} : { usedBytes };
     }
   }
 
@@ -126,5 +138,5 @@ function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolea
   const told = ['state', 'message', 'driver', 'limits'] as const;
   if (told.some(member => before[member] !== seen[member])) return true;
   const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
-  return moved >= Math.min(NEWS_BYTES, sizeBytes / 100);
+  return moved >= Math.max(NEWS_BYTES, sizeBytes / 100);
 }

@@ -205,7 +205,8 @@ describe('moor', () => {
     describe('all', () => {
       const none = { status: 200, body: { items: [] } };
       beforeEach(() => {
-        for (const kind of ['nodes', 'jobs', 'networks']) lab.api.replies.set(`GET /api/v1/${kind}`, none);
+        for (const kind of ['nodes', 'jobs', 'networks', 'dvm/volumes'])
+          lab.api.replies.set(`GET /api/v1/${kind}`, none);
         lab.api.replies.set('GET /api/v1/secrets', {
           status: 200,
           body: { items: [{ path: 'deployments/db', version: 2, deployments: ['web'] }] },
@@ -224,7 +225,7 @@ describe('moor', () => {
         const { out } = await moor(['get', 'all', '-o', 'name']);
         expect(out).to.equal('deployment/web\ndeployment/a-longer-name\nsecret/deployments/db\n');
         const document = JSON.parse((await moor(['get', 'all', '-o', 'json'])).out) as object;
-        expect(Object.keys(document)).to.deep.equal(['deployments', 'nodes', 'jobs', 'networks', 'secrets']);
+        expect(Object.keys(document)).to.deep.equal(['deployments', 'volumes', 'nodes', 'jobs', 'networks', 'secrets']);
       });
 
       it('says so when there is nothing, takes no name, and fails with the first refusal', async () => {
@@ -233,7 +234,7 @@ describe('moor', () => {
         expect((await moor(['get', 'all'])).code).to.equal(6);
         for (const path of ['deployments', 'nodes', 'secrets']) lab.api.replies.set(`GET /api/v1/${path}`, none);
         expect((await moor(['get', 'all'])).err).to.equal(
-          'no deployments, no nodes, no jobs, no networks, no secrets\n',
+          'no deployments, no volumes, no nodes, no jobs, no networks, no secrets\n',
         );
       });
     });

@@ -3,13 +3,13 @@ import { type AssignedNetwork, type StoredNetwork, toAssignedNetwork } from '../
 import type { NodePresence } from '../../crds/node/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { VolumeStatus } from '../../crds/volume/index.js';
+import { isMadeVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import { type CacheChange, value } from '../store/index.js';
 import { listNetworksOf } from './network-intake.js';
-import { findVolumeNode, listAssignedVolumes } from './volume-intake.js';
+import { findVolumeStatus, listAssignedVolumes } from './volume-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readRestoreEpoch } from './restore-epoch.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
@@ -177,13 +177,14 @@ export class AssignmentFeed {
     }
   }
 
-  /** A status says much that is not the agent's business: only where the bytes are to be. */
+  /** A status says much that is not the agent's business: only where the bytes are to be, and whether they were made. */
   #sendVolumes(key: string, previous: CacheChange['previous']): void {
     const isStatus = key.startsWith(ranges.volumeStatuses);
-    const before = isStatus && previous ? value<VolumeStatus>(previous).primaryNode : undefined;
-    const after = findVolumeNode(this.#env, key);
-    if (isStatus && before === after) return;
-    for (const id of new Set([before, after])) {
+    const before = isStatus && previous ? value<VolumeStatus>(previous) : undefined;
+    const after = findVolumeStatus(this.#env, key);
+    const isMoved = before?.primaryNode !== after?.primaryNode;
+    if (isStatus && !isMoved && isMadeVolume(before) === isMadeVolume(after)) return;
+    for (const id of new Set([before?.primaryNode, after?.primaryNode])) {
       for (const { node, onLine } of this.#open.get(id ?? '') ?? []) {
         onLine({ type: 'volumes', volumes: listAssignedVolumes(this.#env, node) });
       }

@@ -21,14 +21,15 @@ export function listAssignedVolumes(
   return cache.list(ranges.of(ranges.volumeStatuses, tenant)).flatMap(entry => {
     const status = value<VolumeStatus>(entry);
     const volume = status.primaryNode === id ? cache.get(keys.volume(tenant, status.id)) : undefined;
-    return volume && findRecordFault(volume) === undefined ? [toAssignedVolume(value<StoredVolume>(volume))] : [];
+    if (!volume || findRecordFault(volume) !== undefined) return [];
+    return [toAssignedVolume(value<StoredVolume>(volume), status)];
   });
 }
 
-/** The node that a volume is on, by the key of its record or of its status. */
-export function findVolumeNode({ cache }: Pick<DispatcherEnv, 'cache'>, key: string): string | undefined {
+/** The status of a volume, by the key of its record or of its status. */
+export function findVolumeStatus({ cache }: Pick<DispatcherEnv, 'cache'>, key: string): VolumeStatus | undefined {
   const [tenant = '', id = ''] = splitKey(key);
-  return readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id))?.primaryNode;
+  return readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
 }
 
 /**

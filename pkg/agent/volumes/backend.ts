@@ -20,6 +20,9 @@ export interface Backend {
   /** After a start: gives back what volumes that are gone still hold of the machine. */
   recover(root: string): Promise<void>;
 
+  /** Whether the volume was made here: a folder of it alone may be where its disk is not mounted. */
+  isMade(folder: string): Promise<boolean>;
+
   /** Makes what is missing, completes a promotion, brings the volume to its size, and makes it usable. */
   settle(folder: string, sizeBytes: number): Promise<void>;
 

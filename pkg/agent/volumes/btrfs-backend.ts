@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { chmod, readdir, rename, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -9,7 +8,6 @@ import { guardStream, INCOMING } from './btrfs-stream.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import {
-  bind,
   detach,
   detachRemoved,
   ensureImage,
@@ -17,6 +15,7 @@ import {
   mountStore,
   mountSubvolume,
   pathsOf,
+  pinFolder,
   unmountBelow,
 } from './loop-image.js';
 import { findMount } from './mounts.js';
@@ -68,6 +67,8 @@ export const btrfsBackend: Backend = {
 
   recover: detachRemoved,
 
+  isMade: folder => isPresent(pathsOf(folder).image),
+
   async settle(folder, sizeBytes) {
     const { store } = pathsOf(folder);
     const { data } = placesIn(store);
@@ -88,11 +89,7 @@ export const btrfsBackend: Backend = {
     throw new VolumeFault('failed', 'the volume is not mounted; materialise it again');
   },
 
-  async pin(folder, path, descriptor) {
-    const target = join(pathsOf(folder).pins, createHash('sha256').update(path).digest('hex').slice(0, 32));
-    await bind(descriptor, target);
-    return target;
-  },
+  pin: pinFolder,
 
   async measure(folder) {
     const { blocks, bfree, bsize } = await statfs(await btrfsBackend.openRoot(folder));

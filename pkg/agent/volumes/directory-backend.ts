@@ -6,8 +6,9 @@ import { pipeline } from 'node:stream/promises';
 import type { Backend } from './backend.js';
 import { receiveFolder } from './directory-receive.js';
 import { sendFolder } from './directory-send.js';
-import type { DriverLimits } from './driver.js';
+import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, makePrivateFolder, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
+import { pinFolder, unmountBelow } from './loop-image.js';
 import { runTool } from './run-tool.js';
 
 const limits: DriverLimits = {
@@ -44,6 +45,11 @@ export const directoryBackend: Backend = {
 
   async recover() {},
 
+  async isMade(folder) {
+    const { data, next } = placesIn(folder);
+    return (await isPresent(data)) || isPresent(next);
+  },
+
   async settle(folder) {
     await finishSwap(folder, remove);
     await makePrivateFolder(snapshotsIn(folder));
@@ -60,8 +66,10 @@ export const directoryBackend: Backend = {
     return placesIn(folder).data;
   },
 
-  async pin(_folder, path) {
-    return path;
+  async pin(folder, path, descriptor) {
+    if (process.getuid?.() === 0) return pinFolder(folder, path, descriptor);
+    const remedy = 'mount the whole volume, or run the agent as root';
+    throw new VolumeFault('refused', `a folder inside of a volume could be exchanged before it is mounted; ${remedy}`);
   },
 
   async measure(folder) {
@@ -118,5 +126,5 @@ export const directoryBackend: Backend = {
     await swap(folder, remove);
   },
 
-  async release() {},
+  release: unmountBelow,
 };

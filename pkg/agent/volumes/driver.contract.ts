@@ -9,6 +9,7 @@ import {
   linkSync,
   writeFileSync,
   readdirSync,
+  renameSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -249,6 +250,40 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     await driver.remove(B);
     expect(await arrival).to.be.oneOf(['failed', 'not_found']);
     expect(await driver.list()).to.deep.equal([]);
+    expect(readdirSync(lab.root)).to.deep.equal([]);
+  });
+
+  it('makes no empty volume in the place of one whose bytes are away', async () => {
+    expect(await refusal(driver.materialise({ id: A, sizeBytes, isMade: true }))).to.equal('not_found');
+    expect(await driver.list()).to.deep.equal([]);
+    const path = await make(A);
+    writeFileSync(join(path, 'file'), 'kept', { flush: true });
+    await driver.materialise({ id: A, sizeBytes, isMade: true });
+    const bytes = join(lab.root, A, choice === 'btrfs' ? 'image' : '.data');
+    const away = join(lab.root, 'away');
+    renameSync(bytes, away);
+    await driver.recover();
+    expect(await refusal(driver.materialise({ id: A, sizeBytes, isMade: true }))).to.equal('not_found');
+    renameSync(away, bytes);
+    await driver.materialise({ id: A, sizeBytes, isMade: true });
+    expect(readFileSync(join(await driver.mountPoint(A), 'file'), 'utf8')).to.equal('kept');
+  });
+
+  it('does not say that a volume is removed while its bytes cannot be, and starts all the same', async () => {
+    await make(A);
+    const left = join(lab.root, `.removed-${A}`);
+    mkdirSync(left);
+    writeFileSync(join(left, 'held'), '');
+    const hold = (flag: string) => spawnSync('chattr', [flag, join(left, 'held')]).status === 0;
+    if (!hold('+i')) throw new Error('chattr: a file that cannot be removed is needed here');
+    try {
+      await driver.recover();
+      expect(await refusal(driver.remove(A))).to.equal('failed');
+      expect(await refusal(driver.remove(A))).to.equal('failed');
+    } finally {
+      hold('-i');
+    }
+    await driver.remove(A);
     expect(readdirSync(lab.root)).to.deep.equal([]);
   });
 

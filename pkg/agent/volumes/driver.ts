@@ -72,15 +72,21 @@ export interface VolumeDriver {
    */
   recover(): Promise<void>;
 
-  /** Makes the volume if it is not there, and makes sure that it can be used. A volume that is there keeps its size. */
-  materialise(volume: { readonly id: string; readonly sizeBytes: number }): Promise<LocalVolume>;
+  /**
+   * Makes the volume if it is not there, and makes sure that it can be used. A volume that is there keeps its size. One that was made
+   * before and is not there is refused: its disk may be away, and a workload must not begin anew on an empty one.
+   */
+  materialise(volume: {
+    readonly id: string;
+    readonly sizeBytes: number;
+    readonly isMade?: boolean;
+  }): Promise<LocalVolume>;
 
   /**
    * The folder to mount into a container: the root of the volume, or a folder below it, which is made if missing.
    *
-   * No component of `subPath` may be `..` or a symbolic link: a hostile workload could have planted it. Between
-   * this answer and the mount, a workload that runs at the same time could still exchange a component. The `btrfs` driver
-   * closes that gap, as it answers a mount of the folder that was checked; with `directory`, let only one workload at a time use a volume with sub paths.
+   * No component of `subPath` may be `..` or a symbolic link: a hostile workload could have planted it. A folder below the root is
+   * answered as a mount of what was checked, so that nothing can be put in its place; an agent that is not root refuses it.
    */
   mountPoint(id: string, subPath?: string): Promise<string>;
 

@@ -51,12 +51,15 @@ export async function swap(folder: string, remove: (path: string) => Promise<voi
   await finishSwap(folder, remove);
 }
 
-/** Completes a swap, or takes back one that had not begun. */
+/** Completes a swap, or takes back one that had not begun or cannot be completed. */
 export async function finishSwap(folder: string, remove: (path: string) => Promise<void>): Promise<void> {
   const { data, next, old } = placesIn(folder);
+  const isWhole = await isPresent(data);
   if (await isPresent(next)) {
-    if (await isPresent(data)) await remove(next);
+    if (isWhole) await remove(next);
     else await rename(next, data);
+  } else if (!isWhole && (await isPresent(old))) {
+    await rename(old, data);
   }
   await syncFolder(folder);
   if (await isPresent(old)) await remove(old);

@@ -32,6 +32,9 @@ import {
 import { readRecord, type VolumeRecord, writeRecord } from './volume-record.js';
 
 const REMOVED = '.removed-';
+const removeFolder = (path: string) => runTool('rm', '-rf', '--one-file-system', '--', path);
+const LOST =
+  'the bytes of the volume are not on this node any more; mount the disk that holds them and restart the agent, or delete the volume';
 /** The turn of what takes space of the machine: two must not count on the same. */
 const SPACE = 'space';
 
@@ -70,19 +73,21 @@ export class LocalVolumes implements VolumeDriver {
     await makePrivateFolder(root);
     await this.#backend.recover(root);
     for (const name of await readdir(root)) {
-      if (name.startsWith(REMOVED)) await runTool('rm', '-rf', '--one-file-system', '--', join(root, name));
+      if (name.startsWith(REMOVED)) await removeFolder(join(root, name)).catch(() => undefined); // again at the next start
     }
     for (const id of await this.#listIds()) {
       await this.#inTurn(id, async folder => {
+        if (!(await this.#backend.isMade(folder))) return;
         await this.#settle(id, folder);
         await this.#backend.discard(folder);
       }).catch(() => undefined); // told by `list`
     }
   }
 
-  materialise({ id, sizeBytes }: { readonly id: string; readonly sizeBytes: number }): Promise<LocalVolume> {
+  materialise({ id, sizeBytes, isMade }: Parameters<VolumeDriver['materialise']>[0]): Promise<LocalVolume> {
     return this.#inTurn(id, folder =>
       this.#turns.run(SPACE, async () => {
+        if (isMade && !(await this.#backend.isMade(folder))) throw new VolumeFault('not_found', LOST);
         if (!(await readRecord(folder))) {
           const size = roundSize(sizeBytes, this.describe());
           if (!(await isPresent(folder))) await this.#checkReserve(size);
@@ -202,16 +207,16 @@ export class LocalVolumes implements VolumeDriver {
     this.#receiving.get(id)?.abort(new VolumeFault('failed', 'the volume is being removed; send it elsewhere'));
     await this.#turns.run(`${id} receives`, () => Promise.resolve());
     await this.#inTurn(id, async folder => {
+      const removed = join(this.#env.root, `${REMOVED}${id}`);
+      await removeFolder(removed);
       if (!(await isPresent(folder))) return;
       const record = await readRecord(folder);
       if (record) checkRecord(record, this.name);
       await this.#backend.release(folder);
       failpoint('volume.released');
-      const removed = join(this.#env.root, `${REMOVED}${id}`);
-      await runTool('rm', '-rf', '--one-file-system', '--', removed);
       await rename(folder, removed);
       failpoint('volume.removing');
-      await runTool('rm', '-rf', '--one-file-system', '--', removed);
+      await removeFolder(removed);
     });
   }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -115,11 +116,18 @@ export async function detachRemoved(root: string): Promise<void> {
   }
 }
 
+/** Mounts an open folder of a volume beside it, where no workload can put anything else in its place; answers where. */
+export async function pinFolder(folder: string, path: string, descriptor: number): Promise<string> {
+  const target = join(pathsOf(folder).pins, createHash('sha256').update(path).digest('hex').slice(0, 32));
+  await bind(descriptor, target);
+  return target;
+}
+
 /**
  * Mounts a folder that is open as a descriptor of this process at `target`, unless it is there already. The path that it was opened by
  * is not looked at again: by now a workload could have put something else there.
  */
-export async function bind(descriptor: number, target: string): Promise<void> {
+async function bind(descriptor: number, target: string): Promise<void> {
   const source = `/proc/${process.pid}/fd/${descriptor}`;
   await makePrivateFolder(target);
   const [wanted, found] = await Promise.all([stat(source), stat(target)]);
