@@ -92,13 +92,7 @@ export function decideReplicas(
     const { next: canary, old } = getCanarySize(wanted);
     const drain =
       isHolding && moves.length === 0 && steps.length === 0
-        ? planDrain(
-            kept.filter(seen => isLeaving(seen, wanted)),
-            kept,
-            baseline ? canary + old : wanted.replicas,
-            spare,
-            completed,
-          )
+        ? planDrain(kept.filter(isLeaving), kept, baseline ? canary + old : wanted.replicas, spare, completed)
         : [];
     const waits = kept.filter(isServing).map(seen => countUnsettledMs(seen, settling));
     const next = Math.min(...waits.filter(ms => ms > 0));
@@ -111,8 +105,9 @@ export function decideReplicas(
   return { steps: [...steps, ...keepCount(wanted, kept, replicas, { held, spare, ...settling })], finished: false };
 }
 
-function isLeaving({ draining }: ObservedReplica, deployment: StoredDeployment): boolean {
-  return draining === true && isMovable(deployment);
+/** Whether the replica is to leave its draining node: not when it writes to a volume, whatever the present template mounts. */
+export function isLeaving({ draining, replica }: ObservedReplica): boolean {
+  return draining === true && isMovable(replica.template);
 }
 
 /** Keeps the number of replicas, while all of them are made from the present template. */
@@ -122,7 +117,7 @@ function keepCount(
   replicas: readonly ObservedReplica[],
   { held, spare, ...settling }: Required<Pick<KeeperInput, 'held' | 'spare' | 'now' | 'settleMs'>>,
 ): readonly SlotStep[] {
-  const leavers = kept.filter(seen => isLeaving(seen, wanted));
+  const leavers = kept.filter(isLeaving);
   const rank = (seen: ObservedReplica) => Number(leavers.includes(seen)) + 2 * Number(!isAvailable(seen, settling));
   const ranked = [...kept].sort((a, b) => rank(a) - rank(b));
   const most = wanted.replicas + (leavers.length > 0 ? 1 : 0);
@@ -154,7 +149,7 @@ function explainUnwanted(
   if (!wanted) return 'deleted';
   if (replica.deploymentUid !== wanted.metadata.uid) return 'replaced_deployment';
   if (node === 'gone') return 'node_gone';
-  if (misplaced && isMovable(wanted)) return RESIDENCY_VIOLATED;
+  if (misplaced && isMovable(replica.template)) return RESIDENCY_VIOLATED;
   // A node without heartbeats may still run the container: it is given up only when another node can take the replica.
   if (isLost(seen, wanted) && (lost?.by === 'fence' || replaceable)) return 'node_lost';
   return undefined;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { getRolloutBounds, type StoredDeployment } from '../../crds/deployment/index.js';
-import { isUpToDate } from '../../crds/replica/index.js';
+import { computeTemplateHash, isUpToDate, toContainerTemplate } from '../../crds/replica/index.js';
 import { isAvailable, type ObservedReplica } from '../reading/index.js';
 import { decideReplicas } from './decide.js';
 import { type How, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
@@ -15,6 +15,11 @@ const writer = wanting({
   replicas: 1,
   volumes: [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }],
 });
+
+const writing = wanting({ image: 'web:1', replicas: 1, volumes: writer.volumes! });
+const canary = { replicas: 3, rollout: { ...rollout, canary: { replicas: 1 } } };
+const baseline = { templateHash: computeTemplateHash(writing), template: toContainerTemplate(writing) };
+const reading = wanting({ ...canary, volumes: writer.volumes!.map(mount => ({ ...mount, readOnly: true })) });
 
 const cases: readonly (readonly [
   name: string,
@@ -140,6 +145,36 @@ const cases: readonly (readonly [
     { ...writer, replicas: 1 },
     [seen(1, 'retiring', writer)],
     [],
+  ],
+  [
+    'copies no writer to a volume that the new template has dropped, however many replicas a canary asks for',
+    wanting(canary),
+    [seen(0, 'ready', writing), seen(1)],
+    [],
+    { baseline },
+  ],
+  [
+    'copies no writer to a volume that the new template only reads',
+    reading,
+    [seen(0, 'ready', writing), seen(1, 'ready', reading)],
+    [],
+    { baseline },
+  ],
+  [
+    'copies no writer beside one that is still being stopped',
+    wanting(canary),
+    [seen(0, 'retiring', writing), seen(1)],
+    [],
+    { baseline },
+  ],
+  ['makes one writer anew when none is left', wanting(canary), [seen(1)], ['copy 0'], { baseline }],
+  ['copies no writer while it is paused', paused, [seen(0, 'ready', writing)], []],
+  [
+    'copies no writer off a draining node while it is paused',
+    { ...paused, replicas: 1 },
+    [seen(0, 'draining', writing)],
+    [],
+    { spare: 1 },
   ],
   ['does nothing while it is paused', paused, olds('ready', 'ready', 'ready'), []],
   [

@@ -2,6 +2,7 @@ import {
   getCanarySize,
   getRolloutBounds,
   isExclusive,
+  isMovable,
   type RolloutBounds,
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
@@ -110,12 +111,18 @@ function planFills(
   const most = held ? Math.min(room, Math.max(0, deployment.replicas - next.length - old.length)) : room;
   const slots = listEmptySlots(records.length + most, new Set(records.map(({ replica }) => replica.slot)));
   const like = baseline ?? (old[0] && toReplicaForm(old[0].replica, completed));
-  const copies = like ? slots.slice(0, Math.min(missingOld, most)) : [];
+  const copies = like ? slots.slice(0, Math.min(missingOld, most, countCopies(like, records))) : [];
   const fresh = slots.slice(copies.length, Math.min(copies.length + missingNext, most));
   return [
     ...copies.map(slot => ({ kind: 'fill', slot, like: like! }) as const),
     ...fresh.map(slot => ({ kind: 'fill', slot }) as const),
   ];
+}
+
+/** How many copies of an older template may be made: what writes to a volume has none beside it, whatever the present one mounts. */
+function countCopies({ template }: ReplicaForm, records: readonly ObservedReplica[]): number {
+  if (isMovable(template)) return Infinity;
+  return records.every(({ replica }) => isMovable(replica.template)) ? 1 : 0;
 }
 
 /** New replicas beyond the wanted number, after the number was lowered: those that are not available first, then the highest. */

@@ -15,7 +15,7 @@ import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/i
 import { readValue } from '../../pkg/store/index.js';
 import { isLost, isWaiting, type ObservedDeployment, parseQueueKey, readDeployment } from '../reading/index.js';
 import { advanceRollout, isWaitingForOthers, readRollout, settleCanary } from './advance.js';
-import { chooseLeaver, decideReplicas, type KeeperInput } from './decide.js';
+import { chooseLeaver, decideReplicas, isLeaving, type KeeperInput } from './decide.js';
 import { buildStep, draftResidencyEvent, isMove, listAbandoned, logStep, removeDeployment, without } from './steps.js';
 
 /** How often to look for another node for replicas whose node is lost or draining. */
@@ -122,7 +122,7 @@ function findSpare(
 ): Pick<KeeperInput, 'spare' | 'replaceable'> {
   if (!deployment || deployment.metadata.deletedAt) return {};
   const { tenant } = deployment.metadata;
-  const leaver = chooseLeaver(replicas.filter(({ draining, replica }) => draining && !replica.retiringSince));
+  const leaver = chooseLeaver(replicas.filter(seen => isLeaving(seen) && !seen.replica.retiringSince));
   const lost = replicas.filter(seen => seen.lost && !seen.replica.retiringSince);
   const gone = sumRequests(lost.map(({ replica }) => replica));
   const totals = {
