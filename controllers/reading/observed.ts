@@ -69,11 +69,12 @@ export function isWaiting(replica: Replica): boolean {
 
 /**
  * Whether a replica counts as lost without a report of its agent: its node is lost, and either it writes to no volume that
- * a second container would write to as well, or an administrator has declared the machine off.
+ * a second container would write to as well, whatever its deployment mounts by now, or an administrator has declared the
+ * machine off.
  */
-export function isLost({ lost }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
+export function isLost({ lost, replica }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
   if (!lost) return false;
-  return lost.by === 'fence' || (deployment !== undefined && isMovable(deployment));
+  return lost.by === 'fence' || (deployment !== undefined && isMovable(replica.template));
 }
 
 /**

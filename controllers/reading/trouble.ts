@@ -194,7 +194,7 @@ export function explainNotMoved(seen: ObservedReplica, deployment: StoredDeploym
   if (deployment.nodeId !== undefined) {
     return `the deployment names node ${nodeName} (nodeId): remove nodeId, name another node, or bring this one back`;
   }
-  if (!isMovable(deployment)) return 'it writes to a volume, which stays on this node';
+  if (!isMovable(replica.template)) return 'it writes to a volume, which stays on this node';
   if (seen.isSilent) return 'its node is the control plane’s own: what is placed there stays there';
   if (node === 'unobserved') {
     return `its container may still run: start the engine of node ${nodeName} again, or switch the machine off and fence the node (moor nodes fence ${nodeName})`;

@@ -114,6 +114,27 @@ describe('replica keeper decides for lost and draining nodes', () => {
       steps: [],
     },
     {
+      name: 'to wait for a lost replica that writes to a volume which the new template has dropped',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, 'heartbeat_missed', { of: writes })],
+      spare: 1,
+      steps: ['retire 0'],
+    },
+    {
+      name: 'to wait for it also when it is retiring already',
+      deployment: web({ replicas: 1 }),
+      replicas: [seen(0, 'heartbeat_missed', { of: writes, retiring: true })],
+      spare: 1,
+      steps: [],
+    },
+    {
+      name: 'to clear a lost replica that writes to no volume yet',
+      deployment: { ...writes, replicas: 1 },
+      replicas: [seen(0, 'heartbeat_missed')],
+      spare: 1,
+      steps: ['clear 0'],
+    },
+    {
       name: 'to clear at once the replicas of a fenced node, even those that write to a volume',
       deployment: writes,
       replicas: [seen(0, 'fence', { of: writes }), seen(1, 'well', { of: writes })],
