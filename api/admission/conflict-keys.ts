@@ -1,5 +1,6 @@
 import { keys } from '../../crds/keys/index.js';
 import { isTypedId } from '../../crds/grammar/index.js';
+import { toVolumeSubject } from '../../crds/volume/index.js';
 import type { EventLeases } from '../../pkg/events/index.js';
 import { type Cache, encode, type Guard, type Put } from '../../pkg/store/index.js';
 import { listDependencies, listNetworkNames, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
@@ -32,11 +33,6 @@ export function toSecretSubject(label: string): string {
 /** The subject of the conflict key of a network: none is deleted while a workload that joins it is written. */
 export function toNetworkSubject(name: string): string {
   return `network.${name}`;
-}
-
-/** The subject of the conflict key of a volume: none is deleted while a workload that mounts it is written. */
-export function toVolumeSubject(id: string): string {
-  return `volume.${id}`;
 }
 
 /** Guards that fail when a conflict key has changed since. To be read together with the facts. */

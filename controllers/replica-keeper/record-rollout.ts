@@ -5,9 +5,7 @@ import {
   type StoredDeployment,
   toSpec,
 } from '../../crds/deployment/index.js';
-import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
-import { keys, ranges } from '../../crds/keys/index.js';
-import type { StoredNetwork } from '../../crds/network/index.js';
+import { keys } from '../../crds/keys/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 import { computeTemplateHash } from '../../crds/replica/index.js';
 import {
@@ -18,13 +16,11 @@ import {
   type RolloutProgress,
   type RolloutRecord,
 } from '../../crds/rollout/index.js';
-import type { StoredVolume } from '../../crds/volume/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { buildRevision, nextMetadata, readRevision, toRollbackSpec } from '../../pkg/history/index.js';
-import { findNode } from '../../pkg/fleet/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
-import { type Change, encode, type Entry, type Guard, listValues, type Put, readValue } from '../../pkg/store/index.js';
-import { listHealthWaiters } from '../reading/index.js';
+import { type Change, encode, type Entry, type Guard, type Put } from '../../pkg/store/index.js';
+import { explainRefused, listVolumeConflicts } from './explain-refused.js';
 
 /** The deployment and its rollout as they were read: every change is guarded by both. */
 export interface RolloutSubject {
@@ -74,6 +70,9 @@ export function recordComplete(subject: RolloutSubject, now: number): Change {
   });
 }
 
+/** Longer than any write that is judged by what it read before may take. */
+const CONFLICT_KEYS_SECONDS = 3_600;
+
 export const toSubject = ({ metadata, name }: StoredDeployment): Pick<EventDraft, 'tenant' | 'subject'> => ({
   tenant: metadata.tenant,
   subject: { kind: 'Deployment', name, id: metadata.uid },
@@ -82,7 +81,8 @@ export const toSubject = ({ metadata, name }: StoredDeployment): Pick<EventDraft
 /**
  * Records that the rollout has failed, with its event. In the same transaction, where the deployment asks for it, the last
  * complete configuration is stored again as a new revision: a crash leaves both or neither. One that would be refused by now is
- * not stored: the failure says so, and a canary stays as it is.
+ * not stored: the failure says so, and a canary stays as it is. With the conflict keys of its volumes it is judged again when
+ * another write mounts or deletes one of them at the same moment.
  *
  * A canary that people abort is no failure, and is rolled back whether or not that is done by itself.
  */
@@ -98,10 +98,12 @@ export async function recordFailure(
   const found = rollout?.autoRollback === false && !isOrdered ? undefined : await findTarget(subject, env);
   const target = found === 'gone' ? undefined : found;
   const back = target?.revision ?? subject.record?.completed?.revision;
+  const conflictKeys = target ? listVolumeConflicts(target.spec, metadata.tenant) : [];
+  const guards = conflictKeys.map(key => ({ key, at: env.cache.get(key)?.revision ?? 0 }));
   const refused =
     found === 'gone'
       ? `revision ${back} is not kept any more; send its configuration again`
-      : target && explainRefused(target.spec, deployment, env);
+      : target && explainRefused(target.spec, deployment, env.cache);
   const stays = isOrdered
     ? `the canary of revision ${metadata.generation} was not aborted, as ${orderedBy} ordered: ${refused}`
     : `${given.message}; it is not rolled back to revision ${back}: ${refused}`;
@@ -145,15 +147,18 @@ export async function recordFailure(
   const outcome: CanaryOutcome | undefined = canary && { ...pickOutcome(failure), outcome: 'aborted' };
   const aborted = outcome && (await env.events.put(draftOutcome(about, outcome, reason)));
   const ended = outcome ?? lastCanary;
-  return storeRecord(
+  const lease = conflictKeys.length > 0 ? await env.lease(CONFLICT_KEYS_SECONDS) : undefined;
+  const turns = conflictKeys.map(key => ({ key, bytes: encode({ by: built.metadata.uid }), ...(lease && { lease }) }));
+  const change = storeRecord(
     subject,
     {
       ...next,
       ...(!isOrdered && { failed: { ...failure, rolledBackTo: target.revision } }),
       ...(ended && { lastCanary: ended }),
     },
-    [...built.puts, ...(isOrdered ? [] : [failed]), ...(aborted ? [aborted] : []), event],
+    [...built.puts, ...(isOrdered ? [] : [failed]), ...(aborted ? [aborted] : []), ...turns, event],
   );
+  return { ...change, guards: [...change.guards, ...guards] };
 }
 
 /** No hold runs any more: from now on it waits for an order. */
@@ -180,51 +185,6 @@ export function draftOutcome(
 }
 
 const pickOutcome = ({ revision, at, message }: RolloutFailure) => ({ revision, at, message });
-
-/** Why a configuration that was accepted once must not be stored now, as far as other objects decide it. Its secrets are looked up later. */
-function explainRefused(
-  { name, nodeId, healthCheck, networks = [], volumes = [] }: Deployment,
-  before: StoredDeployment,
-  { cache }: Pick<LoopEnv, 'cache'>,
-): string | undefined {
-  if (nodeId !== undefined && !findNode(nodeId, before.metadata.tenant, cache)) {
-    return `it names node ${nodeId}, which does not exist any more; correct the deployment`;
-  }
-  const places = networks.map(network => ({
-    network,
-    at: isDnsLabel(network)
-      ? readValue<StoredNetwork>(cache, keys.network(before.metadata.tenant, network))?.nodeId
-      : undefined,
-  }));
-  const away = places.find(({ at }) => at === undefined);
-  if (away)
-    return `it names network ${away.network}, which does not exist any more; create it, or correct the deployment`;
-  const elsewhere = places.find(({ at }) => at !== (nodeId ?? places[0]?.at));
-  if (elsewhere)
-    return `it names network ${elsewhere.network}, which is on another node by now; correct the deployment`;
-  const { tenant } = before.metadata;
-  for (const { volumeId, readOnly } of volumes) {
-    const volume = isTypedId('vol', volumeId)
-      ? readValue<StoredVolume>(cache, keys.volume(tenant, volumeId))
-      : undefined;
-    if (!volume || volume.metadata.deletedAt !== undefined)
-      return `it mounts volume ${volumeId}, which does not exist any more; correct the deployment`;
-    const writer = readOnly
-      ? undefined
-      : findOtherWriter(name, volumeId, listValues(cache, ranges.of(ranges.deployments, tenant)));
-    if (writer !== undefined)
-      return `it writes to volume ${volume.name}, to which ${writer} writes by now; correct the deployment`;
-  }
-  const waiters = healthCheck || !before.healthCheck ? [] : listHealthWaiters(before, cache);
-  if (waiters.length === 0) return undefined;
-  const names = waiters.slice(0, 5).join(', ');
-  return `it has no health check, for which ${names} ${waiters.length === 1 ? 'waits' : 'wait'}; correct the deployment`;
-}
-
-function findOtherWriter(name: string, volumeId: string, deployments: readonly StoredDeployment[]): string | undefined {
-  const writes = ({ volumes = [] }: Deployment) => volumes.some(each => each.volumeId === volumeId && !each.readOnly);
-  return deployments.find(other => other.name !== name && writes(other))?.name;
-}
 
 /** Revisions before the failed one that are looked at: more are not kept. */
 const REVISIONS_MAX = 50;

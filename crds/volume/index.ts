@@ -23,5 +23,12 @@ export type {
   VolumeSpec,
   VolumeStatus,
 } from './volume.js';
-export { findUnbuiltVolume, getVolumePhase, isMadeVolume, rejectVolumeRemoval, toAssignedVolume } from './volume.js';
+export {
+  findUnbuiltVolume,
+  getVolumePhase,
+  isMadeVolume,
+  rejectVolumeRemoval,
+  toAssignedVolume,
+  toVolumeSubject,
+} from './volume.js';
 export { volumeKind, type VolumeView } from './kind.js';

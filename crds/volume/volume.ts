@@ -129,6 +129,11 @@ export function findUnbuiltVolume({ class: kind, type }: VolumeSpec) {
   return type === 'bind' ? (['type', type, { what: 'type bind' }] as const) : undefined;
 }
 
+/** The subject of the conflict key of a volume: none is deleted, nor written by two, while a workload that mounts it is written. */
+export function toVolumeSubject(id: string): string {
+  return `volume.${id}`;
+}
+
 /** Why a volume may not be deleted now, if anything stands against it. */
 export function rejectVolumeRemoval({ id, consumers }: Pick<KnownVolume, 'id' | 'consumers'>): Rejection | undefined {
   if (consumers.length === 0) return undefined;

@@ -7,10 +7,11 @@ import {
   findUnbuiltVolume,
   rejectVolumeRemoval,
   type StoredVolume,
+  toVolumeSubject,
   type VolumeSpec,
 } from '../../../crds/volume/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
-import { guardConflictKeys, putConflictKeys, toVolumeSubject } from '../../admission/conflict-keys.js';
+import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
