@@ -119,6 +119,18 @@ export const volumeRejections = defineEntries('7.5', {
     fixed: 'DELETE /api/v1/dvm/volumes/vol_… once nothing mounts it',
   },
 
+  volume_record_unusable: {
+    section: 'ours',
+    status: 409,
+    expected: ({ fault }: { fault: string }) =>
+      `a volume whose record can be read; what is stored of it is not sound: ${fault}`,
+    sample: { fault: 'class is not one of the known ones' },
+    why: 'The record does not tell what the volume is, and its bytes could be removed, or left behind, by mistake.',
+    remedy: 'Ask the operator of the platform to restore the record from a backup of etcd; then delete the volume.',
+    example: 'DELETE /api/v1/dvm/volumes/vol_… while its record is damaged',
+    fixed: 'DELETE /api/v1/dvm/volumes/vol_… once its record is restored',
+  },
+
   volume_replica_unsupported: {
     section: 'ours',
     expected: 'a volume of class replicated',

@@ -96,7 +96,7 @@ export const volumeKind = defineKind({
     delete: {
       summary: 'Deletes a volume that nothing mounts, with its bytes',
       headers: ['If-Match'],
-      codes: [...found, 'volume_in_use', 'revision_mismatch', 'outcome_unknown'],
+      codes: [...found, 'volume_in_use', 'volume_record_unusable', 'revision_mismatch', 'outcome_unknown'],
     },
   },
   nameField: 'name',

@@ -274,6 +274,20 @@ describe('volumes over HTTP', () => {
     expect((await drop()).status).to.equal(200);
   });
 
+  it('are not deleted while their record is damaged, and the damage is not made final', async () => {
+    const { id } = await make();
+    await settle(id);
+    const key = keys.volume(lab.a, id);
+    await put(key, { ...stored(id), class: 7, type: null });
+    const before = await listKeys();
+    for (const path of [`dvm/volumes/${id}`, `dvm/volumes/${sound.name}`, `dvm/volumes/${id}?dryRun=true`]) {
+      const { status, body } = await ask('DELETE', path);
+      expect([status, body['code'], body['field']]).to.deep.equal([409, 'volume_record_unusable', 'id']);
+    }
+    expect(await listKeys()).to.deep.equal(before);
+    expect(JSON.parse((await lab.store.get(key))!.bytes.toString())).to.include({ class: 7, type: null });
+  });
+
   it('keep to If-Match', async () => {
     const { id } = await make();
     const stale = await ask('DELETE', `dvm/volumes/${id}`, undefined, { 'if-match': '"1"' });

@@ -10,7 +10,7 @@ import {
   toVolumeSubject,
   type VolumeSpec,
 } from '../../../crds/volume/index.js';
-import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
@@ -91,6 +91,8 @@ async function deleteVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     if (entry instanceof RequestRejection) return entry;
     const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
     if (mismatch) return mismatch;
+    const fault = findRecordFault(entry);
+    if (fault !== undefined) return rejectRequest('volume_record_unusable', 'id', named, { fault });
     const stored = value<StoredVolume>(entry);
     if (stored.metadata.deletedAt !== undefined) return answer(env, 200, entry);
     const conflictKeys = [keys.conflict(tenant, toVolumeSubject(stored.id))];
