@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 
 import { expect } from 'chai';
 
@@ -52,6 +52,17 @@ describe('Client', () => {
 
     expect(made).to.deep.equal({ ok: true, status: 201, value: { name: 'web' } });
     expect(seen).to.deep.equal(['POST', '/api/v1/deployments?dryRun=true', 'Bearer mtk_a', 't1', '{"name":"web"}']);
+  });
+
+  it('closes an idle connection before the server does, so that a write is not sent on one that is closing', async () => {
+    server.keepAliveTimeout = 3_600_000;
+    handle = answer(200, {});
+    const [[socket]] = (await Promise.all([
+      once(server, 'connection'),
+      client.request('POST', '/api/v1/deployments', { body: {} }),
+    ])) as [[Socket], unknown];
+    await once(socket, 'close');
+    expect(socket.destroyed).to.equal(true);
   });
 
   it('answers every rejection of a refused request', async () => {

@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import type { Socket } from 'node:net';
 
 import type { Clock } from '../clock/index.js';
 import { UnreachableFault } from './answer.js';
@@ -20,10 +21,17 @@ export interface HttpCall {
 
 export type Connections = http.Agent | https.Agent;
 
+/** Less than the 5 s for which servers keep an idle connection: none that is about to be closed may carry a write. */
+const IDLE_MS = 3_000;
+
 /** Opens the connection pool of a client. */
 export function openConnections(server: URL, ca: string | undefined): Connections {
-  if (server.protocol === 'https:') return new https.Agent({ keepAlive: true, ...(ca !== undefined && { ca }) });
-  return new http.Agent({ keepAlive: true });
+  const isSecure = server.protocol === 'https:';
+  const pool = isSecure
+    ? new https.Agent({ keepAlive: true, ...(ca !== undefined && { ca }) })
+    : new http.Agent({ keepAlive: true });
+  pool.on('free', (socket: Socket) => socket.setTimeout(IDLE_MS));
+  return pool;
 }
 
 /**
