@@ -53,9 +53,9 @@ describe('a process that is killed and started again', function () {
     await machine.agent.restart('SIGKILL');
     await shop.change('web', { replicas: 3 });
     await shop.reaches('web', 'Running');
+    expect(await standing()).to.include.members(before);
     await shop.change('web', { replicas: 2 });
-    await until('the third to be gone', async () => (await fleet.view.containers()).length === 2);
-    expect(await standing()).to.deep.equal(before);
+    await until('one to be gone', async () => (await fleet.view.containers()).length === 2);
   });
 
   it('an agent removes containers of a deployment that was deleted meanwhile', async () => {
