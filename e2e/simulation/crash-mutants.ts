@@ -68,7 +68,7 @@ export const crashMutants: readonly Mutant[] = [
   {
     mistake: 'fewer replicas are had by taking away those that serve',
     pace: { hasEverything: true },
-    noticedAt: 4,
+    noticedAt: 7,
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
       const alter = (seen: ObservedReplica): ObservedReplica =>

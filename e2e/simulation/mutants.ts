@@ -152,16 +152,16 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 19, ...keeping(staysAbroad) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 21, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
   {
     mistake: 'loops overwrite without guards',
-    noticedAt: 10,
+    noticedAt: 3,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the replica keeper does not watch reports', noticedAt: 4, ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
@@ -171,7 +171,7 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'claims overwrite without guards', pace: { machines: 8 }, ...blindTo('node-names/', ranges.nodes) },
   {
     mistake: 'containers of a former owner are not looked for',
-    noticedAt: 23,
+    noticedAt: 2,
     pace: { machines: 3 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -186,9 +186,9 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', noticedAt: 22, apiCache: withoutQuotas },
-  { mistake: 'a quota that is raised wakes no deployment', ...deafTo('scheduler', ranges.tenants) },
-  { mistake: 'a quota that is reached takes containers away', ...keeping(shrinks) },
+  { mistake: 'nodes join whatever the quota is', noticedAt: 2, apiCache: withoutQuotas },
+  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 3, ...deafTo('scheduler', ranges.tenants) },
+  { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',
     apiCache: cache =>
@@ -216,7 +216,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 9,
+    noticedAt: 7,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>
@@ -249,22 +249,25 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a container is made without the secrets that could not be had',
+    noticedAt: 4,
     link: link =>
       instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),
   },
   {
     mistake: 'a container is given another version than it was stamped with',
+    noticedAt: 2,
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
   },
-  { mistake: 'a ticket is good as often as it is shown', noticedAt: 43, ...blindTo(ranges.deliveries) },
+  { mistake: 'a ticket is good as often as it is shown', noticedAt: 13, ...blindTo(ranges.deliveries) },
   {
     mistake: 'a deployment of a deleted name begins to count at one',
-    noticedAt: 2,
+    noticedAt: 6,
     ...altering('replica-keeper', forgetsNames),
   },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
+    noticedAt: 2,
     loopSecrets: secrets =>
       instead(secrets, 'promote', async (path, version, condition) => {
         const promoted = await secrets.promote(path, version, condition);
