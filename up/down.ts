@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, rmSync } from 'node:fs';
 
 import { formatCount } from '../crds/grammar/index.js';
-import { unmountBelow } from '../dev/processes/index.js';
+import { releaseFolders } from '../dev/processes/index.js';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, PartRecord } from './home.js';
@@ -28,7 +28,7 @@ export async function down(home: Home, { purge }: { purge: boolean }, terminal: 
   home.development.remove();
   if (purge && existsSync(findDockerdFolder(home))) await destroyDockerd(home, terminal.clock);
   if (purge) {
-    await unmountBelow([realpathSync(home.folder)]);
+    await releaseFolders([realpathSync(home.folder)]);
     rmSync(home.folder, { recursive: true, force: true });
   }
   const data = purge ? 'Its data was removed.' : `Its data stays in ${home.folder}; "moor up" resumes with it.`;

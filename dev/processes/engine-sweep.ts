@@ -23,13 +23,13 @@ export async function sweepEngine({ data, run }: EnginePlaces): Promise<void> {
     const ours = command.includes(`${run}/`) || containers.some(id => group.includes(id));
     if (ours && pid !== process.pid) endProcess(pid);
   }
-  await unmountBelow([data, run]);
+  await releaseFolders([data, run]);
 }
 
 const execute = promisify(execFile);
 
 /** Unmounts what is mounted below folders that are about to be removed: an engine's own, and volumes of an agent. */
-export async function unmountBelow(folders: readonly string[]): Promise<void> {
+export async function releaseFolders(folders: readonly string[]): Promise<void> {
   for (const path of await mountsBelow(folders)) {
     await execute('umount', ['--lazy', path]).catch(() => undefined); // gone with its process
   }

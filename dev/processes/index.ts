@@ -8,7 +8,7 @@
  */
 export { buildDemoImage, type DemoImageOptions } from './demo-image.js';
 export { DockerdProcess } from './dockerd.js';
-export { unmountBelow } from './engine-sweep.js';
+export { releaseFolders } from './engine-sweep.js';
 export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 export { isForwardDropped } from './firewall.js';
 export { findFreePort, isFreePort } from './free-port.js';

@@ -7,7 +7,7 @@ import {
   type DemoImageOptions,
   DockerdProcess,
   RegistryProcess,
-  unmountBelow,
+  releaseFolders,
 } from '../../dev/processes/index.js';
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
@@ -121,6 +121,6 @@ export class Fleet {
     await Promise.all(this.#machines.map(({ agent }) => agent.kill('SIGKILL')));
     await this.registry.kill('SIGKILL');
     await this.engine.destroy();
-    await unmountBelow([this.#plane.folder]);
+    await releaseFolders([this.#plane.folder]);
   }
 }
