@@ -148,14 +148,13 @@ async function storeEnrolment(
   const drafts = [
     ...(before ? [toLabelsChangedEvent(before, record)] : [toEnrolledEvent(tenant, record)]),
     ...(isRecovered ? [toKeyReplacedEvent(tenant, record)] : []),
-  ];
-  const events = drafts.filter(draft => draft !== undefined).map(draft => env.events.put(draft));
+  ].filter(draft => draft !== undefined);
   const puts: readonly Put[] = [
     await putToken(env.store, stored, env.clock.now()),
     await putToken(env.store, used, env.clock.now()),
     { key: keys.nodeName(nodeName), bytes: holder?.bytes ?? encode(claims) },
     { key: keys.node(tenant, nodeName), bytes: encode(record) },
-    ...(await Promise.all(events)),
+    ...(await Promise.all(drafts.map(draft => env.events.put(draft)))),
     ...(await putConflictKeys(env.conflictLeases, quota?.conflictKeys ?? [], requestId)),
   ];
   const guards = [
