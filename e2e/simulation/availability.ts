@@ -19,6 +19,9 @@ interface Standing {
   readonly floor: number;
 }
 
+/** Of a deployment that was not there before. One that takes the place of another of its name may begin anew. */
+const UNKNOWN: Standing = { available: [], floor: 0 };
+
 /**
  * At every transaction: the available replicas of a deployment are as many as its rollout may leave, or as many as there were
  * before if that is less. What nobody decides on costs as many as it takes (a crash, a node that fails or is drained or is
@@ -34,13 +37,13 @@ export function keepsAvailable(readiness: ReadyReplicas, wanted: WantedCounts): 
         known.delete(key);
         continue;
       }
-      const { available: before = [], floor: was = 0 } = known.get(key) ?? {};
+      const standing = known.get(key);
+      const isSame = standing?.available.every(({ deploymentUid }) => deploymentUid === deployment.metadata.uid);
+      const { available: before, floor: was } = standing && isSame ? standing : UNKNOWN;
       const available = listStaying(deployment, history).filter(each => readiness.wasLately(each, history));
       const least = Math.min(...wanted.listLately(deployment, history).map(countLeast));
       const uids = new Set(available.map(({ uid }) => uid));
-      const lost = before.filter(
-        ({ uid, deploymentUid }) => !uids.has(uid) && deploymentUid === deployment.metadata.uid,
-      );
+      const lost = before.filter(({ uid }) => !uids.has(uid));
       const excused = lost.filter(each => isExcused(each, deployment, readiness, history)).length;
       const floor = Math.min(least, was - excused);
       expect(available.length, `available replicas of ${deployment.name}`).to.be.at.least(floor);
