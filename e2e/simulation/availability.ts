@@ -116,7 +116,10 @@ export class ContainerWatch {
       this.#running.delete(id);
       const isTakenDown = !is || is.exitCode === STOPPED;
       const isNode = history.get<StoredNode>(keys.node(owner.tenant, machine))?.id === owner.nodeId;
-      const isToStay = !this.#dismissed.has(owner.replica) && !history.givenUp.has(owner.replica);
+      // A store that was restored may not know it any more.
+      const isKnown =
+        history.get<Replica>(keys.replica(owner.tenant, owner.deployment, owner.slot))?.uid === owner.replica;
+      const isToStay = isKnown && !this.#dismissed.has(owner.replica) && !history.givenUp.has(owner.replica);
       if (isTakenDown && isNode && isToStay && !this.hasDoubles)
         throw new Error(`a container of ${owner.deployment} was taken down on ${machine}, and its replica is to stay`);
     }

@@ -4,6 +4,7 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { NodePresence } from '../../crds/node/index.js';
+import type { RolloutRecord } from '../../crds/rollout/index.js';
 import { calm, storm } from '../../dev/simulation/index.js';
 import { restoreBackup } from './backup.js';
 import type { FailpointName } from '../../pkg/failpoint/index.js';
@@ -37,6 +38,7 @@ const ENGINE_LOST_MS = 60_000;
 const CONVERGE_WITHIN_MS = 150_000;
 /** The event of a persistent cause may be counted up once within a minute. */
 const AFTERMATH_MS = 75_000;
+const DEADLINE_MS = 600_000;
 /** A rollout is complete when its replicas have been ready for some seconds. */
 const LAST_WORK_MS = 10_000;
 const QUIET_MS = 40_000;
@@ -236,6 +238,11 @@ async function expectQuiet(cluster: SimCluster, history: History, inspect: () =>
   const { world } = cluster;
   await world.pass(history.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
   if (history.all<NodePresence>(ranges.alive).some(({ rival }) => rival)) await world.pass(RIVAL_FORGOTTEN_MS, inspect);
+  // One that no node takes goes back at its deadline, ten minutes after it last came further.
+  const isRolling = () => history.all<RolloutRecord>(ranges.rollouts).some(({ progress }) => progress);
+  for (let waitedMs = 0; isRolling() && waitedMs < DEADLINE_MS; waitedMs += AFTERMATH_MS) {
+    await world.pass(AFTERMATH_MS, inspect);
+  }
   const before = standing(cluster, history);
   await world.pass(QUIET_MS, inspect);
   expect(standing(cluster, history), 'something happened though nothing was asked').to.deep.equal(before);
