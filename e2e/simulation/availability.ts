@@ -116,9 +116,9 @@ export class ContainerWatch {
       this.#running.delete(id);
       const isTakenDown = !is || is.exitCode === STOPPED;
       const isNode = history.get<StoredNode>(keys.node(owner.tenant, machine))?.id === owner.nodeId;
-      // A store that was restored may not know it any more.
-      const isKnown =
-        history.get<Replica>(keys.replica(owner.tenant, owner.deployment, owner.slot))?.uid === owner.replica;
+      // A store that was restored may not know it, or not where it is.
+      const record = history.get<Replica>(keys.replica(owner.tenant, owner.deployment, owner.slot));
+      const isKnown = record?.uid === owner.replica && record.nodeId === owner.nodeId;
       const isToStay = isKnown && !this.#dismissed.has(owner.replica) && !history.givenUp.has(owner.replica);
       if (isTakenDown && isNode && isToStay && !this.hasDoubles)
         throw new Error(`a container of ${owner.deployment} was taken down on ${machine}, and its replica is to stay`);
