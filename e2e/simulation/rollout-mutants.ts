@@ -46,7 +46,7 @@ const withoutIllness = (cache: Cache) =>
 export const rolloutMutants: readonly Mutant[] = [
   {
     mistake: 'a canary is rolled out in full',
-    noticedAt: 56,
+    noticedAt: 16,
     ...keeping((deployment, replicas, circumstances) => {
       const { baseline: _, ...others } = circumstances ?? {};
       return decideReplicas(deployment, replicas, others);
