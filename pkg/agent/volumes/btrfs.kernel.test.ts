@@ -8,7 +8,8 @@ import { expect } from 'chai';
 
 import { sealCommand } from './btrfs-stream.js';
 import { describeCrashes } from './crashes.contract.js';
-import { A, arriving, B, describeDriver, type Lab, listTree, MIB, openLab, refusal } from './driver.contract.js';
+import { describeDriver } from './driver.contract.js';
+import { A, arriving, B, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 import { listLoopDevices, listMounts } from './mounts.js';
 import { explainNoBtrfs } from './open-driver.js';
 

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
-import { A, B, type Lab, openLab } from './driver.contract.js';
+import { A, B, type Lab, openLab } from './driver-lab.testing.js';
 
 /** What a killed process was doing, as a call of the driver. `arriving` opens the stream that was prepared. */
 const calls = {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { describeCrashes } from './crashes.contract.js';
-import { A, arriving, describeDriver, type Lab, listTree, MIB, openLab, refusal } from './driver.contract.js';
+import { describeDriver } from './driver.contract.js';
+import { A, arriving, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 
 describe('the directory driver', () => {
   describeDriver('directory', 64 * MIB);
