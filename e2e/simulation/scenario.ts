@@ -236,13 +236,13 @@ async function lowerAndRaise(cluster: SimCluster, history: History, inspect: () 
 /** Nothing may happen while nothing is asked for. */
 async function expectQuiet(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
-  await world.pass(history.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
-  if (history.all<NodePresence>(ranges.alive).some(({ rival }) => rival)) await world.pass(RIVAL_FORGOTTEN_MS, inspect);
   // One that no node takes goes back at its deadline, ten minutes after it last came further.
   const isRolling = () => history.all<RolloutRecord>(ranges.rollouts).some(({ progress }) => progress);
-  for (let waitedMs = 0; isRolling() && waitedMs < DEADLINE_MS; waitedMs += AFTERMATH_MS) {
-    await world.pass(AFTERMATH_MS, inspect);
+  for (let waitedMs = 0; isRolling() && waitedMs < DEADLINE_MS; waitedMs += LAST_WORK_MS) {
+    await world.pass(LAST_WORK_MS, inspect);
   }
+  await world.pass(history.entries(ranges.schedulings).length > 0 ? AFTERMATH_MS : LAST_WORK_MS, inspect);
+  if (history.all<NodePresence>(ranges.alive).some(({ rival }) => rival)) await world.pass(RIVAL_FORGOTTEN_MS, inspect);
   const before = standing(cluster, history);
   await world.pass(QUIET_MS, inspect);
   expect(standing(cluster, history), 'something happened though nothing was asked').to.deep.equal(before);
