@@ -96,7 +96,7 @@ export class SimCluster {
     this.server = new MemoryStore({ clock: this.world.clock });
     this.#variant = variant;
     this.pace = variant.pace ?? {};
-    this.mix = chooseMix(seed, this.pace.hasEverything);
+    this.mix = chooseMix(seed, this.pace.mix);
     this.usageMs = this.mix.scaled ? USAGE_MS : undefined;
     this.machines = Object.keys(MACHINES).map(name => this.#machine(name));
     this.seats = [

@@ -67,7 +67,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
-    pace: { hasEverything: true },
+    pace: { mix: 'everything' },
     noticedAt: 7,
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -79,7 +79,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes too many away where load moves the number',
-    pace: { hasEverything: true },
+    pace: { mix: 'everything' },
     noticedAt: 2,
     ...keeping((deployment, replicas, circumstances) => {
       const { rollout, resources } = deployment ?? {};
@@ -90,12 +90,16 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a status claims that all is well wherever load moves the number',
-    noticedAt: 3,
+    pace: { mix: 'scaling' },
     ...storing<DeploymentStatus>('status-roller', ranges.statuses, status =>
       status.scaling ? { ...status, phase: 'Running' } : status,
     ),
   },
-  { mistake: 'a step by load is stored before its event', noticedAt: 3, ...inTwo('autoscaler', ranges.events) },
+  {
+    mistake: 'a step by load is stored before its event',
+    pace: { mix: 'scaling' },
+    ...inTwo('autoscaler', ranges.events),
+  },
   {
     mistake: 'the replica keeper stores one after the other what belongs together',
     noticedAt: 3,

@@ -12,16 +12,19 @@ export interface Mix {
   readonly scaled?: string;
 }
 
-const EVERYTHING_AT = 4;
+export type MixName = keyof typeof TURNS;
+
+/** Whose turn it is, out of so many: the rest of the seeds have nothing of it. */
+const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4 } as const;
 const MIXES = 8;
 
 /** One thing at a time, everything at once (a canary of what load moves, while jobs run), and nothing of it. */
-export function chooseMix(seed: number, hasEverything = false): Mix {
-  const turn = seed % MIXES;
-  const isAll = hasEverything || turn === EVERYTHING_AT;
+export function chooseMix(seed: number, name?: MixName): Mix {
+  const turn = name ? TURNS[name] : seed % MIXES;
+  const isAll = turn === TURNS.everything;
   return {
-    isRolled: isAll || turn === 0,
-    isScheduled: isAll || turn === 2,
-    ...((isAll || turn === 3) && { scaled: isAll ? SHOP : POOL }),
+    isRolled: isAll || turn === TURNS.rollouts,
+    isScheduled: isAll || turn === TURNS.schedules,
+    ...((isAll || turn === TURNS.scaling) && { scaled: isAll ? SHOP : POOL }),
   };
 }

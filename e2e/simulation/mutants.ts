@@ -4,6 +4,7 @@ import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
+import type { MixName } from './mix.js';
 import type { Variant } from './variant.js';
 
 /** A mistake that a developer could make, and the code that makes it. */
@@ -12,6 +13,10 @@ export interface Mutant extends Variant {
   /** A seed at which it was noticed once, tried first: what happens at a seed changes with the product. */
   readonly noticedAt?: number;
 }
+
+/** Mistakes that show in one mix: every seed has it. */
+export const inMix = (mix: MixName, all: readonly Mutant[]): readonly Mutant[] =>
+  all.map(mutant => ({ ...mutant, pace: { mix, ...mutant.pace } }));
 
 type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
 

@@ -6,7 +6,7 @@ import type { Report } from '../../crds/report/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Put, value } from '../../pkg/store/index.js';
-import { altering, instead, type Mutant } from './mutants.js';
+import { altering, inMix, instead } from './mutants.js';
 
 type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
 type Rollout = NonNullable<StoredDeployment['rollout']>;
@@ -43,10 +43,9 @@ const withoutIllness = (cache: Cache) =>
   });
 
 /** Mistakes of rollouts and canaries. */
-export const rolloutMutants: readonly Mutant[] = [
+export const rolloutMutants = inMix('rollouts', [
   {
     mistake: 'a canary is rolled out in full',
-    noticedAt: 16,
     ...keeping((deployment, replicas, circumstances) => {
       const { baseline: _, ...others } = circumstances ?? {};
       return decideReplicas(deployment, replicas, others);
@@ -54,12 +53,10 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a canary is larger than was asked for',
-    noticedAt: 12,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
-    noticedAt: 12,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),
@@ -73,7 +70,6 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    noticedAt: 8,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -82,7 +78,6 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout forgets which template was complete',
-    noticedAt: 4,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => ({
       ...record,
       ...(record.completed && { completed: { ...record.completed, templateHash: 'lost' } }),
@@ -90,12 +85,10 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes more away than may be missing',
-    noticedAt: 16,
     ...rolling(rollout => ({ ...rollout, maxUnavailable: 9 })),
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 44,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,
@@ -108,10 +101,9 @@ export const rolloutMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a status takes every container that runs for healthy',
-    noticedAt: 8,
     ...altering('status-roller', loop => ({
       ...loop,
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutIllness(env.cache) }, signal),
     })),
   },
-];
+]);

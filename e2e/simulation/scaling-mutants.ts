@@ -1,13 +1,12 @@
 import { createAutoscaler, decideScaling } from '../../controllers/autoscaler/index.js';
-import { altering, instead, type Mutant } from './mutants.js';
+import { altering, inMix, instead } from './mutants.js';
 
 const scaling = (decide: typeof decideScaling) => altering('autoscaler', () => createAutoscaler(decide));
 
 /** Mistakes about scaling that must not go unnoticed. */
-export const scalingMutants: readonly Mutant[] = [
+export const scalingMutants = inMix('scaling', [
   {
     mistake: 'a step does not wait for the last one to show',
-    noticedAt: 11,
     ...scaling(input => {
       const { scaledAt: _, ...record } = input.record ?? {};
       return decideScaling({ ...input, record: input.record && (record as NonNullable<typeof input.record>) });
@@ -15,7 +14,6 @@ export const scalingMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a policy is exceeded by one',
-    noticedAt: 3,
     ...scaling(input => {
       const { policy } = input;
       return decideScaling({ ...input, policy: { ...policy, maxReplicas: policy.maxReplicas + 1 } });
@@ -23,7 +21,6 @@ export const scalingMutants: readonly Mutant[] = [
   },
   {
     mistake: 'another number of replicas in the spec is not where scaling goes on from',
-    noticedAt: 3,
     ...scaling(input => {
       const { record, deployment } = input;
       return decideScaling({ ...input, record: record && { ...record, base: deployment.replicas } });
@@ -31,11 +28,10 @@ export const scalingMutants: readonly Mutant[] = [
   },
   {
     mistake: 'what containers use is not heard of',
-    noticedAt: 3,
     link: link =>
       instead(link, 'heartbeat', beat => {
         const { usage: _, ...rest } = beat;
         return link.heartbeat(rest);
       }),
   },
-];
+]);

@@ -162,12 +162,11 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   const { world } = cluster;
   const until = world.time + STORM_MS;
   const { isRolled, isScheduled, scaled } = cluster.mix;
-  const hasSchedules = cluster.pace.hasSchedules ?? isScheduled;
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
   useJobs(cluster, until);
-  if (hasSchedules) useSchedules(cluster, history, until);
+  if (isScheduled) useSchedules(cluster, history, until);
   if (isRolled) rollDeployments(cluster, history, until);
   if (scaled) scaleDeployments(cluster, history, until, scaled);
   useNetworks(cluster, until);
@@ -181,7 +180,7 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   cluster.start();
   await world.pass(UNDER_WAY_MS, inspect);
   await endOrders(cluster);
-  if (hasSchedules) await expectTicks(cluster, history, inspect);
+  if (isScheduled) await expectTicks(cluster, history, inspect);
 }
 
 /** An engine does not answer for long: what is claimed of its containers is inspected all the while. */

@@ -1,12 +1,9 @@
 import { createJobScheduler, decideRuns } from '../../controllers/job-scheduler/index.js';
-import { altering, type Mutant } from './mutants.js';
+import { altering, inMix } from './mutants.js';
 
 type DecideRuns = typeof decideRuns;
 
-const scheduling = (decide: DecideRuns) => ({
-  pace: { hasSchedules: true },
-  ...altering('job-scheduler', () => createJobScheduler(undefined, decide)),
-});
+const scheduling = (decide: DecideRuns) => altering('job-scheduler', () => createJobScheduler(undefined, decide));
 
 /** Ticks count from the last run that is still there. */
 const forgetsTicks: DecideRuns = input => {
@@ -39,10 +36,10 @@ const goesFirst: DecideRuns = input => {
 };
 
 /** Mistakes about schedules that must not go unnoticed. */
-export const scheduleMutants: readonly Mutant[] = [
-  { mistake: 'a tick is forgotten when its run is gone', noticedAt: 2, ...scheduling(forgetsTicks) },
+export const scheduleMutants = inMix('schedules', [
+  { mistake: 'a tick is forgotten when its run is gone', ...scheduling(forgetsTicks) },
   { mistake: 'a run that waits is not counted as one', ...scheduling(overlooksWaiting) },
   { mistake: 'a run begins beside the one that it replaces', ...scheduling(replacesAtOnce) },
   { mistake: 'a run is made before it is stored that its tick is settled', ...scheduling(runsBeforeStatus) },
   { mistake: 'a job with a schedule goes before its runs', ...scheduling(goesFirst) },
-];
+]);

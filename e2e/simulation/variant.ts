@@ -4,6 +4,7 @@ import type { Loop } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Reconnecting } from '../../dev/simulation/index.js';
 import type { Cache, Store } from '../../pkg/store/index.js';
+import type { MixName } from './mix.js';
 
 /** How many times more often than usual things happen: what is seldom noticed is noticed soon then. Default: once. */
 export interface Pace {
@@ -13,10 +14,8 @@ export interface Pace {
   readonly networks?: number;
   /** Operators give orders. */
   readonly orders?: number;
-  /** Rollouts, load and schedules come together: else at every eighth seed. */
-  readonly hasEverything?: boolean;
-  /** Users ask for jobs with a schedule: else at every fourth seed. */
-  readonly hasSchedules?: boolean;
+  /** What happens at every seed: else it is one seed's turn after another. */
+  readonly mix?: MixName;
   /** A backup is restored: else at every fifth seed. */
   readonly restores?: number;
 }
