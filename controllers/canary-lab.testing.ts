@@ -1,4 +1,4 @@
-import { type CanaryAction, type StoredDeployment, toSpec } from '../crds/deployment/index.js';
+import { type StoredDeployment, toSpec } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { Replica } from '../crds/replica/index.js';
@@ -28,9 +28,13 @@ export class CanaryLab {
     return this;
   }
 
+  make(change: Partial<StoredDeployment>): StoredDeployment {
+    return makeDeployment({ replicas: 3, healthCheck, rollout: canaryRollout, ...change });
+  }
+
   /** Stores a revision as the API does: the record and its archive entry. */
   async apply(generation: number, change: Partial<StoredDeployment> = {}): Promise<void> {
-    const deployment = makeDeployment({ replicas: 3, healthCheck, rollout: canaryRollout, ...change });
+    const deployment = this.make(change);
     const updatedAt = new Date(this.cluster.clock.now()).toISOString();
     const { puts } = buildRevision(
       toSpec(deployment),
@@ -80,12 +84,15 @@ export class CanaryLab {
     for (const replica of await this.replicas()) if (replica.nodeId) await this.cluster.report(replica);
   }
 
-  async order(action: CanaryAction): Promise<void> {
-    const deployment = (await this.stored())!;
+  /** Orders something of the canary that is held, or of one that is restored with its deployment. */
+  async order(action: CanaryOrder['action'], restored?: Pick<CanaryOrder, 'beside'> & Partial<StoredDeployment>) {
+    const { beside, ...change } = restored ?? {};
+    const deployment = restored ? this.make(change) : (await this.stored())!;
     const given: CanaryOrder = {
       uid: deployment.metadata.uid,
       contentHash: computeContentHash(deployment),
       action,
+      ...(beside && { beside }),
       by: 'tok_ops',
       at: new Date(this.cluster.clock.now()).toISOString(),
     };

@@ -2,8 +2,9 @@ import { expect } from 'chai';
 
 import type { ArchivedRevision } from '../crds/archive/index.js';
 import { keys } from '../crds/keys/index.js';
+import { computeTemplateHash, toContainerTemplate } from '../crds/replica/index.js';
 import type { Report } from '../crds/report/index.js';
-import type { CanaryOrder } from '../crds/rollout/index.js';
+import { type CanaryOrder, computeContentHash } from '../crds/rollout/index.js';
 import { CanaryLab, canaryRollout as rollout } from './canary-lab.testing.js';
 import { makeDeployment, makeMetadata, TENANT } from './test-cluster.testing.js';
 
@@ -74,6 +75,28 @@ describe('a canary', () => {
     expect(await lab.events('canary_aborted')).to.have.length(1);
     expect(await lab.cluster.counted('deployment.canary_aborted')).to.equal(1);
     expect(await lab.events('rollout_failed')).to.have.length(0);
+  });
+
+  it('of a deployment that is restored from a backup goes on beside what ran beside it', async () => {
+    lab.breakImage('none');
+    const old = lab.make({ rollout: patient });
+    const templateHash = computeTemplateHash(old);
+    const completed = { revision: 4, templateHash, contentHash: computeContentHash(old), at: old.metadata.createdAt };
+    const beside = { completed, baseline: { templateHash, template: toContainerTemplate(old) } };
+    await lab.order('resume', { beside, image: 'web:2', rollout: patient });
+    await lab.apply(6, { image: 'web:2', rollout: patient });
+    await lab.cluster.clock.pass(30_000);
+    expect(await lab.images()).to.deep.equal(['web:1', 'web:1', 'web:2']);
+    const status = await lab.cluster.status();
+    expect(status?.canary).to.deep.include({ state: 'holding', revision: 6, wanted: 1 });
+    expect(status?.rollout).to.include({ state: 'canary', revision: 6, completedRevision: 4 });
+    expect(await lab.events('canary_started')).to.have.length(1);
+    expect(await lab.cluster.get(keys.canaryOrder(TENANT, 'web'))).to.equal(undefined);
+
+    await lab.order('abort');
+    await lab.cluster.clock.pass(20_000);
+    expect(await lab.images()).to.deep.equal(['web:1', 'web:1', 'web:1']);
+    expect((await lab.stored())?.metadata.generation).to.equal(7);
   });
 
   it('that turns unhealthy aborts by itself, with the reason', async () => {

@@ -163,6 +163,20 @@ const subjects: Readonly<Record<string, Subject>> = {
     () => keys.canaryOrder(TENANT, 'web'),
     { uid: 'dep_1', contentHash: 'h', action: 'abort', by: 'tok', at: AT },
   ],
+  'canary-orders that resume': [
+    () => keys.canaryOrder(TENANT, 'web'),
+    {
+      uid: 'dep_1',
+      contentHash: 'h',
+      action: 'resume',
+      beside: {
+        completed: { revision: 1, templateHash: 'h', at: AT },
+        baseline: { templateHash: 'h', template: { image: 'web:1', secretsVersion: 0 } },
+      },
+      by: 'tok',
+      at: AT,
+    },
+  ],
   events: [() => keys.event(TENANT, 'evt_1'), event],
   'former-deployments': [
     () => keys.formerDeployments(TENANT, 'old'),

@@ -126,7 +126,7 @@ export interface PolicyRestore {
 export function isUnchanged(
   entry: Entry | undefined,
   spec: Deployment,
-  restored: PolicyRestore | undefined,
+  restored: Pick<PolicyRestore, 'isSame'> | undefined,
 ): entry is Entry {
   if (!entry || restored?.isSame === false || findRecordFault(entry) !== undefined) return false;
   return hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;

@@ -244,6 +244,43 @@ describe('a canary, decided', () => {
     });
   });
 
+  describe('of a deployment that is restored', () => {
+    const deployment = held(3, 1);
+    const beside = { completed: { revision: 4, templateHash: baseline.templateHash, at: canary.startedAt }, baseline };
+    const order = { uid: 'dep_1', contentHash: computeContentHash(deployment), action: 'resume', beside } as const;
+    const given = { ...order, by: 'tok', at: canary.startedAt };
+    const decide = (change: Partial<Parameters<typeof decideCanary>[0]> = {}) =>
+      decideCanary({ deployment, replicas: [], record: undefined, order: given, now: settling.now, ...change });
+
+    it('begins with what ran beside it', () => {
+      expect(decide()).to.deep.equal({
+        kind: 'start',
+        canary: {
+          revision: deployment.metadata.generation,
+          contentHash: order.contentHash,
+          startedAt: new Date(settling.now).toISOString(),
+          baseline,
+        },
+        completed: beside.completed,
+      });
+    });
+
+    const { beside: _, ...damaged } = given;
+    const discards: readonly (readonly [name: string, change: Parameters<typeof decide>[0]])[] = [
+      ['of another deployment of the name', { order: { ...given, uid: 'dep_0' } }],
+      ['of another content', { order: { ...given, contentHash: 'other' } }],
+      ['that does not ask for a canary any more', { deployment: wanting({ replicas: 3 }) }],
+      ['that has begun already', { record: { uid: 'dep_1', completed: beside.completed } }],
+      ['whose canary is held', { record: { uid: 'dep_1', canary: { ...canary, contentHash: order.contentHash } } }],
+      ['whose order is damaged', { order: damaged }],
+    ];
+    for (const [name, change] of discards) {
+      it(`is not resumed where the order is for one ${name}`, () => {
+        expect(decide(change)).to.deep.equal({ kind: 'discard' });
+      });
+    }
+  });
+
   const input = fc.record({
     wanted: fc.integer({ min: 1, max: 6 }),
     asked: fc.integer({ min: 1, max: 7 }),

@@ -3,6 +3,7 @@ import { computeTemplateHash, isUpToDate } from '../../crds/replica/index.js';
 import {
   type CanaryOrder,
   type CanaryRecord,
+  type CompletedRollout,
   computeContentHash,
   findHeldCanary,
   type ReplicaForm,
@@ -25,8 +26,13 @@ export type CanaryDecision =
   /** There is none: what is rolled out is rolled out in full. */
   | { readonly kind: 'none' }
   | { readonly kind: 'held'; readonly canary: CanaryRecord }
-  /** It is to be recorded, and what came before it is over. */
-  | { readonly kind: 'start'; readonly canary: CanaryRecord; readonly ended?: CanaryOutcome }
+  /** It is to be recorded, and what came before it is over. One that is resumed brings along what was complete. */
+  | {
+      readonly kind: 'start';
+      readonly canary: CanaryRecord;
+      readonly ended?: CanaryOutcome;
+      readonly completed?: CompletedRollout;
+    }
   /** It is over because of a change of the deployment. */
   | { readonly kind: 'end'; readonly ended?: CanaryOutcome }
   | { readonly kind: 'ordered'; readonly action: CanaryAction; readonly by: string }
@@ -36,7 +42,8 @@ export type CanaryDecision =
 /**
  * Whether a deployment has a canary. One begins when the content of its template is not the one that was complete last, and replicas of
  * an older template are there to compare with. A change of replicas, of the canary itself or of the version of secrets goes on with
- * it; another content begins another one, and the content that was complete last ends it.
+ * it; another content begins another one, and the content that was complete last ends it. A deployment that is restored from a backup of
+ * a canary begins with it.
  */
 export function decideCanary({ deployment, replicas, record, order, now }: CanaryInput): CanaryDecision {
   const { metadata, rollout } = deployment;
@@ -48,10 +55,16 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   // Nothing is compared with itself.
   const isSelf = canary?.baseline.templateHash === templateHashNow;
   const held = isBack || isSelf ? undefined : findHeldCanary(deployment, record);
+  const isMeant = order?.contentHash === contentHash && order.uid === metadata.uid;
+  const begun = { revision: metadata.generation, contentHash, startedAt: new Date(now).toISOString() };
   if (held) {
     if (!order) return { kind: 'held', canary: held };
-    if (order.contentHash !== contentHash || order.uid !== metadata.uid) return { kind: 'discard' };
+    if (!isMeant || order.action === 'resume') return { kind: 'discard' };
     return { kind: 'ordered', action: order.action, by: order.by };
+  }
+  if (isMeant && order.beside && !record && rollout?.canary) {
+    const { baseline, completed: before } = order.beside;
+    return { kind: 'start', canary: { ...begun, baseline }, completed: before };
   }
   const ended = canary && canary.promotedAt === undefined ? describeEnd(canary, deployment, now) : undefined;
   const isPromoted = canary?.promotedAt !== undefined && canary.contentHash === contentHash && !isBack;
@@ -61,8 +74,7 @@ export function decideCanary({ deployment, replicas, record, order, now }: Canar
   const isDue = completed && !isBack && !isPromoted && rollout?.canary && rollout.paused !== true;
   if (isDue && old.length > 0 && deployment.replicas > 0) {
     const baseline = chooseBaseline(old, completed.templateHash, canary?.baseline);
-    const begun = { revision: metadata.generation, contentHash, startedAt: new Date(now).toISOString(), baseline };
-    return { kind: 'start', canary: begun, ...(ended && { ended }) };
+    return { kind: 'start', canary: { ...begun, baseline }, ...(ended && { ended }) };
   }
   if (canary && !isPromoted) return { kind: 'end', ...(ended && { ended }) };
   return { kind: order ? 'discard' : 'none' };

@@ -1,15 +1,22 @@
 import { type CanaryOutcome, getCanarySize, type StoredDeployment } from '../../crds/deployment/index.js';
-import type { CanaryRecord } from '../../crds/rollout/index.js';
+import type { CanaryRecord, CompletedRollout } from '../../crds/rollout/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import { withWantedReplicas } from '../../pkg/fleet/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import type { Change } from '../../pkg/store/index.js';
 import { draftOutcome, type RolloutSubject, storeRecord, toSubject } from './record-rollout.js';
 
+interface RecordedCanary {
+  readonly canary?: CanaryRecord;
+  readonly ended?: CanaryOutcome | undefined;
+  /** What is known to have been complete before anything ran here. */
+  readonly completed?: CompletedRollout;
+}
+
 /** Records a canary that begins, with its event, or that one is over, or both. */
 export async function recordCanary(
   subject: RolloutSubject,
-  { canary, ended }: { readonly canary?: CanaryRecord; readonly ended?: CanaryOutcome | undefined },
+  { canary, ended, completed }: RecordedCanary,
   env: LoopEnv,
 ): Promise<Change> {
   const { deployment, record: known } = subject;
@@ -19,7 +26,8 @@ export async function recordCanary(
     ...(ended ? [await env.events.put(draftOutcome(about, ended, 'canary_superseded'))] : []),
     ...(canary ? [await env.events.put(draftStart(withWantedReplicas(deployment, env.cache), canary))] : []),
   ];
-  return storeRecord(subject, { ...rest, ...(canary && { canary }), ...(ended && { lastCanary: ended }) }, puts);
+  const now = { ...(completed && { completed }), ...(canary && { canary }), ...(ended && { lastCanary: ended }) };
+  return storeRecord(subject, { ...rest, ...now }, puts);
 }
 
 /** Records since when the canary has been healthy, or that it is not. The deadline of its rollout begins anew. */

@@ -8,6 +8,7 @@
  * @module
  */
 export type {
+  CanaryBeside,
   CanaryHealth,
   CanaryOrder,
   CanaryRecord,

@@ -68,8 +68,16 @@ export interface CanaryOrder {
   readonly uid: string;
   /** Of the canary that is meant: another one does not heed it. */
   readonly contentHash: string;
-  readonly action: CanaryAction;
+  readonly action: CanaryAction | 'resume';
+  /** With `resume`. */
+  readonly beside?: CanaryBeside;
   /** The token that ordered it. */
   readonly by: string;
   readonly at: string;
+}
+
+/** What ran beside a canary: a deployment that is made anew from a backup begins with both. */
+export interface CanaryBeside {
+  readonly completed: CompletedRollout;
+  readonly baseline: ReplicaForm;
 }

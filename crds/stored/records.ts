@@ -11,6 +11,8 @@ import {
   jobStatus,
   replicaShape,
   canary,
+  canaryOrder,
+  completedRollout,
   orders,
   ended,
   reasonWords,
@@ -70,7 +72,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     ranges.rollouts,
     object({
       uid: text(NOBODY),
-      completed: maybe(object({ revision: count(0), templateHash: text(''), at: time(LONG_AGO) })),
+      completed: maybe(completedRollout),
       failed: maybe(object({ revision: count(0), at: time(LONG_AGO), reason: text(''), message: text('') })),
       progress: maybe(
         object({ revision: count(0), at: time(LONG_AGO), available: count(0), placed: count(0), old: count(0) }),
@@ -284,10 +286,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     ranges.networkReports,
     object({ uid: text(NOBODY), state: text('failed'), message: maybe(text('')), at: time(LONG_AGO) }),
   ],
-  [
-    ranges.canaryOrders,
-    object({ uid: text(NOBODY), contentHash: text(''), action: text(''), by: text(''), at: time(LONG_AGO) }),
-  ],
+  [ranges.canaryOrders, canaryOrder],
   [ranges.volumes, volume],
   [ranges.volumeStatuses, volumeStatus],
   [ranges.volumeReports, volumeReport],

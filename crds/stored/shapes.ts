@@ -1,5 +1,5 @@
 import { volumePhases } from '../volume/index.js';
-import { count, flag, list, map, type Mender, name, object, optional, segment, text, time } from './mend.js';
+import { count, flag, list, map, type Mender, name, object, optional, segment, text, time, whole } from './mend.js';
 
 /** A time that nothing is younger than. */
 export const LONG_AGO = '1970-01-01T00:00:00.000Z';
@@ -180,11 +180,22 @@ export const ended = object({
   log: maybe(text('')),
 });
 export const reasonWords = list(text(''));
+const baseline = object({ templateHash: text(''), template: object(containerMembers), namedNode: maybe(name(NOBODY)) });
+export const completedRollout = object({ revision: count(0), templateHash: text(''), at: time(LONG_AGO) });
+/** An order that is damaged is heeded by nobody. */
+export const canaryOrder = whole({
+  uid: text(NOBODY),
+  contentHash: text(''),
+  action: text(''),
+  beside: maybe(object({ completed: completedRollout, baseline })),
+  by: text(''),
+  at: time(LONG_AGO),
+});
 export const canary = object({
   revision: count(0),
   contentHash: text(''),
   startedAt: time(LONG_AGO),
-  baseline: object({ templateHash: text(''), template: object(containerMembers), namedNode: maybe(name(NOBODY)) }),
+  baseline,
   healthy: maybe(object({ since: time(LONG_AGO), restarted: maybe(map(count(0))) })),
   promotedAt: maybe(time(LONG_AGO)),
 });

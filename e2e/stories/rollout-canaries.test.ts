@@ -73,4 +73,24 @@ describe('a canary, on a real engine', function () {
     const [promoted] = (await lab.events('canary_promoted')).toSorted((a, b) => b.at.localeCompare(a.at));
     expect(promoted?.message).to.include('healthy for 10s');
   });
+
+  it('goes on after its deployment was deleted and restored from a backup, beside what ran beside it', async () => {
+    const [third, fourth] = [await lab.fleet.image('3'), await lab.fleet.image('4')];
+    await lab.shop.change('web', { image: fourth, rollout: { canary: { replicas: 1 } } });
+    await lab.holdsCanary();
+    await lab.runs(third, fourth);
+    const body = { deploymentName: 'web' };
+    const { id } = unwrap(await lab.shop.client.request<{ id: string }>('POST', '/api/v1/backups', { body }));
+    await lab.shop.remove('web');
+    const restored = await lab.shop.client.request<{ warnings: readonly unknown[] }>(
+      'POST',
+      `/api/v1/backups/${id}/restore`,
+    );
+    expect(unwrap(restored).warnings).to.deep.equal([]);
+    await lab.holdsCanary();
+    await lab.runs(third, fourth);
+    unwrap(await lab.orderCanary('promote'));
+    await lab.runs(fourth, fourth);
+    await lab.shop.reaches('web', 'Running');
+  });
 });

@@ -224,7 +224,12 @@ export const placementSentences: readonly Sentence[] = [
     ),
     holds(
       'Backup: holds the canary state',
-      testsIn('api/routes/deployment/canary.test.ts')('is part of a backup; a restore says that it is not resumed'),
+      testsIn('api/routes/deployment/canary.test.ts')(
+        'is part of a backup; a deployment that is there is changed as by any other write',
+      ),
+      testsIn('api/routes/deployment/canary.test.ts')(
+        'is resumed with a deployment that is made anew from a backup, beside what ran beside it',
+      ),
     ),
     holds(
       'Archive: versioned history of a deployment',

@@ -12,7 +12,7 @@ import { type StoredDeployment, toReplacement, toScalingPolicy, toSpec } from '.
 import { createTypedId, isTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { type RolloutRecord, toCanaryState } from '../../../crds/rollout/index.js';
-import type { Alteration, Warning } from '../../../crds/rule/index.js';
+import type { Alteration } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
 import { encode, type Entry, readValue, value } from '../../../pkg/store/index.js';
@@ -20,6 +20,7 @@ import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
+import type { BackedUpCanary } from '../../admission/restore.js';
 import { findPolicy } from '../../admission/scaling.js';
 import { isFields } from '../../admission/submitted.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
@@ -247,8 +248,8 @@ async function deleteBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
 
 /**
  * Brings the configuration of a backup back through the admission of any other write: as the next revision of the deployment,
- * whatever it has become, or as a new deployment. One transaction stores it all. Where the name has no history, as on another
- * installation, the revisions of the backup come with it.
+ * whatever it has become, or as a new deployment, which goes on with the canary that it had. One transaction stores it all.
+ * Where the name has no history, as on another installation, the revisions of the backup come with it.
  */
 async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const found = await loadBackup(env, call);
@@ -273,16 +274,16 @@ async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
       revisions,
       scalingPolicy,
       events: [draftEvent('backup.restored', call, backup, 'restored')],
-      warnings: warnCanaryState(backup),
+      ...toBackedUpCanary(backup),
     },
   });
 }
 
-/** A canary is not resumed: what was asked for is restored, and nothing runs yet that a canary could be compared with. */
-function warnCanaryState({ canaryState, deploymentName }: Backup): readonly Warning[] {
-  if (canaryState === null) return [];
-  const { revision, completedRevision } = canaryState;
-  const back = `"moor rollout undo ${deploymentName} --to-revision ${String(completedRevision)}" brings back what ran beside it`;
-  const message = `revision ${String(revision)} was a canary when it was backed up, and is restored as any other change; ${back}`;
-  return [{ code: 'canary_not_resumed', field: 'canaryState', message }];
+/** The canary that was under way, with what ran beside it where that is part of the backup. */
+function toBackedUpCanary({ canaryState, revisions }: Backup): { readonly canary?: BackedUpCanary } {
+  if (!canaryState) return {};
+  const { revision, completedRevision } = canaryState as Omit<BackedUpCanary, 'beside'>;
+  return {
+    canary: { revision, completedRevision, beside: revisions.find(each => each.revision === completedRevision) },
+  };
 }

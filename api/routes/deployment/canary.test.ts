@@ -1,11 +1,16 @@
 import { expect } from 'chai';
 
+import type { ArchivedRevision } from '../../../crds/archive/index.js';
+import { type Backup, computeBackupChecksum } from '../../../crds/backup/index.js';
 import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
+import { hashSpec } from '../../../crds/meta/index.js';
 import { computeTemplateHash, toContainerTemplate } from '../../../crds/replica/index.js';
 import { type CanaryOrder, computeContentHash, type RolloutRecord } from '../../../crds/rollout/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
+
+type Fields = Readonly<Record<string, unknown>>;
 
 const rollout = { canary: { replicas: 1, hold: '5m' } };
 
@@ -22,12 +27,12 @@ describe('the canary of a deployment over HTTP', () => {
     lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name, fields) });
   const order = (name: string, body: unknown, query = '', headers = {}) =>
     lab.ask('POST', `/api/v1/deployments/${name}/canary${query}`, { token, body, headers });
-  const load = async (name: string) => {
+  const load = async (name: string, tenant = lab.a) => {
     await lab.cache.barrier();
-    return lab.cache.get(keys.deployment(lab.a, name))!;
+    return lab.cache.get(keys.deployment(tenant, name))!;
   };
-  const read = async (name: string) => {
-    const entry = await lab.store.get(keys.canaryOrder(lab.a, name));
+  const read = async (name: string, tenant = lab.a) => {
+    const entry = await lab.store.get(keys.canaryOrder(tenant, name));
     return entry && value<CanaryOrder>(entry);
   };
   /** Records what the replica keeper does when a canary begins. */
@@ -114,27 +119,79 @@ describe('the canary of a deployment over HTTP', () => {
     expect(await lab.store.revision()).to.equal(before);
   });
 
-  it('is part of a backup; a restore says that it is not resumed', async () => {
-    await create('kept');
-    await hold('kept');
-    const made = await lab.ask('POST', '/api/v1/backups', { token, body: { deploymentName: 'kept' } });
-    expect(made.body['canaryState']).to.deep.equal({
+  const restore = (id: unknown, query = '', as = token) =>
+    lab.ask('POST', `/api/v1/backups/${String(id)}/restore${query}`, { token: as });
+  const warned = ({ body }: Awaited<ReturnType<typeof order>>) =>
+    (body['warnings'] as readonly { readonly code: string; readonly message: string }[]).find(
+      ({ code }) => code === 'canary_not_resumed',
+    )?.message;
+  /** Two revisions, of which the second is a canary, and a backup of it. */
+  const backUp = async (name: string) => {
+    await create(name);
+    await lab.ask('PUT', `/api/v1/deployments/${name}`, { token, body: { image: 'registry.example.com/shop/web:2' } });
+    await hold(name);
+    return (await lab.ask('POST', '/api/v1/backups', { token, body: { deploymentName: name } })).body;
+  };
+
+  it('is part of a backup; a deployment that is there is changed as by any other write', async () => {
+    const made = await backUp('kept');
+    expect(made['canaryState']).to.deep.equal({
       revision: 2,
       startedAt: '2030-01-01T00:00:00.000Z',
       healthySince: null,
       completedRevision: 1,
     });
-    const id = made.body['id'] as string;
     for (const query of ['?dryRun=true', '']) {
-      const restored = await lab.ask('POST', `/api/v1/backups/${id}/restore${query}`, { token });
-      const warnings = restored.body['warnings'] as { code: string }[];
-      expect(
-        warnings.map(({ code }) => code),
-        query,
-      ).to.include('canary_not_resumed');
+      expect(warned(await restore(made['id'], query))).to.include('the deployment exists');
     }
-    const other = { ...made.body, canaryState: { environment: { A: 'x' } } };
+    expect(await read('kept')).to.equal(undefined);
+    const other = { ...made, canaryState: { environment: { A: 'x' } } };
     const refused = await lab.ask('POST', '/api/v1/backups/import', { token, body: other });
     expect(told(refused)).to.deep.equal([422, 'field_unknown', 'canaryState.environment']);
+  });
+
+  it('is resumed with a deployment that is made anew from a backup, beside what ran beside it', async () => {
+    const elsewhere = await lab.tenantToken(lab.b, 'deployer');
+    const bring = async (name: string, query = '') => {
+      const made = await backUp(name);
+      await lab.ask('POST', '/api/v1/backups/import', { token: elsewhere, body: made });
+      return restore(made['id'], query, elsewhere);
+    };
+    const dry = await bring('dry', '?dryRun=true');
+    expect([dry.status, warned(dry), await read('dry', lab.b)]).to.deep.equal([200, undefined, undefined]);
+
+    const restored = await bring('moved');
+    expect([restored.status, warned(restored)]).to.deep.equal([201, undefined]);
+    const deployment = value<StoredDeployment>(await load('moved', lab.b));
+    const { beside, ...given } = (await read('moved', lab.b))!;
+    const { uid } = deployment.metadata;
+    expect(given).to.include({ uid, action: 'resume', contentHash: computeContentHash(deployment) });
+    const first = { ...deployment, image: 'registry.example.com/shop/web:1.4.2' };
+    const templateHash = computeTemplateHash(first);
+    expect(beside?.baseline).to.deep.equal({ templateHash, template: toContainerTemplate(first) });
+    expect(beside?.completed).to.include({ revision: 1, templateHash });
+  });
+
+  it('is not resumed where what ran beside it is not in the backup, or would be refused by now', async () => {
+    const elsewhere = await lab.tenantToken(lab.b, 'deployer');
+    const bring = async (exported: Fields, how: Fields) => {
+      const { checksum: _, metadata: __, alterations: ___, warnings: ____, ...made } = exported;
+      const backup = { ...made, ...how } as unknown as Backup;
+      const body = { ...backup, checksum: computeBackupChecksum(backup) };
+      const imported = await lab.ask('POST', '/api/v1/backups/import', { token: elsewhere, body });
+      expect(imported.status, JSON.stringify(imported.body)).to.equal(201);
+      const restored = await restore(made['id'], '', elsewhere);
+      expect(restored.status).to.equal(201);
+      expect(await read(made['deploymentName'] as string, lab.b)).to.equal(undefined);
+      return warned(restored);
+    };
+    const pick = (backup: Fields) => backup['revisions'] as [ArchivedRevision, ArchivedRevision];
+    const lost = await backUp('lost');
+    expect(await bring(lost, { revisions: pick(lost).slice(1) })).to.include('not part of the backup');
+    const refused = await backUp('refused');
+    const [first, second] = pick(refused);
+    const spec = { ...first.spec, nodeId: 'node_gone' };
+    const foreign = { ...first, spec, specHash: hashSpec(spec) };
+    expect(await bring(refused, { revisions: [foreign, second] })).to.match(/would be refused by now .+ at nodeId/);
   });
 });

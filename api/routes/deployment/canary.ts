@@ -49,7 +49,7 @@ async function orderOnce(env: AdmissionEnv, call: ApiCall): Promise<RouteResult 
   const answer = { deployment: deployment.name, uid: order.uid, revision: deployment.metadata.generation };
   if (call.isDryRun) return replyDryRun({ after: { ...answer, action: order.action } });
   if (!(await storeOrder(env, call, { entry, recorded, order }))) return undefined;
-  const warnings = warnPaused(deployment, order.action);
+  const warnings = warnPaused(deployment, checked.value.action);
   return replyJson(200, { ...answer, action: order.action, orderedAt: order.at, alterations: [], warnings });
 }
 

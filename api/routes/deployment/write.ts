@@ -3,12 +3,9 @@
  *
  * @module
  */
-import type { ArchivedRevision } from '../../../crds/archive/index.js';
 import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import type { Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
-import { findHistory, listRevisions } from '../../../pkg/history/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
@@ -16,14 +13,19 @@ import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved 
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnOfReplicas } from '../../admission/quota.js';
-import { isUnchanged, judgeRestoredPolicy, type PolicyRestore, warnRepeated } from '../../admission/scaling.js';
+import {
+  judgeRestored,
+  readSecretsVersion,
+  type RestoredParts,
+  type SubmissionOrigin,
+} from '../../admission/restore.js';
+import { isUnchanged, warnRepeated } from '../../admission/scaling.js';
 import { readSubmitted } from '../../admission/submitted.js';
 import {
   buildWrite,
   type BuiltWrite,
   createDeploymentId,
   createMetadata,
-  type DeploymentWrite,
   readLastRevision,
   updateMetadata,
 } from '../../admission/write.js';
@@ -41,21 +43,6 @@ export interface Submission {
   readonly toDocument: (stored: StoredDeployment | undefined) => unknown;
   /** Where it comes from, when that is not the request itself. */
   readonly origin?: SubmissionOrigin;
-}
-
-/** An earlier configuration that is brought back. */
-export interface SubmissionOrigin extends Pick<DeploymentWrite, 'fromRevision' | 'fromBackup' | 'events'> {
-  readonly change: 'rollback' | 'restore';
-  /** The deployment whose configuration it is. */
-  readonly name: string;
-  /** The highest of what is brought back. */
-  readonly secretsVersion: number;
-  /** What is to be said of it beside what any write is told. */
-  readonly warnings?: readonly Warning[];
-  /** The history that comes with it, when the name has none here. */
-  readonly revisions?: readonly ArchivedRevision[];
-  /** The scaling policy that comes with it; null: it had none. Left out: the present one stays. */
-  readonly scalingPolicy?: unknown;
 }
 
 /** Stores a new deployment: one transaction, and no read before it. */
@@ -113,16 +100,17 @@ interface JudgedDocument {
   readonly admission: AdmittedDeployment;
   readonly gathered: GatheredFacts;
   readonly origin: SubmissionOrigin | undefined;
-  readonly scaling: PolicyRestore | undefined;
+  readonly restored: RestoredParts | undefined;
 }
 
 async function judge(
   env: AdmissionEnv,
-  { tenant, request }: ApiCall,
+  call: ApiCall,
   { toDocument, origin }: Submission,
   entry: Entry | undefined,
   limits: AdmissionEnv['deploymentLimits'],
 ): Promise<JudgedDocument | RequestRejection> {
+  const { tenant, request } = call;
   const stored = entry && value<StoredDeployment>(entry);
   const document = toDocument(stored);
   const gathered = await gatherFacts(env, tenant, readSubmitted(document, stored));
@@ -139,23 +127,11 @@ async function judge(
     // The deployment that the caller has seen was deleted meanwhile.
     return rejectRequest('revision_mismatch', 'If-Match', request.headers['if-match'], { current: 'none' });
   }
-  const own = origin ? (origin.warnings ?? []) : warnRepeated(env.cache, tenant, admission.spec, document);
-  const warnings = [...own, ...admission.warnings];
-  const about = { tenant, spec: admission.spec, ...(stored && { before: stored }) };
-  const scaling = origin && judgeRestoredPolicy(env, about, origin.scalingPolicy, limits);
-  if (scaling instanceof RequestRejection) return scaling;
-  return { entry, admission: { ...admission, warnings }, gathered, origin, scaling };
-}
-
-/** The highest that a deployment that does not exist now is known to have had: what is brought back has no lower one. */
-async function readSecretsVersion(
-  { cache, store: reads }: AdmissionEnv,
-  tenant: string,
-  { name, secretsVersion }: SubmissionOrigin,
-): Promise<number> {
-  const history = findHistory(cache, tenant, name);
-  const revisions = history ? await listRevisions(reads, tenant, history) : [];
-  return Math.max(secretsVersion, ...revisions.map(each => each.secretsVersion));
+  const about = { spec: admission.spec, ...(stored && { before: stored }) };
+  const restored = origin && (await judgeRestored(env, call, about, origin, limits));
+  if (restored instanceof RequestRejection) return restored;
+  const own = restored?.warnings ?? warnRepeated(env.cache, tenant, admission.spec, document);
+  return { entry, admission: { ...admission, warnings: [...own, ...admission.warnings] }, gathered, origin, restored };
 }
 
 /** Undefined when something that the document was judged by has changed since: it is judged again. */
@@ -173,7 +149,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
     const headers = entry ? etag : { ...etag, location: `/api/v1/deployments/${spec.name}` };
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
-  const isSame = isUnchanged(entry, spec, judged.scaling);
+  const isSame = isUnchanged(entry, spec, judged.restored);
   if (isSame && material.length === 0) return answer(toSpliceable(entry));
 
   // Material that comes with an unchanged document is guarded by its conflict keys all the same.
@@ -201,7 +177,7 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
 function buildDeploymentChange(
   env: AdmissionEnv,
   { tenant, caller, requestId }: ApiCall,
-  { entry, admission: { spec, alterations }, gathered, origin, scaling }: JudgedDocument,
+  { entry, admission: { spec, alterations }, gathered, origin, restored }: JudgedDocument,
 ): Promise<BuiltWrite> {
   const { change, fromRevision, fromBackup, events, revisions = [] } = origin ?? {};
   const common = {
@@ -219,7 +195,7 @@ function buildDeploymentChange(
     const stored = value<StoredDeployment>(entry);
     return buildWrite(env, {
       ...common,
-      more: scaling?.toChange(stored.metadata.uid),
+      more: restored?.toChange(stored.metadata.uid),
       change: change ?? 'update',
       before: toSpec(stored),
       metadata: hash => updateMetadata(env, stored.metadata, hash),
@@ -233,7 +209,7 @@ function buildDeploymentChange(
     ...common,
     change: change ?? 'create',
     metadata: hash => createMetadata(env, { tenant, uid, after: imported.at(-1)?.revision ?? lastRevision }, hash),
-    more: scaling?.toChange(uid),
+    more: restored?.toChange(uid),
     puts: imported.map(each => ({ key: keys.archive(tenant, uid, each.revision), bytes: encode(each) })),
     guards: [
       { key: keys.deployment(tenant, spec.name), at: 0 },
