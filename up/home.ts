@@ -193,10 +193,12 @@ export interface LocalNode {
 
 /** Every node that was ever started in this home and not removed since. */
 export function listLocalNodes(home: Home): readonly LocalNode[] {
-  return listFolder(home.path('agents')).map(name => {
-    const state = readRecord<{ readonly node?: { readonly id: string } }>(home.path('agents', name, 'node.json'));
-    return { name, id: state?.node?.id };
-  });
+  return listFolder(home.path('agents')).map(name => ({ name, id: readNodeId(home.path('agents', name)) }));
+}
+
+/** The id of the node whose agent has this state folder. Undefined while it has none, and when what it knows is damaged. */
+export function readNodeId(state: string): string | undefined {
+  return readRecord<{ readonly node?: { readonly id: string } }>(join(state, 'node.json'))?.node?.id;
 }
 
 function listFolder(path: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 
 import { clone } from '../pkg/version/index.js';
-import { Home } from './home.js';
+import { Home, readNodeId } from './home.js';
 import { isAlive } from './os-process.js';
 
 const moorPath = join(clone, 'moor');
@@ -58,6 +58,16 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     await moor('up', '--nodes', '2', '--no-demo');
 
     expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
+  });
+
+  it('brings a node back whose agent has lost what it knew', async () => {
+    writeFileSync(home.path('agents', 'node-2', 'node.json'), '{"no');
+    process.kill(readIdentity('agent-2').pid, 'SIGKILL');
+
+    await moor('up', '--nodes', '2', '--no-demo');
+
+    expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
+    expect(readNodeId(home.path('agents', 'node-2'))).to.match(/^node_/);
   });
 
   it('leaves no process behind after down, and comes up with its data and the new options', async () => {

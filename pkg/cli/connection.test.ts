@@ -69,6 +69,15 @@ describe('findConnection', () => {
     expect((await find({ server: 'http://x:1' }, { MOORING_TOKEN_FILE })).token).to.equal('mtk_g');
   });
 
+  it('says what to do about a damaged file of the development server, and nothing of what is in it', async () => {
+    write('.mooring/dev.json', '{"tokens":{"tenant":mtk_d');
+    const thrown = (await find({}).catch((error: unknown) => error)) as UsageFault;
+
+    expect(thrown).to.be.instanceOf(UsageFault);
+    expect(thrown.message).to.include('dev.json is damaged: run "moor down" and "moor up"').and.not.to.include('mtk_d');
+    expect(thrown.cause).to.equal(undefined);
+  });
+
   for (const [what, flags] of [
     ['no server is known', {}],
     ['the address is not a URL', { server: '127.0.0.1:7070' }],

@@ -106,8 +106,15 @@ async function readConfig(environment: Terminal['environment']): Promise<Connect
 }
 
 function readDevelopment(environment: Terminal['environment']): ConnectionFile | undefined {
-  const text = readIfPresent(findDevelopmentFile(environment));
-  return text === undefined ? undefined : { ...(JSON.parse(text) as ConnectionFile), origin: 'development' };
+  const path = findDevelopmentFile(environment);
+  const text = readIfPresent(path);
+  if (text === undefined) return undefined;
+  try {
+    return { ...(JSON.parse(text) as ConnectionFile), origin: 'development' };
+  } catch {
+    // What the parser says may quote a token.
+    throw new UsageFault(`${path} is damaged: run "moor down" and "moor up", which write it anew.`);
+  }
 }
 
 function readIfPresent(path: string): string | undefined {

@@ -4,6 +4,7 @@ import { type ContainerSpec, SimulatedEngine } from '../../pkg/agent/index.js';
 import type { ApiAnswer } from '../../pkg/client/index.js';
 import { seededRandom, systemClock } from '../../pkg/clock/index.js';
 import { PartFault } from '../part.js';
+import { listReservedPorts } from './control-plane.js';
 import { removeNode } from './nodes.js';
 
 const IMAGE = 'registry.example.com/web:1.0.0';
@@ -67,5 +68,13 @@ describe('removal of a node', () => {
     );
 
     expect(refused).to.be.instanceOf(PartFault);
+  });
+});
+
+describe('ports that no container may have', () => {
+  it('are those of every part', () => {
+    const facts = { serverPort: '1', etcdPort: '2', etcdPeerPort: '3', registryPort: '4', docker: 'unix:///x' };
+    expect(listReservedPorts(facts)).to.deep.equal(['1', '2', '3', '4']);
+    expect(listReservedPorts({ serverPort: '1' })).to.deep.equal(['1']);
   });
 });

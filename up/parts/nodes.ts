@@ -1,10 +1,10 @@
-import { existsSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 
 import { formatCount } from '../../crds/grammar/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { NodeView } from '../../pkg/cli/index.js';
 import type { Client } from '../../pkg/client/index.js';
-import type { EngineKind, LocalNode } from '../home.js';
+import { type EngineKind, type LocalNode, readNodeId } from '../home.js';
 import { type ChorePart, PartFault, type ProcessPart } from '../part.js';
 import { startProgram, waitUntilServing } from '../program.js';
 import { listReservedPorts, openClient } from './control-plane.js';
@@ -69,9 +69,8 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
             ...(facts['docker'] === undefined ? [] : [`--docker-host=${facts['docker']}`]),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),
           ],
-          environment: existsSync(`${state}/node.json`)
-            ? {}
-            : { MOORING_JOIN_TOKEN: await mintJoinToken(client, name) },
+          // An agent takes a damaged file for none, and joins anew.
+          environment: readNodeId(state) === undefined ? { MOORING_JOIN_TOKEN: await mintJoinToken(client, name) } : {},
           logFile,
         });
         await waitUntilServing({ pid, clock, logFile, serves: () => hasHeartbeatSince(client, name, since) });
