@@ -28,6 +28,8 @@ const SETTINGS = {
   MOORING_REGISTRY_CHECK: 'false',
   MOORING_LOG_LEVEL: 'warn',
 };
+const DEPLOYMENTS = Array.from({ length: 64 }, (_, n) => `d${n}`);
+const IDLE = { image: 'registry.example.com/a/b:1', replicas: 0 };
 const BEAT = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: 'bench' };
 
 interface OverloadRound {
@@ -111,8 +113,7 @@ async function playRound(): Promise<OverloadRound> {
     await plane.controllers.kill('SIGKILL');
     const tenants = await Promise.all(Array.from({ length: FACTOR }, (_, n) => TenantClient.open(plane, `load-${n}`)));
     const tokens = await Promise.all(tenants.map(each => openToken(plane, each)));
-    for (let n = 0; n < 10; n++)
-      await tenants[0]!.apply({ name: `d${n}`, image: 'registry.example.com/a/b:1', replicas: 0 });
+    for (const tenant of tenants) await Promise.all(DEPLOYMENTS.map(name => tenant.apply({ name, ...IDLE })));
     const links = await Promise.all(
       Array.from({ length: NODES }, (_, n) => enrolNode(plane, tenants[n % FACTOR]!, `node-${n}`)),
     );

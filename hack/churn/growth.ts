@@ -32,7 +32,7 @@ export function judgeGrowth(samples: readonly MemorySample[], settledMs: number)
     const growth = after / before;
     return {
       name,
-      isBroken: !(growth <= MAX_GROWTH),
+      isBroken: !(before > 0 && after > 0 && growth <= MAX_GROWTH), // what is not there has no size
       line: `${before.toFixed(1)} → ${after.toFixed(1)} MB (${growth.toFixed(2)}-fold)`,
     };
   });
