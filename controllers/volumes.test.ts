@@ -31,7 +31,7 @@ describe('volumes among all loops', () => {
   const declare = (change: Partial<StoredVolume> = {}) =>
     cluster.put(keys.volume(TENANT, ID), { ...volume, ...change });
   const report = (state: VolumeReport['state'], nodeId = 'node_a') =>
-    cluster.put(keys.volumeReport(TENANT, ID), { id: ID, state, nodeId, at: AT });
+    cluster.put(keys.volumeReport(TENANT, ID, nodeId), { id: ID, state, nodeId, at: AT });
   const moves = async () =>
     (await cluster.all<StoredEvent>(ranges.events))
       .filter(({ type }) => type === 'volume.phase_changed')

@@ -50,7 +50,7 @@ const decide = (
   decideVolume({
     volume: given.volume ?? volume,
     status: given.status,
-    report: given.report,
+    reports: given.report ? [given.report] : [],
     findHost: id => hosts.find(host => host.id === id),
     chooseNode: () => given.choice ?? { because: '0 of 1 node can hold it: 1 not ready' },
     now: NOW,

@@ -16,8 +16,8 @@ export interface VolumeInput {
   readonly volume: StoredVolume;
   /** What is stored now; left out when there is nothing, or it cannot be worked with. */
   readonly status: VolumeStatus | undefined;
-  /** What an agent said last. */
-  readonly report: VolumeReport | undefined;
+  /** What the agents of its nodes said last. */
+  readonly reports: readonly VolumeReport[];
   /** The node of that id, if it is enrolled. */
   readonly findHost: (id: string) => VolumeHost | undefined;
   readonly chooseNode: () => NodeChoice;
@@ -31,13 +31,13 @@ type Verdict = Pick<VolumeStatus, 'phase' | 'reason' | 'message'> & { readonly p
 
 /** The status that comes next, one move of the table at a time; the stored one itself when nothing has changed. */
 export function decideVolume(input: VolumeInput): VolumeDecision {
-  const { volume, status, report, now } = input;
+  const { volume, status, now } = input;
   const primaryNode = findPrimary(input);
   const verdict =
     volume.metadata.deletedAt === undefined ? judge(input, primaryNode) : judgeDeletion(input, primaryNode);
   if ('remove' in verdict) return verdict;
   const from = status?.phase ?? 'Pending';
-  const own = report && report.nodeId === verdict.primaryNode ? report : undefined;
+  const own = findReport(input, verdict.primaryNode);
   const next: VolumeStatus = {
     id: volume.id,
     phase: stepTowards(from, verdict.phase),
@@ -55,26 +55,26 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
 }
 
 /** Where the bytes are. A status that was lost or damaged is made good by what the agent has reported. */
-function findPrimary({ status, report }: VolumeInput): string | undefined {
-  return status?.primaryNode ?? (report && report.state !== 'removed' ? report.nodeId : undefined);
+function findPrimary({ status, reports }: VolumeInput): string | undefined {
+  return status?.primaryNode ?? reports.find(({ state }) => state !== 'removed')?.nodeId;
 }
 
-function judgeDeletion(
-  { report, findHost }: VolumeInput,
-  primaryNode: string | undefined,
-): Verdict | { remove: string } {
+function findReport({ reports }: VolumeInput, nodeId: string | undefined): VolumeReport | undefined {
+  return reports.find(report => report.nodeId === nodeId);
+}
+
+function judgeDeletion(input: VolumeInput, primaryNode: string | undefined): Verdict | { remove: string } {
   if (primaryNode === undefined) return { remove: 'it had no bytes yet' };
-  const host = findHost(primaryNode);
+  const host = input.findHost(primaryNode);
   if (!host) return { remove: `its bytes are left on ${primaryNode}, which is no longer enrolled` };
-  if (report?.nodeId === primaryNode && report.state === 'removed') {
-    return { remove: `its bytes were removed from ${host.name}` };
-  }
+  const own = findReport(input, primaryNode);
+  if (own?.state === 'removed') return { remove: `its bytes were removed from ${host.name}` };
   const { name } = host;
   if (isSilent(host)) {
     const message = `its bytes are on ${name}, which is not heard: they are removed when it is back; delete the node if it never comes back`;
     return { phase: 'Deleting', reason: 'volume_node_silent', message, primaryNode };
   }
-  const failure = report?.nodeId === primaryNode && report.state === 'failed' ? report.message : undefined;
+  const failure = own?.state === 'failed' ? own.message : undefined;
   if (failure !== undefined) return { phase: 'Deleting', reason: 'volume_refused', message: failure, primaryNode };
   return {
     phase: 'Deleting',
@@ -85,7 +85,7 @@ function judgeDeletion(
 }
 
 function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
-  const { volume, status, report, findHost } = input;
+  const { volume, status, findHost } = input;
   if (volume.class === 'object') {
     const message = 'this release keeps no bytes for volumes of class object, and mounts none';
     return { phase: 'Pending', reason: 'volume_class_not_wired', message };
@@ -102,7 +102,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     const message = `its bytes are on ${name}, which is not heard: check the machine and its agent`;
     return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, primaryNode };
   }
-  const own = report?.nodeId === primaryNode ? report : undefined;
+  const own = findReport(input, primaryNode);
   if (own?.state === 'ready') {
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }

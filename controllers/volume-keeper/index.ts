@@ -88,7 +88,7 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   const decision = decideVolume({
     volume,
     status,
-    report: readValue<VolumeReport>(cache, keys.volumeReport(tenant, id)),
+    reports: listValues<VolumeReport>(cache, ranges.volumeReportsOf(tenant, id)),
     findHost: nodeId => {
       const node = findNode(nodeId, tenant, cache);
       return node && toCandidate(node, cache);
@@ -115,7 +115,7 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
       message,
       data,
     });
-    const rest = [key, keys.volumeReport(tenant, id)].filter(each => cache.get(each));
+    const rest = listRest(tenant, id, cache).map(each => each.key);
     await commit({ guards, puts: [event], deletes: [entry.key, ...rest] });
     log.info('volume deleted', { tenant, volume: id });
     return done;
@@ -143,12 +143,18 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
 
 /** Removes what stands beside a volume that is no more. */
 async function removeRest(tenant: string, id: string, { cache, commit }: LoopEnv): Promise<ReconcileResult> {
-  const rest = [keys.volumeStatus(tenant, id), keys.volumeReport(tenant, id)].flatMap(key => cache.get(key) ?? []);
+  const rest = listRest(tenant, id, cache);
   if (rest.length === 0) return done;
   const absent = { key: keys.volume(tenant, id), at: 0 };
   const guards = rest.map(({ key, revision }: Entry) => ({ key, at: revision }));
   await commit({ guards: [...guards, absent], puts: [], deletes: rest.map(({ key }) => key) });
   return done;
+}
+
+/** What stands beside a volume. */
+function listRest(tenant: string, id: string, cache: Cache): readonly Entry[] {
+  const status = cache.get(keys.volumeStatus(tenant, id));
+  return [...(status ? [status] : []), ...cache.list(ranges.volumeReportsOf(tenant, id))];
 }
 
 function readDemand(volume: StoredVolume, cache: Cache, { regions }: PlacementPolicy) {

@@ -88,7 +88,7 @@ export const keys = {
   networkStatus: byTenantAndName(networkKind.statusRange),
   networkReport: byTenantAndName('network-reports/'),
   volumeStatus: byTenantAndName(volumeKind.statusRange),
-  volumeReport: byTenantAndName('volume-reports/'),
+  volumeReport: (tenant: string, id: string, nodeId: string) => joinKey('volume-reports/', tenant, id, nodeId),
   rotationProgress: byTenantAndName(rotationKind.statusRange),
   scheduling: byTenantAndName('scheduling/'),
   /** `name` is the id of a node. */
@@ -173,6 +173,7 @@ export const ranges = {
   platform: 'platform/',
   of: (range: string, tenant: string) => `${joinKey(range, tenant)}/`,
   archivesOf: (tenant: string, uid: string) => `${joinKey(kindRanges.archives, tenant, uid)}/`,
+  volumeReportsOf: (tenant: string, id: string) => `${joinKey('volume-reports/', tenant, id)}/`,
   replicasOf: (tenant: string, deployment: string) => `${joinKey('replicas/', tenant, deployment)}/`,
   logRequestsOf: (tenant: string, nodeId: string) => `${joinKey('log-requests/', tenant, nodeId)}/`,
   platformOn: (node: string) => `${joinKey('platform/', node)}/`,

@@ -24,6 +24,8 @@ export interface StoredNode {
   readonly renewedAt?: number;
   /** The engine that the agent drives; left out by older agents. */
   readonly engine?: AdvertisedEngine;
+  /** `host:port` where other nodes of the tenant send copies of volumes to. The control plane passes it on and never dials it. */
+  readonly volumeAddress?: string;
   /** What the agent found on its machine. */
   readonly conditions?: readonly AdvertisedCondition[];
   /** What people have decided about the machine. They stand through restarts and silence. */

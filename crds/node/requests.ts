@@ -151,6 +151,14 @@ const engineWord = Type.String({
 
 const engineSchema = Type.Object({ name: engineWord, version: engineWord }, { additionalProperties: false });
 
+const HOST = '(?:\\[[0-9A-Fa-f:.]{2,45}\\]|[0-9A-Za-z](?:[0-9A-Za-z.-]{0,251}[0-9A-Za-z])?)';
+const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])';
+
+const volumeAddress = Type.String({
+  pattern: `^${HOST}:${PORT}$`,
+  ...annotate({ 'x-expected': 'host:port such as 10.0.0.7:7071 or [fd00::7]:7071' }),
+});
+
 /** Containers of which one heartbeat tells what they use. */
 export const USAGE_MAX = 1000;
 
@@ -168,6 +176,7 @@ export const heartbeatSchema = Type.Object(
     controlPlane: Type.Optional(Type.Boolean()),
     conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
     engine: Type.Optional(engineSchema),
+    volumeAddress: Type.Optional(volumeAddress),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
     usage: Type.Optional(Type.Array(usageSchema, { maxItems: USAGE_MAX })),
   },

@@ -131,6 +131,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       controlPlane: flag(false),
       agentVersion: text(''),
       engine: maybe(object({ name: text(''), version: text('') })),
+      volumeAddress: maybe(text('')),
       conditions: maybe(list(condition)),
       orders,
     }),

@@ -240,13 +240,27 @@ const phase: Mender = (value, context, path) => {
   return 'Pending';
 };
 
+const copies = list(
+  object({
+    nodeId: name(NOBODY),
+    state: text('lost'),
+    syncedAt: maybe(time(LONG_AGO)),
+    lagBytes: maybe(count(0)),
+    sentBytes: maybe(count(0)),
+    totalBytes: maybe(count(0)),
+    message: maybe(text('')),
+  }),
+);
+
 export const volumeStatus = object({
   id: segment(1),
   phase,
   reason: text('record_unusable'),
   message: text(''),
   primaryNode: maybe(name(NOBODY)),
-  copies: list(object({ nodeId: name(NOBODY), state: text('lost') })),
+  epoch: maybe(count(0)),
+  copies,
+  leaving: maybe(list(name(NOBODY))),
   driver: maybe(text('')),
   limits: maybe(text('')),
   usedBytes: maybe(count(0)),
@@ -256,11 +270,17 @@ export const volumeStatus = object({
 
 export const volumeReport = object({
   id: segment(1),
-  nodeId: name(NOBODY),
+  nodeId: segment(2),
   state: text('failed'),
   message: maybe(text('')),
   driver: maybe(text('')),
   limits: maybe(text('')),
   usedBytes: maybe(count(0)),
+  epoch: maybe(count(0)),
+  role: maybe(text('')),
+  copies: maybe(copies),
+  syncedAt: maybe(time(LONG_AGO)),
+  syncedEpoch: maybe(count(0)),
+  divergent: maybe(list(object({ name: text(''), epoch: count(0), at: time(LONG_AGO) }))),
   at: time(LONG_AGO),
 });

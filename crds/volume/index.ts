@@ -12,6 +12,8 @@ export type { VolumeFacts } from './admission.js';
 export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
 export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 export { checkVolumeReports } from './reports.js';
+export type { AssignedReplication, ReplicationTerms, SeenCopy, VolumePeer, VolumeRole } from './replication.js';
+export { findVolumeRole, listVolumeNodes, SYNC_INTERVAL_SECONDS } from './replication.js';
 export type {
   AssignedVolume,
   KnownVolume,
@@ -19,6 +21,7 @@ export type {
   SeenVolume,
   StoredVolume,
   VolumeConsumer,
+  VolumeReplica,
   VolumeReport,
   VolumeSpec,
   VolumeStatus,

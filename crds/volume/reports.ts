@@ -1,11 +1,38 @@
 import { Type } from 'typebox';
 
-import { type CheckResult, createBodyCheck } from '../rule/index.js';
+import { annotate, type CheckResult, createBodyCheck } from '../rule/index.js';
 import type { SeenVolume } from './volume.js';
 
 /** More volumes than a node is told of in one request of its agent. */
 const REPORTED_MAX = 1_000;
 const MESSAGE_MAX = 1_000;
+
+/** More copies than a volume has, and more sets of divergent bytes than anybody keeps. */
+const LISTED_MAX = 100;
+
+const id = Type.String({ minLength: 1, maxLength: 63 });
+const message = Type.Optional(Type.String({ maxLength: MESSAGE_MAX }));
+const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const count = Type.Optional(number);
+const time = Type.String({
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z$',
+  ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
+});
+
+const copySchema = Type.Object(
+  {
+    nodeId: id,
+    state: Type.Enum(['syncing', 'synced'], { type: 'string' }),
+    syncedAt: Type.Optional(time),
+    lagBytes: count,
+    sentBytes: count,
+    totalBytes: count,
+    message,
+  },
+  { additionalProperties: false },
+);
+
+const divergentSchema = Type.Object({ name: id, epoch: number, at: time }, { additionalProperties: false });
 
 /** `POST /agent/v1/volumes`. */
 export const volumeReportsSchema = Type.Object(
@@ -13,12 +40,18 @@ export const volumeReportsSchema = Type.Object(
     volumes: Type.Array(
       Type.Object(
         {
-          id: Type.String({ minLength: 1, maxLength: 63 }),
+          id,
           state: Type.Enum(['ready', 'failed', 'removed'], { type: 'string' }),
-          message: Type.Optional(Type.String({ maxLength: MESSAGE_MAX })),
+          message,
           driver: Type.Optional(Type.String({ maxLength: 63 })),
           limits: Type.Optional(Type.String({ maxLength: MESSAGE_MAX })),
-          usedBytes: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+          usedBytes: count,
+          epoch: count,
+          role: Type.Optional(Type.Enum(['primary', 'replica'], { type: 'string' })),
+          copies: Type.Optional(Type.Array(copySchema, { maxItems: LISTED_MAX })),
+          syncedAt: Type.Optional(time),
+          syncedEpoch: count,
+          divergent: Type.Optional(Type.Array(divergentSchema, { maxItems: LISTED_MAX })),
         },
         { additionalProperties: false },
       ),

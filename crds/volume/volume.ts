@@ -4,6 +4,15 @@ import { reject, type Rejection } from '../rejections/index.js';
 import type { Reason } from '../reasons/index.js';
 import type { Residency } from '../residency/index.js';
 import type { VolumePhase } from './phases.js';
+import {
+  type AssignedReplication,
+  type DivergentBytes,
+  findVolumeRole,
+  type ReplicationTerms,
+  type SeenCopy,
+  toAssignedReplication,
+  type VolumeRole,
+} from './replication.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
 
@@ -28,8 +37,15 @@ export interface VolumeSpec {
 export interface VolumeReplica {
   readonly nodeId: string;
   readonly state: 'syncing' | 'synced' | 'lost';
+  /** The moment that the copy shows. */
   readonly syncedAt?: string;
+  /** What it does not have yet, as far as that is known. */
   readonly lagBytes?: number;
+  /** Of the transfer that is under way. */
+  readonly sentBytes?: number;
+  readonly totalBytes?: number;
+  /** Why it is not further. */
+  readonly message?: string;
 }
 
 /** Who mounts a volume. */
@@ -67,9 +83,19 @@ export interface SeenVolume {
   readonly limits?: string;
   /** What it holds; left out where that cannot be measured. */
   readonly usedBytes?: number;
+  /** Of a replicated volume: what the agent acts as, and in which epoch. */
+  readonly epoch?: number;
+  readonly role?: VolumeRole;
+  /** On the primary: how far each copy is. */
+  readonly copies?: readonly SeenCopy[];
+  /** On a replica: the moment that its newest complete copy shows, and the epoch that this was taken in. */
+  readonly syncedAt?: string;
+  readonly syncedEpoch?: number;
+  /** What was set aside here. */
+  readonly divergent?: readonly DivergentBytes[];
 }
 
-/** `volume-reports/<tenant>/<id>`. */
+/** `volume-reports/<tenant>/<id>/<nodeId>`: one of each node that has, or is to have, bytes of the volume. */
 export interface VolumeReport extends SeenVolume {
   readonly nodeId: string;
   readonly at: string;
@@ -83,7 +109,11 @@ export interface VolumeStatus {
   readonly message: string;
   /** The id of the node that has the bytes; absent until one is chosen. */
   readonly primaryNode?: string;
+  /** Raised by each promotion and move; of a replicated volume only. */
+  readonly epoch?: number;
   readonly copies: readonly VolumeReplica[];
+  /** The nodes that are to remove their copies. */
+  readonly leaving?: readonly string[];
   readonly driver?: string;
   readonly limits?: string;
   readonly usedBytes?: number;
@@ -92,13 +122,14 @@ export interface VolumeStatus {
   readonly since: string;
 }
 
-/** A volume as the agent of its node gets it: nothing else of it leaves the control plane. */
+/** A volume as the agent of one of its nodes gets it: nothing else of it leaves the control plane. */
 export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
   readonly id: string;
   /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
   readonly isDeleted?: true;
   /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
   readonly isMade?: true;
+  readonly replication?: AssignedReplication;
 }
 
 /** Whether the bytes of a volume exist, or existed, on its node. */
@@ -106,16 +137,29 @@ export function isMadeVolume(status: Pick<VolumeStatus, 'phase'> | undefined): b
   return status !== undefined && status.phase !== 'Pending' && status.phase !== 'Materializing';
 }
 
+/** What a node gets of a volume; undefined when it has nothing to do with it. */
 export function toAssignedVolume(
-  { id, name, type, sizeBytes, metadata }: StoredVolume,
-  status: Pick<VolumeStatus, 'phase'>,
-): AssignedVolume {
-  const isMade = isMadeVolume(status);
-  const orders = {
-    ...(metadata.deletedAt !== undefined && { isDeleted: true as const }),
+  volume: StoredVolume,
+  status: VolumeStatus,
+  nodeId: string,
+  terms: ReplicationTerms,
+): AssignedVolume | undefined {
+  const role = findVolumeRole(status, nodeId);
+  if (role === undefined) return undefined;
+  const { id, name, type, sizeBytes, metadata } = volume;
+  const replication = toAssignedReplication(volume, status, nodeId, terms);
+  const isDeleted = metadata.deletedAt !== undefined || role === 'leaving';
+  // A copy that is missing is made again, and filled by the primary.
+  const isMade = role !== 'replica' && isMadeVolume(status);
+  return {
+    id,
+    name,
+    type,
+    sizeBytes,
+    ...(isDeleted && { isDeleted: true as const }),
     ...(isMade && { isMade: true as const }),
+    ...(replication && { replication }),
   };
-  return { id, name, type, sizeBytes, ...orders };
 }
 
 /** The phase that a volume is in: deletion counts from the moment it was asked for. */

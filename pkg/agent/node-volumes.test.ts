@@ -71,7 +71,7 @@ describe('volumes of a node', () => {
     await lab.clock.pass(1_000);
   };
   const report = () => {
-    const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID));
+    const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id));
     return entry && value<VolumeReport>(entry);
   };
   const deleted = toVolume({ metadata: { ...toVolume().metadata, deletedAt: AT } });
@@ -107,10 +107,10 @@ describe('volumes of a node', () => {
 
   it('are measured, and small changes are no news', async () => {
     await declare();
-    const { revision } = lab.cache.get(keys.volumeReport(LAB_TENANT, ID))!;
+    const { revision } = lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id))!;
     fake.state.used = 1000;
     await lab.clock.pass(65_000);
-    expect(lab.cache.get(keys.volumeReport(LAB_TENANT, ID))!.revision).to.equal(revision);
+    expect(lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id))!.revision).to.equal(revision);
     fake.state.used = 2 ** 21;
     await lab.clock.pass(65_000);
     expect(report()?.usedBytes).to.equal(2 ** 21);

@@ -33,6 +33,7 @@ export interface NodeView {
   readonly agent: { readonly version: string; readonly lastHeartbeatAt?: string | null };
   readonly conditions?: readonly AdvertisedCondition[];
   readonly engine?: AdvertisedEngine | null;
+  readonly volumeAddress?: string | null;
   readonly unobservedSince?: string;
   readonly metadata: Metadata;
 }

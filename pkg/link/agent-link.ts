@@ -102,6 +102,8 @@ export interface Heartbeat {
   readonly controlPlane?: boolean;
   /** Left out by older agents. */
   readonly engine?: AdvertisedEngine;
+  /** Where other nodes of the tenant send copies of volumes to; left out by an agent that takes none. */
+  readonly volumeAddress?: string;
   /** How long ago the agent last listed its containers; left out by older agents. */
   readonly containersSeenMsAgo?: number;
   /** What its containers used, when that was measured since the last heartbeat. */

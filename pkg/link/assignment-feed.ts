@@ -3,13 +3,12 @@ import { type AssignedNetwork, type StoredNetwork, toAssignedNetwork } from '../
 import type { NodePresence } from '../../crds/node/index.js';
 import { isResolved, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import { isMadeVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import { REPLICAS_BY_NODE } from '../fleet/index.js';
 import { type CacheChange, value } from '../store/index.js';
 import { listNetworksOf } from './network-intake.js';
-import { findVolumeStatus, listAssignedVolumes } from './volume-intake.js';
+import { listAssignedVolumes, listConcerned } from './volume-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readRestoreEpoch } from './restore-epoch.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
@@ -147,7 +146,8 @@ export class AssignmentFeed {
     this.#open.clear();
   }
 
-  #onChange({ key, entry, previous }: CacheChange): void {
+  #onChange(change: CacheChange): void {
+    const { key, entry, previous } = change;
     if (key.startsWith(ranges.replicas)) {
       const before = previous && readReplica(previous);
       const after = entry && readReplica(entry);
@@ -160,8 +160,8 @@ export class AssignmentFeed {
           onLine({ type: 'networks', networks: this.#networksOf(node) });
         }
       }
-    } else if (key.startsWith(ranges.volumes) || key.startsWith(ranges.volumeStatuses)) {
-      this.#sendVolumes(key, previous);
+    } else if ([ranges.volumes, ranges.volumeStatuses, ranges.nodes].some(range => key.startsWith(range))) {
+      for (const id of listConcerned(this.#env, change)) this.#sendVolumes(id);
     } else if (entry && key === keys.restoreEpoch()) {
       this.#env.log.warn('a restore of the store was declared: agents take its assignments as they are');
       for (const streams of this.#open.values()) for (const { node, onLine } of streams) onLine(this.#snapshot(node));
@@ -177,17 +177,9 @@ export class AssignmentFeed {
     }
   }
 
-  /** A status says much that is not the agent's business: only where the bytes are to be, and whether they were made. */
-  #sendVolumes(key: string, previous: CacheChange['previous']): void {
-    const isStatus = key.startsWith(ranges.volumeStatuses);
-    const before = isStatus && previous ? value<VolumeStatus>(previous) : undefined;
-    const after = findVolumeStatus(this.#env, key);
-    const isMoved = before?.primaryNode !== after?.primaryNode;
-    if (isStatus && !isMoved && isMadeVolume(before) === isMadeVolume(after)) return;
-    for (const id of new Set([before?.primaryNode, after?.primaryNode])) {
-      for (const { node, onLine } of this.#open.get(id ?? '') ?? []) {
-        onLine({ type: 'volumes', volumes: listAssignedVolumes(this.#env, node) });
-      }
+  #sendVolumes(nodeId: string): void {
+    for (const { node, onLine } of this.#open.get(nodeId) ?? []) {
+      onLine({ type: 'volumes', volumes: listAssignedVolumes(this.#env, node) });
     }
   }
 

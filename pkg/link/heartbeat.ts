@@ -18,12 +18,13 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     const stored = held && value<StoredNode>(held);
     if (held && stored?.id === node.id) {
       // Whether the control plane runs on the node was decided when it enrolled, and not by its agent.
-      const { labels, capacity, agentVersion, engine, conditions = stored.conditions ?? [] } = beat;
+      const { labels, capacity, agentVersion, engine, volumeAddress, conditions = stored.conditions ?? [] } = beat;
       const advertised = {
         labels,
         capacity,
         agentVersion,
         ...(engine && { engine }),
+        ...(volumeAddress !== undefined && { volumeAddress }),
         ...(conditions.length > 0 && { conditions }),
       };
       if (isDeepStrictEqual(advertised, pickAdvertised(stored))) return true;
@@ -34,7 +35,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         updatedAt: new Date(env.clock.now()).toISOString(),
         specHash: hashSpec(advertised),
       };
-      const { conditions: _former, engine: _replaced, ...rest } = stored;
+      const { conditions: _former, engine: _replaced, volumeAddress: _left, ...rest } = stored;
       const updated: StoredNode = { ...rest, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
@@ -66,6 +67,13 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
 }
 
 /** What a heartbeat can change. */
-function pickAdvertised({ labels, capacity, agentVersion, engine, conditions }: StoredNode) {
-  return { labels, capacity, agentVersion, ...(engine && { engine }), ...(conditions && { conditions }) };
+function pickAdvertised({ labels, capacity, agentVersion, engine, volumeAddress, conditions }: StoredNode) {
+  return {
+    labels,
+    capacity,
+    agentVersion,
+    ...(engine && { engine }),
+    ...(volumeAddress !== undefined && { volumeAddress }),
+    ...(conditions && { conditions }),
+  };
 }

@@ -1,40 +1,88 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
 import {
   type AssignedVolume,
+  isMadeVolume,
+  listVolumeNodes,
   type SeenVolume,
   type StoredVolume,
+  SYNC_INTERVAL_SECONDS,
   toAssignedVolume,
-  type VolumeReport,
+  type VolumePeer,
   type VolumeStatus,
 } from '../../crds/volume/index.js';
-import { ConflictFault, encode, findRecordFault, readValue, value } from '../store/index.js';
+import { findNode } from '../fleet/index.js';
+import { type CacheChange, type Entry, findRecordFault, listValues, readValue, value } from '../store/index.js';
 import type { NodeIdentity } from './agent-link.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
+import { storeSeen } from './store-seen.js';
 
-const ATTEMPTS = 5;
+type VolumesEnv = Pick<DispatcherEnv, 'cache' | 'failedAfterSeconds'>;
 
-/** The volumes whose bytes are on a node. A record that cannot be worked with is not sent: nothing is decided from it. */
-export function listAssignedVolumes(
-  { cache }: Pick<DispatcherEnv, 'cache'>,
+/**
+ * The volumes of which a node has, is to have or is to lose bytes. A record that cannot be worked with is not sent: nothing is
+ * decided from it.
+ */
+export function listAssignedVolumes(env: VolumesEnv, node: NodeIdentity): readonly AssignedVolume[] {
+  const statuses = env.cache.list(ranges.of(ranges.volumeStatuses, node.tenant));
+  return statuses.flatMap(entry => findAssigned(env, node, value<VolumeStatus>(entry)) ?? []);
+}
+
+function findAssigned(
+  { cache, failedAfterSeconds }: VolumesEnv,
   { tenant, id }: NodeIdentity,
-): readonly AssignedVolume[] {
-  return cache.list(ranges.of(ranges.volumeStatuses, tenant)).flatMap(entry => {
-    const status = value<VolumeStatus>(entry);
-    const volume = status.primaryNode === id ? cache.get(keys.volume(tenant, status.id)) : undefined;
-    if (!volume || findRecordFault(volume) !== undefined) return [];
-    return [toAssignedVolume(value<StoredVolume>(volume), status)];
+  status: VolumeStatus | undefined,
+): AssignedVolume | undefined {
+  if (!status || !listVolumeNodes(status).includes(id)) return undefined;
+  const entry = cache.get(keys.volume(tenant, status.id));
+  if (!entry || findRecordFault(entry) !== undefined) return undefined;
+  return toAssignedVolume(value<StoredVolume>(entry), status, id, {
+    findPeer: nodeId => findPeer(cache, tenant, nodeId),
+    intervalSeconds: SYNC_INTERVAL_SECONDS,
+    fenceAfterSeconds: failedAfterSeconds,
   });
 }
 
-/** The status of a volume, by the key of its record or of its status. */
-export function findVolumeStatus({ cache }: Pick<DispatcherEnv, 'cache'>, key: string): VolumeStatus | undefined {
-  const [tenant = '', id = ''] = splitKey(key);
-  return readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
+function findPeer(cache: DispatcherEnv['cache'], tenant: string, nodeId: string): VolumePeer | undefined {
+  const node = findNode(nodeId, tenant, cache);
+  if (!node) return undefined;
+  const { publicKey, volumeAddress: address } = node;
+  return { nodeId, publicKey, ...(address !== undefined && { address }) };
 }
 
 /**
- * Stores what an agent says of volumes of its own node, each guarded by the record of the volume. What it says of any other is
- * passed over, so that an agent cannot find out which volumes exist.
+ * The nodes whose agents are to hear of a change to a volume, to its status or to a node. A status says much that is not their
+ * business: only where bytes are to be, in which epoch, and whether they were made. Of a node, how the others reach it.
+ */
+export function listConcerned({ cache }: Pick<DispatcherEnv, 'cache'>, change: CacheChange): readonly string[] {
+  const { key, entry, previous } = change;
+  const [tenant = '', id = ''] = splitKey(key);
+  if (key.startsWith(ranges.nodes)) return entry && previous ? listPartners(cache, tenant, entry, previous) : [];
+  const isStatus = key.startsWith(ranges.volumeStatuses);
+  const before = isStatus && previous ? value<VolumeStatus>(previous) : undefined;
+  const after = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
+  if (isStatus && describeTold(before) === describeTold(after)) return [];
+  return [...new Set([before, after].flatMap(status => (status ? listVolumeNodes(status) : [])))];
+}
+
+/** The nodes that copy volumes to or from a node, when that is reached elsewhere or has another key from now on. */
+function listPartners(cache: DispatcherEnv['cache'], tenant: string, entry: Entry, previous: Entry): readonly string[] {
+  const [before, after] = [value<StoredNode>(previous), value<StoredNode>(entry)];
+  if (before.publicKey === after.publicKey && before.volumeAddress === after.volumeAddress) return [];
+  const statuses = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, tenant));
+  const shared = statuses.map(listVolumeNodes).filter(nodes => nodes.length > 1 && nodes.includes(after.id));
+  return [...new Set(shared.flat())];
+}
+
+function describeTold(status: VolumeStatus | undefined): string {
+  if (!status) return '';
+  const { primaryNode, epoch, copies, leaving } = status;
+  return JSON.stringify([primaryNode, epoch, copies.map(({ nodeId }) => nodeId), leaving, isMadeVolume(status)]);
+}
+
+/**
+ * Stores what an agent says of volumes that it has, is to have or is to lose bytes of, each guarded by the record of the volume.
+ * What it says of any other is passed over, so that an agent cannot find out which volumes exist.
  */
 export async function storeVolumeReports(
   env: DispatcherEnv,
@@ -42,35 +90,15 @@ export async function storeVolumeReports(
   volumes: readonly SeenVolume[],
 ): Promise<void> {
   await env.cache.barrier();
-  for (const seen of volumes) await storeReport(env, node, seen);
-}
-
-async function storeReport(env: DispatcherEnv, node: NodeIdentity, seen: SeenVolume): Promise<void> {
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const assigned = listAssignedVolumes(env, node).find(({ id }) => id === seen.id);
-    const own = assigned && env.cache.get(keys.volume(node.tenant, assigned.id));
-    if (!own) return;
-    // Bytes are gone only where that was ordered: what an agent says beside it is not believed.
-    if (seen.state === 'removed' && !assigned.isDeleted) return;
-    const key = keys.volumeReport(node.tenant, seen.id);
-    const held = readValue<VolumeReport>(env.cache, key);
-    if (held && isSame(held, { ...seen, nodeId: node.id })) return;
-    const report: VolumeReport = { ...seen, nodeId: node.id, at: new Date(env.clock.now()).toISOString() };
-    const { stored } = await env.store.commit({
-      guards: [
-        { key, at: env.cache.get(key)?.revision ?? 0 },
-        { key: own.key, created: own.created },
-      ],
-      puts: [{ key, bytes: encode(report) }],
-      deletes: [],
+  const statuses = ranges.of(ranges.volumeStatuses, node.tenant);
+  for (const seen of volumes) {
+    await storeSeen(env, seen.id, () => {
+      const entry = env.cache.list(statuses).find(each => value<VolumeStatus>(each).id === seen.id);
+      const assigned = entry && findAssigned(env, node, value<VolumeStatus>(entry));
+      const own = assigned && env.cache.get(keys.volume(node.tenant, assigned.id));
+      // Bytes are gone only where that was ordered: what an agent says beside it is not believed.
+      if (!own || (seen.state === 'removed' && !assigned.isDeleted)) return undefined;
+      return { key: keys.volumeReport(node.tenant, seen.id, node.id), seen: { ...seen, nodeId: node.id }, of: own };
     });
-    if (stored) return;
-    await env.cache.barrier();
   }
-  throw new ConflictFault(seen.id, ATTEMPTS);
-}
-
-function isSame(held: VolumeReport, seen: Omit<VolumeReport, 'at'>): boolean {
-  const told = ['nodeId', 'state', 'message', 'driver', 'limits', 'usedBytes'] as const;
-  return told.every(member => held[member] === seen[member]);
 }

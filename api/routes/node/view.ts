@@ -36,7 +36,7 @@ export interface NodeViewEnv {
 /** A node as clients see it: with its status, the capacity that no replica requests, and the tenant's claim. */
 export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
-  const { metadata, id, name, labels, capacity, controlPlane, agentVersion, engine = null } = node;
+  const { metadata, id, name, labels, capacity, controlPlane, agentVersion, engine = null, volumeAddress = null } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
   const fault = findRecordFault(entry);
@@ -55,6 +55,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     free: computeFree(env.cache, id, capacity),
     agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
     engine,
+    volumeAddress,
     claims: listClaims(env.cache, node),
     conditions: [
       ...listNodeConditions(node, seen),

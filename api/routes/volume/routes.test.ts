@@ -237,7 +237,7 @@ describe('volumes over HTTP', () => {
       return answer;
     };
     const held = () => {
-      const entry = lab.cache.get(keys.volumeReport(lab.a, id));
+      const entry = lab.cache.get(keys.volumeReport(lab.a, id, NODE));
       return entry && value<VolumeReport>(entry);
     };
     const node = (tenant: string, digit: string) =>
@@ -250,9 +250,9 @@ describe('volumes over HTTP', () => {
     expect(held()).to.equal(undefined);
     await report(agent, [{ id, state: 'ready', usedBytes: 5, driver: 'btrfs' }]);
     expect(held()).to.deep.include({ id, nodeId: NODE, state: 'ready', usedBytes: 5, driver: 'btrfs' });
-    const { revision } = lab.cache.get(keys.volumeReport(lab.a, id))!;
+    const { revision } = lab.cache.get(keys.volumeReport(lab.a, id, NODE))!;
     await report(agent, [{ id, state: 'ready', usedBytes: 5, driver: 'btrfs' }]);
-    expect(lab.cache.get(keys.volumeReport(lab.a, id))!.revision).to.equal(revision);
+    expect(lab.cache.get(keys.volumeReport(lab.a, id, NODE))!.revision).to.equal(revision);
     const bad = await report(agent, [{ id, state: 'great' }]);
     expect([bad.status, bad.body['code'], bad.body['field']]).to.deep.equal([422, 'field_invalid', 'volumes[0].state']);
     await accept('DELETE', `dvm/volumes/${id}`);

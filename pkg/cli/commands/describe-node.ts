@@ -47,6 +47,7 @@ export function describeNode(
     ['Disk', formatBytes(node.capacity.disk)],
     ['Agent', node.agent.version],
     ['Engine', node.engine ? `${node.engine.name} ${node.engine.version}` : undefined],
+    ['Volume address', node.volumeAddress ?? undefined],
     ['Last heartbeat', ago(node.agent.lastHeartbeatAt)],
     ['Last report', ago(lastReportAt)],
     ['Labels', formatPairs(node.labels)],

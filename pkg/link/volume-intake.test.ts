@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+
+import { keys } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import type { AssignedVolume, SeenVolume, StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { value } from '../store/index.js';
+import type { AssignmentLine } from './agent-link.js';
+import { DispatcherLab, LAB_NODE, LAB_TENANT, nodeRecord } from './dispatcher-lab.testing.js';
+
+const ID = `vol_${'1'.repeat(26)}`;
+const AT = '2030-01-01T00:00:00.000Z';
+const volume: StoredVolume = {
+  metadata: { ...nodeRecord.metadata, uid: ID },
+  id: ID,
+  name: 'data',
+  class: 'replicated',
+  type: 'volume',
+  sizeBytes: 2 ** 30,
+  accessMode: 'ReadWriteOnce',
+  replicas: 1,
+};
+const status: VolumeStatus = {
+  id: ID,
+  phase: 'Ready',
+  reason: 'volume_ready',
+  message: '',
+  primaryNode: LAB_NODE.id,
+  epoch: 3,
+  copies: [{ nodeId: 'node_b', state: 'syncing' }],
+  since: AT,
+};
+const other = { tenant: LAB_TENANT, id: 'node_b', name: 'b' };
+
+describe('what agents hear and say of a replicated volume', () => {
+  let lab: DispatcherLab;
+  const key = (nodeId: string) => keys.volumeReport(LAB_TENANT, ID, nodeId);
+  const held = (nodeId: string) => {
+    const entry = lab.cache.get(key(nodeId));
+    return entry && value<VolumeReport>(entry);
+  };
+  const putNode = (change: Partial<StoredNode> = {}) =>
+    lab.put(keys.node(LAB_TENANT, 'b'), { ...nodeRecord, id: 'node_b', name: 'b', publicKey: 'key-b', ...change });
+  const putStatus = (change: Partial<VolumeStatus> = {}) =>
+    lab.put(keys.volumeStatus(LAB_TENANT, ID), { ...status, ...change });
+  const follow = async (node: typeof other) => {
+    const lines: (readonly AssignedVolume[])[] = [];
+    const stop = lab.dispatcher.assignments(node, (line: AssignmentLine) => {
+      if ('volumes' in line && line.volumes) lines.push(line.volumes);
+    });
+    await lab.clock.pass(10);
+    return { lines, stop };
+  };
+
+  beforeEach(async () => {
+    lab = await new DispatcherLab().start();
+    await putNode({ volumeAddress: '10.0.0.2:7071' });
+    await lab.put(keys.volume(LAB_TENANT, ID), volume);
+    await putStatus();
+  });
+  afterEach(() => lab.stop());
+
+  it('the primary learns where its copies are, a replica who the primary is, and nobody else anything', async () => {
+    const made = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 30 } as const;
+    const terms = { epoch: 3, intervalSeconds: 5, fenceAfterSeconds: 30 };
+    const b = { nodeId: 'node_b', publicKey: 'key-b', address: '10.0.0.2:7071' };
+    const a = { nodeId: LAB_NODE.id, publicKey: nodeRecord.publicKey };
+    expect((await follow(LAB_NODE)).lines).to.deep.equal([
+      [{ ...made, isMade: true, replication: { ...terms, role: 'primary', peers: [b] } }],
+    ]);
+    expect((await follow(other)).lines).to.deep.equal([
+      [{ ...made, replication: { ...terms, role: 'replica', peers: [a] } }],
+    ]);
+    expect((await follow({ ...other, id: 'node_c' })).lines).to.deep.equal([[]]);
+    expect((await follow({ ...other, tenant: 't2' })).lines).to.deep.equal([[]]);
+  });
+
+  it('is told anew when a copy, the epoch or an address changes, and not while it only gets on', async () => {
+    const { lines } = await follow(LAB_NODE);
+    await putStatus({ copies: [{ nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 }] });
+    expect(lines).to.have.length(1);
+    await putNode({ volumeAddress: '10.0.0.2:7072' });
+    expect(lines[1]![0]!.replication!.peers[0]!.address).to.equal('10.0.0.2:7072');
+    await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [{ nodeId: LAB_NODE.id, state: 'syncing' }] });
+    expect(lines[2]![0]!.replication).to.include({ role: 'replica', epoch: 4 });
+    await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [], leaving: [LAB_NODE.id] });
+    expect(lines[3]![0]).to.include({ isDeleted: true }).and.not.have.property('replication');
+  });
+
+  it('a volume without copies, or on its way out, is not replicated', async () => {
+    await lab.put(keys.volume(LAB_TENANT, ID), { ...volume, metadata: { ...volume.metadata, deletedAt: AT } });
+    const { lines } = await follow(other);
+    expect(lines[0]![0]).to.include({ isDeleted: true }).and.not.have.property('replication');
+    await lab.put(keys.volume(LAB_TENANT, ID), { ...volume, class: 'ephemeral' });
+    expect((await follow(LAB_NODE)).lines[0]![0]).not.to.have.property('replication');
+  });
+
+  it('each node reports for itself, about volumes that it has to do with', async () => {
+    const copies = [{ nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 }] as const;
+    const primary: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'primary', copies };
+    const replica: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'replica', syncedAt: AT, syncedEpoch: 3 };
+    await lab.dispatcher.reportVolumes(LAB_NODE, [primary]);
+    await lab.dispatcher.reportVolumes(other, [replica]);
+    await lab.dispatcher.reportVolumes({ ...other, id: 'node_c' }, [replica]);
+    await lab.dispatcher.reportVolumes({ ...other, tenant: 't2' }, [replica]);
+    await lab.cache.barrier();
+    expect(held(LAB_NODE.id)).to.deep.include({ ...primary, nodeId: LAB_NODE.id });
+    expect(held('node_b')).to.deep.include({ ...replica, nodeId: 'node_b' });
+    expect(lab.cache.list('volume-reports/')).to.have.length(2);
+
+    const { revision } = lab.cache.get(key(LAB_NODE.id))!;
+    await lab.dispatcher.reportVolumes(LAB_NODE, [{ ...primary, copies: [{ ...copies[0] }] }]);
+    expect(lab.cache.get(key(LAB_NODE.id))!.revision).to.equal(revision);
+    await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'removed' }]);
+    await lab.cache.barrier();
+    expect(held('node_b'), 'nobody ordered it').to.include({ state: 'ready' });
+    await putStatus({ copies: [], leaving: ['node_b'] });
+    await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'removed' }]);
+    await lab.cache.barrier();
+    expect(held('node_b')).to.include({ state: 'removed' });
+  });
+
+  it('a node advertises where it takes copies, and may stop to', async () => {
+    const beat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
+    const stored = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!).volumeAddress;
+    await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, volumeAddress: '10.0.0.1:7071' });
+    expect(stored()).to.equal('10.0.0.1:7071');
+    await lab.dispatcher.heartbeat(LAB_NODE, beat);
+    expect(stored()).to.equal(undefined);
+  });
+});
