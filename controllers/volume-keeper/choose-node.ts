@@ -8,9 +8,11 @@ export interface VolumeCandidate extends Pick<Candidate, 'id' | 'name' | 'labels
   readonly disk: number;
   /** The sizes of the volumes on its disk. */
   readonly promised: number;
+  /** It takes copies from other nodes. */
+  readonly takesCopies?: boolean;
 }
 
-/** What a volume requires of its node. */
+/** What a volume requires of its nodes. */
 export interface VolumeDemand {
   readonly volume: Pick<StoredVolume, 'type' | 'sizeBytes' | 'primaryNode'>;
   readonly residency?: ResidencyRule | undefined;
@@ -21,19 +23,71 @@ export interface VolumeDemand {
 /** The node that is to have the bytes of a volume, or why none can. */
 export type NodeChoice = { readonly node: VolumeCandidate } | { readonly because: string };
 
-/** The node with the most room, then by name: of two equal fleets the same. */
-export function chooseNode(nodes: readonly VolumeCandidate[], demand: VolumeDemand): NodeChoice {
+/** The nodes that are to have copies, and why they are fewer than were asked for. */
+export interface ReplicaChoice {
+  readonly nodes: readonly VolumeCandidate[];
+  readonly because?: string;
+}
+
+/** What was decided of the copies already. */
+export interface ReplicaDemand {
+  /** How many more are wanted. */
+  readonly count: number;
+  /** The nodes that were asked for: each is waited for, and no other takes its place. */
+  readonly named: readonly string[];
+  /** The nodes that have bytes of the volume, or are to have none. */
+  readonly taken: ReadonlySet<string>;
+}
+
+/** The node with the most room, then by name: of two equal fleets the same. Those that refused the volume are passed over. */
+export function chooseNode(
+  nodes: readonly VolumeCandidate[],
+  demand: VolumeDemand,
+  refusedBy: ReadonlySet<string> = new Set(),
+): NodeChoice {
+  const { volume } = demand;
+  const explain = (node: VolumeCandidate) => {
+    if (volume.primaryNode !== undefined && volume.primaryNode !== node.id) return 'not the one that it names';
+    return refusedBy.has(node.id) ? 'unable to provide it' : refuseNode(node, demand);
+  };
+  const { able, because } = sift(nodes, explain);
+  return able[0] ? { node: able[0] } : { because };
+}
+
+/** The nodes for copies: those that were asked for first, then those with the most room. */
+export function chooseReplicaNodes(
+  nodes: readonly VolumeCandidate[],
+  demand: VolumeDemand,
+  { count, named, taken }: ReplicaDemand,
+): ReplicaChoice {
+  if (count <= 0) return { nodes: [] };
+  const { able, because } = sift(nodes, node => {
+    if (taken.has(node.id)) return 'in use for it already';
+    return node.takesCopies ? refuseNode(node, demand) : 'without an address for copies (moor agent --volume-listen)';
+  });
+  const awaited = named.filter(id => !taken.has(id) && nodes.some(node => node.id === id)).slice(0, count);
+  const asked = able.filter(({ id }) => awaited.includes(id));
+  const others = able.filter(({ id }) => !awaited.includes(id)).slice(0, count - awaited.length);
+  const chosen = [...asked, ...others];
+  return { nodes: chosen, ...(chosen.length < count && { because }) };
+}
+
+/** Those that are not refused, the one with the most room first, and in words why the others are. */
+function sift(nodes: readonly VolumeCandidate[], explain: (node: VolumeCandidate) => string | undefined) {
   const refused = new Map<string, number>();
   const able = nodes.filter(node => {
-    const reason = refuseNode(node, demand);
+    const reason = explain(node);
     if (reason !== undefined) refused.set(reason, (refused.get(reason) ?? 0) + 1);
     return reason === undefined;
   });
-  const [best] = able.sort((a, b) => countFree(b) - countFree(a) || (a.name < b.name ? -1 : 1));
-  if (best) return { node: best };
-  if (nodes.length === 0) return { because: 'the tenant has no nodes: enrol one' };
+  able.sort((a, b) => countFree(b) - countFree(a) || (a.name < b.name ? -1 : 1));
   const causes = [...refused].sort(([a], [b]) => (a < b ? -1 : 1)).map(([reason, count]) => `${count} ${reason}`);
-  return { because: `0 of ${formatCount(nodes.length, 'node')} can hold it: ${causes.join(', ')}` };
+  const why = causes.length > 0 ? `: ${causes.join(', ')}` : '';
+  const because =
+    nodes.length === 0
+      ? 'the tenant has no nodes: enrol one'
+      : `${able.length} of ${formatCount(nodes.length, 'node')} can hold it${why}`;
+  return { able, because };
 }
 
 /** The free part of a disk that is known; of one that is not known, nothing is promised. */
@@ -41,13 +95,18 @@ function countFree({ disk, promised }: VolumeCandidate): number {
   return disk === 0 ? -promised : Math.max(0, disk - promised);
 }
 
-function refuseNode(node: VolumeCandidate, { volume, residency, platform }: VolumeDemand): string | undefined {
-  if (volume.primaryNode !== undefined && volume.primaryNode !== node.id) return 'not the one that it names';
+function refuseNode(node: VolumeCandidate, demand: VolumeDemand): string | undefined {
+  const { volume, platform } = demand;
   if (node.status !== 'ready') return 'not ready';
   if (node.controlPlane && !platform) return 'of the control plane';
-  if (residency && !satisfiesResidency(residency, node.labels)) return 'outside its residency';
+  if (!isInside(node, demand)) return 'outside its residency';
   const isShort = usesDisk(volume) && node.disk > 0 && node.disk - node.promised < volume.sizeBytes;
   return isShort ? `with less than ${formatBytes(volume.sizeBytes)} of disk left` : undefined;
+}
+
+/** Whether bytes of the volume may be on the node. */
+export function isInside({ labels }: Pick<VolumeCandidate, 'labels'>, { residency }: VolumeDemand): boolean {
+  return !residency || satisfiesResidency(residency, labels);
 }
 
 /** Whether the size of a volume is taken from the disk of its node. */

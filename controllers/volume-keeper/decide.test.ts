@@ -11,7 +11,8 @@ import {
   type VolumeStatus,
 } from '../../crds/volume/index.js';
 import { chooseNode, type NodeChoice, type VolumeCandidate } from './choose-node.js';
-import { decideVolume, type VolumeHost } from './decide.js';
+import { decideVolume } from './decide.js';
+import type { VolumeHost } from './input.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const NOW = '2026-01-31T12:05:00.000Z';
@@ -52,7 +53,11 @@ const decide = (
     status: given.status,
     reports: given.report ? [given.report] : [],
     findHost: id => hosts.find(host => host.id === id),
-    chooseNode: () => given.choice ?? { because: '0 of 1 node can hold it: 1 not ready' },
+    chooseNode: refusedBy =>
+      given.choice && 'node' in given.choice && !refusedBy.has(given.choice.node.id)
+        ? given.choice
+        : { because: '0 of 1 node can hold it: 1 not ready' },
+    chooseReplicas: () => ({ nodes: [] }),
     now: NOW,
   });
 
@@ -79,6 +84,16 @@ describe('the volume keeper', () => {
       'one that cannot be made',
       { status: status('Materializing'), report: report('failed') },
       'Materializing volume_refused node_a',
+    ],
+    [
+      'one that cannot be made where another node can',
+      { status: status('Materializing'), report: report('failed'), choice },
+      'Materializing volume_materializing node_b',
+    ],
+    [
+      'one that was made and breaks stays',
+      { status: status('Degraded'), report: report('failed'), choice },
+      'Degraded volume_refused node_a',
     ],
     [
       'one whose node leaves before it is made',
@@ -157,6 +172,19 @@ describe('the volume keeper', () => {
     expect('status' in broken && broken.status.since).to.equal(NOW);
   });
 
+  it('tries each node once for a volume that cannot be made, and has each remove what it began', () => {
+    const b: VolumeHost = { ...a, id: 'node_b', name: 'b' };
+    const moved = decide({ status: status('Materializing'), report: report('failed'), choice }, [a, b]);
+    if ('remove' in moved) throw new Error(moved.remove);
+    expect(moved.status).to.deep.include({ primaryNode: 'node_b', refusedBy: ['node_a'], leaving: ['node_a'] });
+    const stays = decide({ status: moved.status, report: report('failed', 'node_b'), choice }, [a, b]);
+    expect('status' in stays && stays.status).to.deep.include({ primaryNode: 'node_b', refusedBy: ['node_a'] });
+    const cleared = decide({ status: moved.status, report: report('removed', 'node_a'), choice }, [a, b]);
+    expect('status' in cleared && cleared.status).to.include({ primaryNode: 'node_b' }).and.not.have.property('leaving');
+    const made = decide({ status: moved.status, report: report('ready', 'node_b'), choice }, [a, b]);
+    expect('status' in made && made.status).to.include({ phase: 'Ready' }).and.not.have.property('refusedBy');
+  });
+
   it('property: whatever is stored and said, it makes one move of the table, and settles', () => {
     fc.assert(
       fc.property(
@@ -202,7 +230,7 @@ describe('the node of a volume', () => {
   const cases: readonly (readonly [
     string,
     readonly VolumeCandidate[],
-    Partial<Parameters<typeof chooseNode>[1]>,
+    Partial<Parameters<typeof chooseNode>[1]> & { readonly refusedBy?: string },
     string,
   ])[] = [
     ['the one with the most room', [node('a', { promised: 500 }), node('b')], {}, 'b'],
@@ -244,10 +272,12 @@ describe('the node of a volume', () => {
       '0 of 1 node can hold it: 1 with less than 100B of disk left',
     ],
     ['memory needs no disk', [node('a', { promised: 1000 })], { volume: { ...volume, type: 'tmpfs' } }, 'a'],
+    ['not one that refused it', [node('b', { promised: 1 }), node('a')], { refusedBy: 'node_a' }, 'b'],
+    ['none that has not', [node('a')], { refusedBy: 'node_a' }, '0 of 1 node can hold it: 1 unable to provide it'],
   ];
-  for (const [name, nodes, more, wanted] of cases) {
+  for (const [name, nodes, { refusedBy = '', ...more }, wanted] of cases) {
     it(`${name}`, () => {
-      const choice = chooseNode(nodes, { ...demand, ...more });
+      const choice = chooseNode(nodes, { ...demand, ...more }, new Set([refusedBy]));
       expect('node' in choice ? choice.node.name : choice.because).to.equal(wanted);
     });
   }

@@ -1,33 +1,15 @@
-import {
-  isMadeVolume,
-  stepTowards,
-  type StoredVolume,
-  type VolumeReport,
-  type VolumeStatus,
-} from '../../crds/volume/index.js';
-import type { Candidate } from '../../pkg/placement/index.js';
-import type { NodeChoice } from './choose-node.js';
+import { isDeepStrictEqual } from 'node:util';
 
-/** The node that a volume is on, while it is enrolled. */
-export type VolumeHost = Pick<Candidate, 'id' | 'name' | 'status'>;
-
-/** Everything that the next status of a volume is derived from. */
-export interface VolumeInput {
-  readonly volume: StoredVolume;
-  /** What is stored now; left out when there is nothing, or it cannot be worked with. */
-  readonly status: VolumeStatus | undefined;
-  /** What the agents of its nodes said last. */
-  readonly reports: readonly VolumeReport[];
-  /** The node of that id, if it is enrolled. */
-  readonly findHost: (id: string) => VolumeHost | undefined;
-  readonly chooseNode: () => NodeChoice;
-  readonly now: string;
-}
+import { isMadeVolume, listVolumeNodes, stepTowards, type VolumeStatus } from '../../crds/volume/index.js';
+import { decideCopies, describeCopies } from './copies.js';
+import { findPrimary, findReport, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
 export type VolumeDecision = { readonly status: VolumeStatus } | { readonly remove: string };
 
-type Verdict = Pick<VolumeStatus, 'phase' | 'reason' | 'message'> & { readonly primaryNode?: string | undefined };
+interface Verdict extends Pick<VolumeStatus, 'phase' | 'reason' | 'message' | 'refusedBy'> {
+  readonly primaryNode?: string | undefined;
+}
 
 /** The status that comes next, one move of the table at a time; the stored one itself when nothing has changed. */
 export function decideVolume(input: VolumeInput): VolumeDecision {
@@ -38,50 +20,60 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
   if ('remove' in verdict) return verdict;
   const from = status?.phase ?? 'Pending';
   const own = findReport(input, verdict.primaryNode);
+  const { because, ...places } = decideCopies(input, verdict.primaryNode);
+  const isCopied = volume.class === 'replicated' && verdict.reason === 'volume_ready';
+  const remark = isCopied ? describeCopies({ ...places, ...(because !== undefined && { because }) }, volume.replicas ?? 0) : '';
   const next: VolumeStatus = {
     id: volume.id,
     phase: stepTowards(from, verdict.phase),
     reason: verdict.reason,
-    message: verdict.message,
+    message: verdict.message + remark,
     ...(verdict.primaryNode !== undefined && { primaryNode: verdict.primaryNode }),
-    copies: [],
+    ...places,
+    ...(verdict.refusedBy && { refusedBy: verdict.refusedBy }),
     ...(own?.driver !== undefined && { driver: own.driver }),
     ...(own?.limits !== undefined && { limits: own.limits }),
     ...(own?.usedBytes !== undefined && { usedBytes: own.usedBytes, measuredAt: own.at }),
     since: status?.since ?? now,
   };
-  if (status && status.phase === next.phase) return { status: isSame(status, next) ? status : next };
+  if (status && status.phase === next.phase) return { status: isDeepStrictEqual(status, next) ? status : next };
   return { status: { ...next, since: now } };
 }
 
-/** Where the bytes are. A status that was lost or damaged is made good by what the agent has reported. */
-function findPrimary({ status, reports }: VolumeInput): string | undefined {
-  return status?.primaryNode ?? reports.find(({ state }) => state !== 'removed')?.nodeId;
-}
-
-function findReport({ reports }: VolumeInput, nodeId: string | undefined): VolumeReport | undefined {
-  return reports.find(report => report.nodeId === nodeId);
-}
-
 function judgeDeletion(input: VolumeInput, primaryNode: string | undefined): Verdict | { remove: string } {
-  if (primaryNode === undefined) return { remove: 'it had no bytes yet' };
-  const host = input.findHost(primaryNode);
-  if (!host) return { remove: `its bytes are left on ${primaryNode}, which is no longer enrolled` };
-  const own = findReport(input, primaryNode);
-  if (own?.state === 'removed') return { remove: `its bytes were removed from ${host.name}` };
-  const { name } = host;
-  if (isSilent(host)) {
-    const message = `its bytes are on ${name}, which is not heard: they are removed when it is back; delete the node if it never comes back`;
+  const { leaving } = input.status ?? {};
+  const known = { copies: listKnownCopies(input), ...(primaryNode !== undefined && { primaryNode }) };
+  const nodes = listVolumeNodes({ ...known, ...(leaving && { leaving }) });
+  const left = nodes.filter(id => !input.findHost(id));
+  const hosts = nodes.flatMap(id => input.findHost(id) ?? []);
+  const waiting = hosts.filter(({ id }) => findReport(input, id)?.state !== 'removed');
+  if (waiting.length === 0) return { remove: describeRemoval(hosts, left) };
+
+  const silent = waiting.filter(isSilent);
+  if (silent.length > 0) {
+    const message = `its bytes are on ${listNames(silent)}, which is not heard: they are removed when it is back; delete the node if it never comes back`;
     return { phase: 'Deleting', reason: 'volume_node_silent', message, primaryNode };
   }
-  const failure = own?.state === 'failed' ? own.message : undefined;
-  if (failure !== undefined) return { phase: 'Deleting', reason: 'volume_refused', message: failure, primaryNode };
-  return {
-    phase: 'Deleting',
-    reason: 'volume_deleting',
-    message: `its bytes are being removed from ${name}`,
-    primaryNode,
-  };
+  const failures = waiting.flatMap(({ id }) => {
+    const report = findReport(input, id);
+    return report?.state === 'failed' && report.message !== undefined ? [report.message] : [];
+  });
+  if (failures[0] !== undefined) {
+    return { phase: 'Deleting', reason: 'volume_refused', message: failures[0], primaryNode };
+  }
+  const message = `its bytes are being removed from ${listNames(waiting)}`;
+  return { phase: 'Deleting', reason: 'volume_deleting', message, primaryNode };
+}
+
+function describeRemoval(hosts: readonly VolumeHost[], left: readonly string[]): string {
+  if (hosts.length === 0 && left.length === 0) return 'it had no bytes yet';
+  const removed = hosts.length === 0 ? '' : `were removed from ${listNames(hosts)}`;
+  const kept = left.length === 0 ? '' : `are left on ${left.join(', ')}, which is no longer enrolled`;
+  return `its bytes ${[removed, kept].filter(Boolean).join(', and ')}`;
+}
+
+function listNames(hosts: readonly VolumeHost[]): string {
+  return hosts.map(({ name }) => name).join(', ');
 }
 
 function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
@@ -98,9 +90,11 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;
+  const { refusedBy } = isMade ? {} : (status ?? {});
+  const unmade = { primaryNode, ...(refusedBy && { refusedBy }) };
   if (isSilent(host)) {
     const message = `its bytes are on ${name}, which is not heard: check the machine and its agent`;
-    return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, primaryNode };
+    return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, ...unmade };
   }
   const own = findReport(input, primaryNode);
   if (own?.state === 'ready') {
@@ -108,25 +102,28 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   }
   if (own?.state === 'failed') {
     const message = own.message ?? `the agent of ${name} cannot provide it`;
-    return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, primaryNode };
+    const elsewhere = isMade ? undefined : placeElsewhere(input, primaryNode);
+    if (elsewhere) return elsewhere;
+    return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
   }
   const message = `the agent of ${name} has not made it yet`;
-  return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, primaryNode };
+  return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
 }
 
-function place({ chooseNode }: VolumeInput): Verdict {
-  const choice = chooseNode();
+/** Another node for a volume that its node could not make. Each is tried once; then the last one goes on trying. */
+function placeElsewhere(input: VolumeInput, primaryNode: string): Verdict | undefined {
+  const refusedBy = new Set([...(input.status?.refusedBy ?? []), primaryNode]);
+  const choice = input.chooseNode(refusedBy);
+  return 'node' in choice ? { ...toPlaced(choice.node), refusedBy: [...refusedBy] } : undefined;
+}
+
+function place({ chooseNode, status }: VolumeInput): Verdict {
+  const choice = chooseNode(new Set(status?.refusedBy));
   if ('because' in choice) return { phase: 'Pending', reason: 'volume_waiting', message: choice.because };
-  const { id, name } = choice.node;
+  return toPlaced(choice.node);
+}
+
+function toPlaced({ id, name }: Pick<VolumeHost, 'id' | 'name'>): Verdict {
   const message = `the agent of ${name} has not made it yet`;
   return { phase: 'Materializing', reason: 'volume_materializing', message, primaryNode: id };
-}
-
-function isSilent({ status }: VolumeHost): boolean {
-  return status === 'failed' || status === 'unknown' || status === 'unusable';
-}
-
-function isSame(before: VolumeStatus, next: VolumeStatus): boolean {
-  const told = ['phase', 'reason', 'message', 'primaryNode', 'driver', 'limits', 'usedBytes', 'measuredAt'] as const;
-  return told.every(member => before[member] === next[member]);
 }

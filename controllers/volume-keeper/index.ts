@@ -7,23 +7,13 @@
  * @module
  */
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
-import type { StoredTenant } from '../../crds/tenant/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
-import { defaultPolicy, findNode, type PlacementPolicy, toCandidate } from '../../pkg/fleet/index.js';
+import { listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
+import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
-import {
-  type Cache,
-  encode,
-  type Entry,
-  findRecordFault,
-  listValues,
-  readValue,
-  value,
-} from '../../pkg/store/index.js';
+import { type Cache, encode, type Entry, findRecordFault, readValue, value } from '../../pkg/store/index.js';
 import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
-import { chooseNode, usesDisk, type VolumeCandidate } from './choose-node.js';
 import { decideVolume } from './decide.js';
+import { listRest, readInput } from './reading.js';
 
 export function createVolumeKeeper(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
@@ -47,8 +37,9 @@ function wakeOnNode(prefix: string): Wake {
     prefix,
     keys: (change, cache) => {
       const { after, before } = readChange<{ readonly id: string }>(change);
+      const ids = [after?.id, before?.id];
       return listStatuses(change.key, cache)
-        .filter(({ status }) => [undefined, after?.id, before?.id].includes(status?.primaryNode))
+        .filter(each => isWaiting(each) || listVolumeNodes(each.status!).some(id => ids.includes(id)))
         .map(({ key }) => key);
     },
   };
@@ -58,20 +49,32 @@ function wakeOnNode(prefix: string): Wake {
 function wakeWaiting(prefix: string): Wake {
   return {
     prefix,
-    keys: ({ key, entry }, cache) => {
-      if (entry) return [];
-      return listStatuses(key, cache)
-        .filter(({ status }) => status?.primaryNode === undefined)
-        .map(waiting => waiting.key);
-    },
+    keys: ({ key, entry }, cache) =>
+      entry
+        ? []
+        : listStatuses(key, cache)
+            .filter(isWaiting)
+            .map(waiting => waiting.key),
   };
 }
 
-function listStatuses(storeKey: string, cache: Cache) {
+interface KnownStatus {
+  readonly key: string;
+  readonly volume: StoredVolume;
+  readonly status: VolumeStatus | undefined;
+}
+
+/** Whether a volume, or a copy of it, has no node yet. */
+function isWaiting({ volume, status }: KnownStatus): boolean {
+  return status?.primaryNode === undefined || status.copies.length < (volume.replicas ?? 0);
+}
+
+function listStatuses(storeKey: string, cache: Cache): readonly KnownStatus[] {
   const [tenant = ''] = splitKey(storeKey);
-  return cache.list(ranges.of(ranges.volumes, tenant)).map(({ key }) => {
-    const { name } = parseQueueKey(deriveQueueKey(key));
-    return { key: deriveQueueKey(key), status: readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, name)) };
+  return cache.list(ranges.of(ranges.volumes, tenant)).map(entry => {
+    const key = deriveQueueKey(entry.key);
+    const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, parseQueueKey(key).name));
+    return { key, volume: value<StoredVolume>(entry), status };
   });
 }
 
@@ -85,18 +88,10 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   if (findRecordFault(entry) !== undefined) return done; // what cannot be read is left alone, its bytes included
   const volume = value<StoredVolume>(entry);
   const status = stored && findRecordFault(stored) === undefined ? value<VolumeStatus>(stored) : undefined;
-  const decision = decideVolume({
-    volume,
-    status,
-    reports: listValues<VolumeReport>(cache, ranges.volumeReportsOf(tenant, id)),
-    findHost: nodeId => {
-      const node = findNode(nodeId, tenant, cache);
-      return node && toCandidate(node, cache);
-    },
-    chooseNode: () => chooseNode(listCandidates(tenant, cache), readDemand(volume, cache, policy)),
-    now: new Date(clock.now()).toISOString(),
-  });
-  if ('status' in decision && decision.status === status) return done;
+  const now = new Date(clock.now()).toISOString();
+  const decision = decideVolume({ volume, status, ...readInput(volume, cache, policy), now });
+  const stale = 'status' in decision ? listStaleReports(tenant, decision.status, cache) : [];
+  if ('status' in decision && decision.status === status && stale.length === 0) return done;
 
   const from = status?.phase ?? 'Pending';
   const subject = { kind: 'Volume', name: volume.name, id } as const;
@@ -136,7 +131,11 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
           data: { from, to: phase, ...(primaryNode !== undefined && { primaryNode }) },
         }),
       ];
-  await commit({ guards, puts: [{ key, bytes: encode(decision.status) }, ...event], deletes: [] });
+  await commit({
+    guards: [...guards, ...stale.map(each => ({ key: each.key, at: each.revision }))],
+    puts: [{ key, bytes: encode(decision.status) }, ...event],
+    deletes: stale.map(each => each.key),
+  });
   if (phase !== from) log.info('volume changed phase', { tenant, volume: id, phase, because: reason });
   return done;
 }
@@ -151,34 +150,9 @@ async function removeRest(tenant: string, id: string, { cache, commit }: LoopEnv
   return done;
 }
 
-/** What stands beside a volume. */
-function listRest(tenant: string, id: string, cache: Cache): readonly Entry[] {
-  const status = cache.get(keys.volumeStatus(tenant, id));
-  return [...(status ? [status] : []), ...cache.list(ranges.volumeReportsOf(tenant, id))];
-}
-
-function readDemand(volume: StoredVolume, cache: Cache, { regions }: PlacementPolicy) {
-  const { tenant } = volume.metadata;
-  const { residency: asked } = volume;
-  const isAsked =
-    asked?.country !== undefined || asked?.region !== undefined || (asked?.blockedCountries?.length ?? 0) > 0;
-  return {
-    volume,
-    ...(asked && isAsked && { residency: { asked, regions } }),
-    platform: readValue<StoredTenant>(cache, keys.tenant(tenant))?.platform ?? false,
-  };
-}
-
-function listCandidates(tenant: string, cache: Cache): readonly VolumeCandidate[] {
-  const promised = new Map<string, number>();
-  for (const volume of listValues<StoredVolume>(cache, ranges.of(ranges.volumes, tenant))) {
-    const nodeId = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volume.id))?.primaryNode;
-    if (nodeId === undefined || !usesDisk(volume)) continue;
-    promised.set(nodeId, (promised.get(nodeId) ?? 0) + volume.sizeBytes);
-  }
-  return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => ({
-    ...toCandidate(node, cache),
-    disk: node.capacity.disk,
-    promised: promised.get(node.id) ?? 0,
-  }));
+/** Reports of nodes that have nothing to do with the volume any more. */
+function listStaleReports(tenant: string, status: VolumeStatus, cache: Cache): readonly Entry[] {
+  const nodes = listVolumeNodes(status);
+  const reports = cache.list(ranges.volumeReportsOf(tenant, status.id));
+  return reports.filter(({ key }) => !nodes.includes(splitKey(key)[2] ?? ''));
 }

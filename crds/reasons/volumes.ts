@@ -28,6 +28,12 @@ export const volumeReasons = {
     meaning: 'The node that had the bytes of the volume is no longer enrolled, and there is no other copy.',
     remedy: 'Remove the volume from what mounts it, delete it, and create a new one.',
   },
+  volume_replica_requested: {
+    meaning: 'Somebody asked for one more copy of the volume, on the node that the message names.',
+  },
+  volume_replica_removal_requested: {
+    meaning: 'Somebody asked for the removal of a copy of the volume: its bytes are removed from that node.',
+  },
   volume_deletion_requested: {
     meaning: 'Somebody asked for the deletion of the volume: its bytes are removed from its node first.',
   },

@@ -147,8 +147,8 @@ export const volumeRejections = defineEntries('7.5', {
         ? 'a node that can hold another copy; the tenant has none'
         : `a node that can hold another copy: ${nodes.join(', ')}`,
     sample: { nodes: ['machine-2'] },
-    why: 'Each copy is on a node of its own, which belongs to this tenant and satisfies the volume’s residency.',
-    remedy: 'Choose one of these nodes, or enrol another node.',
+    why: 'Each copy is on a node of its own, which belongs to this tenant, satisfies the volume’s residency and takes copies.',
+    remedy: 'Choose one of these nodes, enrol another, or start the agent of the node with --volume-listen.',
     example: { node_id: 'machine-1' },
     fixed: { node_id: 'machine-2' },
   },

@@ -232,6 +232,8 @@ export const volume = object({
   replicas: maybe(count(0)),
   primaryNode: maybe(name(NOBODY)),
   residency: maybe(object({})),
+  replicaNodes: maybe(list(name(NOBODY))),
+  excludedNodes: maybe(list(name(NOBODY))),
 });
 
 const phase: Mender = (value, context, path) => {
@@ -261,6 +263,7 @@ export const volumeStatus = object({
   epoch: maybe(count(0)),
   copies,
   leaving: maybe(list(name(NOBODY))),
+  refusedBy: maybe(list(name(NOBODY))),
   driver: maybe(text('')),
   limits: maybe(text('')),
   usedBytes: maybe(count(0)),

@@ -28,6 +28,8 @@ export interface VolumeNode {
   readonly id: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** False: it has no address that other nodes could send copies to. */
+  readonly takesCopies?: boolean;
 }
 
 /** What the API has looked up. */
@@ -167,17 +169,24 @@ const nodeCanHoldIt = rule('volume_replica_node_conflict', (node: unknown, at, r
   return refuse(at, node, { nodes: free.map(({ name }) => name) });
 });
 
-/** Nodes without a copy, inside the volume's residency. */
+const copiesAreBounded = rule('field_invalid', (node: unknown, at, refuse, { volume }: ReplicaFacts) =>
+  (volume.replicas ?? 0) < VOLUME_REPLICAS_MAX
+    ? undefined
+    : refuse(at, node, { wanted: `at most ${VOLUME_REPLICAS_MAX} copies: remove one first` }),
+);
+
+/** Nodes without a copy that take some, inside the volume's residency. */
 function freeNodes({ nodes, regions, volume }: ReplicaFacts): readonly VolumeNode[] {
   if (nodes === 'unreadable') return [];
   const held = new Set([volume.primaryNode, ...volume.copies.map(({ nodeId }) => nodeId)]);
   return nodes.filter(
-    ({ id, labels }) => !held.has(id) && checkResidency(volume.residency ?? {}, labels, regions).length === 0,
+    ({ id, labels, takesCopies = true }) =>
+      takesCopies && !held.has(id) && checkResidency(volume.residency ?? {}, labels, regions).length === 0,
   );
 }
 
 const replicaFields: readonly FieldRules<ReplicaFacts>[] = [
-  { field: 'node_id', present: [volumeIsReplicated, replicaNodesAreKnown, nodeCanHoldIt] },
+  { field: 'node_id', present: [volumeIsReplicated, replicaNodesAreKnown, copiesAreBounded, nodeCanHoldIt] },
 ];
 
 const validateReplica = createValidator(volumeReplicaSchema, replicaFields);

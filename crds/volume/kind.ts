@@ -20,7 +20,10 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   /** The id of the node that has the bytes. */
   readonly primaryNode: string | null;
   readonly primaryNodeName: string | null;
-  readonly replicas: readonly VolumeReplica[];
+  /** Counted up by each promotion and move; null for a volume without copies. */
+  readonly epoch: number | null;
+  readonly wantedReplicas: number;
+  readonly replicas: readonly (VolumeReplica & { readonly nodeName: string | null })[];
   readonly driver: string | null;
   readonly limits: string | null;
   readonly usedBytes: number | null;
@@ -48,12 +51,18 @@ const answer = Type.Object({
   message: text,
   primaryNode: orNull('string'),
   primaryNodeName: orNull('string'),
+  epoch: orNull('integer'),
+  wantedReplicas: Type.Integer(),
   replicas: Type.Array(
     Type.Object({
       nodeId: text,
+      nodeName: orNull('string'),
       state: Type.Enum(['syncing', 'synced', 'lost'], { type: 'string' }),
       syncedAt: Type.Optional(time),
       lagBytes: Type.Optional(Type.Integer()),
+      sentBytes: Type.Optional(Type.Integer()),
+      totalBytes: Type.Optional(Type.Integer()),
+      message: Type.Optional(text),
     }),
   ),
   driver: orNull('string'),
@@ -86,7 +95,7 @@ export const volumeKind = defineKind({
   answer,
   requests: { VolumeReplicaRequest: volumeReplicaSchema, VolumeReports: volumeReportsSchema },
   kubernetes: { shortNames: ['mvol'] },
-  events: ['volume.phase_changed', 'volume.record_unusable'],
+  events: ['volume.phase_changed', 'volume.replicas_changed', 'volume.record_unusable'],
   path: '/api/v1/dvm/volumes',
   item: '{id}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],

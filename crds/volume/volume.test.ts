@@ -163,6 +163,13 @@ describe('one more copy of a volume', () => {
       otherFacts: { nodes: 'unreadable' },
       found: ['node_candidates_unresolvable node_id'],
     },
+    {
+      given: { node_id: 'machine-2' },
+      otherFacts: { nodes: [{ ...node('2', 'FR'), takesCopies: false }] },
+      found: ['volume_replica_node_conflict node_id'],
+    },
+    { given: { node_id: 'machine-2' }, of: { replicas: 19 }, found: [] },
+    { given: { node_id: 'machine-2' }, of: { replicas: 20 }, found: ['field_invalid node_id'] },
   ];
   for (const { given, of, otherFacts, found } of cases) {
     it(`${found[0] ?? 'accepts'}: ${JSON.stringify({ given, of, otherFacts })}`, () => {

@@ -68,6 +68,10 @@ export interface KnownVolume extends VolumeSpec {
 export interface StoredVolume extends VolumeSpec {
   readonly metadata: Metadata;
   readonly id: string;
+  /** The nodes that copies were asked for on, by id. */
+  readonly replicaNodes?: readonly string[];
+  /** The nodes whose copies were asked to go: none is put there again by itself. */
+  readonly excludedNodes?: readonly string[];
 }
 
 /** What an agent has seen of one volume of its node. */
@@ -112,8 +116,10 @@ export interface VolumeStatus {
   /** Raised by each promotion and move; of a replicated volume only. */
   readonly epoch?: number;
   readonly copies: readonly VolumeReplica[];
-  /** The nodes that are to remove their copies. */
+  /** The nodes that are to remove their bytes. */
   readonly leaving?: readonly string[];
+  /** While it was never made: the nodes that could not make it. */
+  readonly refusedBy?: readonly string[];
   readonly driver?: string;
   readonly limits?: string;
   readonly usedBytes?: number;

@@ -161,6 +161,7 @@ function addVolumes(program: Commander, run: Run): void {
     .requiredOption('--size <amount>', 'how much it holds, as 10Gi')
     .addOption(new Option('--class <class>').choices(['ephemeral', 'replicated', 'object']).default('ephemeral'))
     .addOption(new Option('--type <type>', 'how it reaches containers').choices(['volume', 'bind', 'tmpfs']))
+    .option('--replicas <count>', 'copies on other nodes, of class replicated', parseCount)
     .option('--node <name>', 'the node that is to have its bytes, by name or id')
     .option('--country <code>', 'the only country that its bytes may be in')
     .option('--region <name>', 'the only region that its bytes may be in')
@@ -181,6 +182,16 @@ function addVolumes(program: Commander, run: Run): void {
     .action((name: string, { wait = false }: { wait?: boolean }) =>
       run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'volume', name, wait }),
     );
+  const replicas = volumes.command('replicas').description('add and remove copies of a replicated volume');
+  const change = async () => (await import('./commands/volumes.js')).changeReplicas;
+  replicas
+    .command('add <name> <node>')
+    .description('ask for one more copy, on this node')
+    .action((name: string, node: string) => run(change, { name, node, change: 'add' }));
+  replicas
+    .command('remove <name> <node>')
+    .description('remove the copy on this node, with its bytes')
+    .action((name: string, node: string) => run(change, { name, node, change: 'remove' }));
 }
 
 function addBackups(program: Commander, run: Run): void {

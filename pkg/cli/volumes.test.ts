@@ -23,6 +23,8 @@ const data = {
   message: 'its bytes are on machine-1, which is not heard: check the machine and its agent',
   primaryNode: 'node_1',
   primaryNodeName: 'machine-1',
+  epoch: null,
+  wantedReplicas: 0,
   replicas: [],
   driver: 'directory',
   limits: 'The size is measured and not enforced.',
@@ -94,6 +96,31 @@ describe('moor volumes', () => {
         expect(out, words.join(' ')).to.contain(text);
       }
     }
+  });
+
+  it('describe shows how far each copy is', async () => {
+    const copies = [
+      { nodeId: 'node_2', nodeName: 'machine-2', state: 'synced', syncedAt: '2026-01-01T00:00:00Z', lagBytes: 2 ** 20 },
+      { nodeId: 'node_3', nodeName: null, state: 'syncing', sentBytes: 1, totalBytes: 3, message: 'no route to it' },
+    ];
+    const body = { ...data, class: 'replicated', wantedReplicas: 2, epoch: 1, replicas: copies };
+    lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body });
+    lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
+    const { out } = await lab.moor(['volume', 'describe', 'data']);
+    expect(out).to.match(/machine-2 +synced .*ago +1MiB/).and.match(/node_3 +syncing +- +- +33% +no route to it/);
+  });
+
+  it('replicas are added and removed on a node', async () => {
+    const path = '/api/v1/tenants/self/volumes/data/replicas';
+    lab.api.replies.set(`POST ${path}`, { status: 200, body: { ...data, wantedReplicas: 2 } });
+    const added = await lab.moor(['volume', 'replicas', 'add', 'data', 'machine-2']);
+    expect(added.out).to.equal('volume/data is copied to machine-2: 2 copies wanted\n');
+    expect(lab.api.got.at(-1)!.body).to.deep.equal({ node_id: 'machine-2' });
+    lab.api.replies.set(`DELETE ${path}/machine-2`, { status: 200, body: { ...data, wantedReplicas: 1 } });
+    const removed = await lab.moor(['volumes', 'replicas', 'remove', 'data', 'machine-2']);
+    expect(removed.out).to.equal('volume/data loses its copy on machine-2: 1 copy wanted\n');
+    lab.api.replies.set(`POST ${path}`, replyRefused(422, 'volume_replica_node_conflict'));
+    expect((await lab.moor(['volume', 'replicas', 'add', 'data', 'x'])).err).to.contain('volume_replica_node_conflict');
   });
 
   it('delete is refused while something mounts it', async () => {

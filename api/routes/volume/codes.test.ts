@@ -6,6 +6,7 @@ import {
   object,
   ready,
   type Refusable,
+  scratch,
   web,
   writtenByOther,
 } from '../deployment/rejection-lab.testing.js';
@@ -22,6 +23,12 @@ const one = (method: string, id: string, as: 'rich' | 'bare' = 'rich', query = '
 const snapshots = (method: string, id: string, rest = '', more: Partial<Refusable> = {}): Refusable => ({
   method,
   path: `/api/v1/tenants/self/volumes/${id}/snapshots${rest}`,
+  ...more,
+});
+
+const replicas = (method: string, id: string, rest: string, more: Partial<Refusable> = {}): Refusable => ({
+  method,
+  path: `/api/v1/tenants/self/volumes/${id}/replicas${rest}`,
   ...more,
 });
 
@@ -46,6 +53,9 @@ describeCodes('volumes (7.5)', [
       ['another tenant’s to delete', 'id', one('DELETE', ready, 'bare')],
       ['for its snapshots', 'id', snapshots('GET', absent)],
       ['another tenant’s for its snapshots', 'id', snapshots('GET', ready, '', { as: 'bare' })],
+      ['for a copy', 'id', replicas('POST', absent, '', { body: { node_id: machine1 } })],
+      ['another tenant’s for a copy', 'id', replicas('POST', ready, '', { body: { node_id: machine1 }, as: 'bare' })],
+      ['another tenant’s copy', 'id', replicas('DELETE', ready, '/machine-1', { as: 'bare' })],
     ],
   },
   {
@@ -71,6 +81,27 @@ describeCodes('volumes (7.5)', [
     cases: [
       ['of a volume with one copy', 'replicas', volume({ replicas: 1 })],
       ['of objects', 'replicas', volume({ class: 'object', replicas: 2 })],
+      ['one more', 'node_id', replicas('POST', scratch, '', { body: { node_id: machine1 } })],
+      ['one more of objects', 'node_id', replicas('POST', object, '', { body: { node_id: 'machine-2' } })],
+      ['one less', 'node_id', replicas('DELETE', scratch, '/machine-1')],
+    ],
+  },
+  {
+    code: 'volume_replica_node_conflict',
+    status: 422,
+    cases: [
+      ['where the primary is', 'node_id', replicas('POST', ready, '', { body: { node_id: machine1 } })],
+      ['no node', 'node_id', replicas('POST', ready, '', { body: { node_id: 'machine-9' } })],
+      ['a node that takes none', 'node_id', replicas('POST', ready, '', { body: { node_id: 'machine-2' } })],
+      ['in a trial', 'node_id', replicas('POST', ready, '?dryRun=true', { body: { node_id: machine1 } })],
+    ],
+  },
+  {
+    code: 'resource_not_found',
+    status: 404,
+    cases: [
+      ['a copy', 'node_id', replicas('DELETE', ready, '/machine-2')],
+      ['the primary', 'node_id', replicas('DELETE', ready, '/machine-1')],
     ],
   },
   {
@@ -93,6 +124,7 @@ describeCodes('volumes (7.5)', [
       ['an access mode', 'accessMode', volume({ accessMode: 'ReadWriteMany' })],
       ['a name', 'name', volume({ name: '../data' })],
       ['copied memory', 'type', volume({ class: 'replicated', type: 'tmpfs' })],
+      ['no node for a copy', 'node_id', replicas('POST', ready, '', { body: {} })],
     ],
   },
   {
@@ -151,6 +183,7 @@ describeCodes(
         ['a new one', 'volumes', volume()],
         ['in a trial', 'volumes', volume({}, '?dryRun=true')],
         ['a mount', 'volumes', web({ volumes: [{ volumeId: ready, mountPath: '/data' }] })],
+        ['a copy', 'volumes', replicas('POST', ready, '', { body: { node_id: 'machine-2' } })],
       ],
     },
   ],

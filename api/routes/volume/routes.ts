@@ -20,6 +20,7 @@ import { listVolumeUsers } from '../../admission/relations.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { createReplicaRoutes } from './replicas.js';
 import { createSnapshotRoutes } from './snapshots.js';
 import { findByName, findVolume, toVolumeResponse } from './view.js';
 
@@ -30,6 +31,7 @@ export function createVolumeRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     defineRoute('deployer', 'POST', COLLECTION, call => createVolume(env, call)),
     defineRoute('deployer', 'DELETE', `${COLLECTION}/{id}`, call => deleteVolume(env, call)),
+    ...createReplicaRoutes(env),
     ...createSnapshotRoutes(env),
   ];
 }

@@ -1,12 +1,10 @@
 import { rejectSnapshot, rejectSnapshotLookup } from '../../../crds/snapshot/index.js';
 import { readRestoreEpoch } from '../../../pkg/link/index.js';
-import type { Entry } from '../../../pkg/store/index.js';
 import { listPage, PAGE_QUERY } from '../../http/listing.js';
-import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
-import { findVolume } from './view.js';
+import { findNamedVolume } from './view.js';
 
-const UUID = /^[0-9a-f-]{36}$/;
 const SNAPSHOTS = '/api/v1/tenants/{tenant}/volumes/{id}/snapshots';
 
 type SnapshotEnv = Pick<StorageEnv, 'cache'>;
@@ -26,30 +24,15 @@ export function createSnapshotRoutes(env: SnapshotEnv): readonly Route[] {
 }
 
 async function listSnapshots(env: SnapshotEnv, call: ApiCall): Promise<RouteResult> {
-  const volume = await findNamed(env, call);
+  const volume = await findNamedVolume(env.cache, call);
   if (volume instanceof RequestRejection) return volume;
   const source = { entries: [], revision: env.cache.revision, prefix: '', view: () => Buffer.alloc(0) };
   return listPage(call, { ...source, epoch: readRestoreEpoch(env.cache) });
 }
 
 async function showSnapshot(env: SnapshotEnv, call: ApiCall): Promise<RouteResult> {
-  const volume = await findNamed(env, call);
+  const volume = await findNamedVolume(env.cache, call);
   return volume instanceof RequestRejection
     ? volume
     : new RequestRejection([rejectSnapshotLookup(call.params['snap']!)]);
-}
-
-/** The volume that the path names, of a tenant that the caller may see. */
-async function findNamed(
-  { cache }: SnapshotEnv,
-  { caller, params, tenant }: ApiCall,
-): Promise<Entry | RequestRejection> {
-  await cache.barrier();
-  const asked = params['tenant']!.toLowerCase();
-  const named = asked === 'self' ? tenant : asked;
-  const isVisible = caller.kind === 'admin' ? tenant === '' || tenant === named : tenant === named;
-  const id = params['id']!;
-  return isVisible && UUID.test(named)
-    ? findVolume(cache, named, id)
-    : rejectRequest('volume_not_found', 'id', id, { in: 'path' });
 }

@@ -5,6 +5,7 @@ import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listVolumeConsumers } from '../../admission/relations.js';
 import { rejectRequest, type RequestRejection } from '../../http/reply.js';
+import type { ApiCall } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 /** Volumes are found by id or name, and shown flat, with their phase and who mounts them. */
@@ -28,6 +29,23 @@ export function findVolume(cache: Cache, tenant: string, named: string): Entry |
   return entry || rejectRequest('volume_not_found', 'id', named, { in: 'path' });
 }
 
+const UUID = /^[0-9a-f-]{36}$/;
+
+/** The volume that a path names below a tenant that the caller may see. */
+export async function findNamedVolume(
+  cache: Cache,
+  { caller, params, tenant }: ApiCall,
+): Promise<Entry | RequestRejection> {
+  await cache.barrier();
+  const asked = params['tenant']!.toLowerCase();
+  const named = asked === 'self' ? tenant : asked;
+  const isVisible = caller.kind === 'admin' ? tenant === '' || tenant === named : tenant === named;
+  const id = params['id']!;
+  return isVisible && UUID.test(named)
+    ? findVolume(cache, named, id)
+    : rejectRequest('volume_not_found', 'id', id, { in: 'path' });
+}
+
 export function findByName(cache: Cache, tenant: string, name: string): Entry | undefined {
   return cache.list(ranges.of(ranges.volumes, tenant)).find(entry => value<StoredVolume>(entry).name === name);
 }
@@ -39,10 +57,12 @@ export function toVolumeResponse(
   statusEntry = cache.get(toStatusKey(volumeKind, entry.key)),
 ) {
   const volume = value<StoredVolume>(entry);
-  const { metadata, id, replicas: _, primaryNode: asked, ...spec } = volume;
+  const { metadata, id, primaryNode: asked, replicas: wantedReplicas = 0, ...stored } = volume;
+  const { replicaNodes: _named, excludedNodes: _excluded, ...spec } = stored;
   const status = statusEntry && value<VolumeStatus>(statusEntry);
   const primaryNode = status?.primaryNode ?? asked ?? null;
   const { tenant } = metadata;
+  const findName = (nodeId: string | null) => (nodeId === null ? null : (findNode(nodeId, tenant, cache)?.name ?? null));
   return {
     metadata: { revision: String(entry.revision), ...metadata },
     id,
@@ -50,8 +70,10 @@ export function toVolumeResponse(
     phase: getVolumePhase(volume, status),
     ...describeState(entry, status),
     primaryNode,
-    primaryNodeName: primaryNode === null ? null : (findNode(primaryNode, tenant, cache)?.name ?? null),
-    replicas: status?.copies ?? [],
+    primaryNodeName: findName(primaryNode),
+    epoch: status?.epoch ?? null,
+    wantedReplicas,
+    replicas: (status?.copies ?? []).map(copy => ({ ...copy, nodeName: findName(copy.nodeId) })),
     driver: status?.driver ?? null,
     limits: status?.limits ?? null,
     usedBytes: status?.usedBytes ?? null,

@@ -3,7 +3,7 @@ import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { type CellContext, volumes } from '../kinds.js';
-import { type Fact, formatEvents, formatFacts } from '../print/sections.js';
+import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import { choosePaint, formatAge } from '../print/text.js';
 import type { Command } from '../session.js';
 import type { EventView } from '../views.js';
@@ -19,6 +19,7 @@ interface CreateVolumeInput {
   readonly size: string;
   readonly class: string;
   readonly type?: string;
+  readonly replicas?: number;
   readonly node?: string;
   readonly country?: string;
   readonly region?: string;
@@ -27,7 +28,7 @@ interface CreateVolumeInput {
 
 /** Creates a volume. */
 export const createVolume: Command<CreateVolumeInput> = async (session, input) => {
-  const { name, size, class: kind, type, node, country, region, dryRun } = input;
+  const { name, size, class: kind, type, replicas, node, country, region, dryRun } = input;
   const sizeBytes = parseMemory(size);
   if (sizeBytes === undefined) throw new UsageFault(`--size ${size}: must be bytes with a unit such as 512Mi or 10Gi.`);
   const residency = { ...(country !== undefined && { country }), ...(region !== undefined && { region }) };
@@ -36,6 +37,7 @@ export const createVolume: Command<CreateVolumeInput> = async (session, input) =
     class: kind,
     sizeBytes,
     ...(type !== undefined && { type }),
+    ...(replicas !== undefined && { replicas }),
     ...(node !== undefined && { primaryNode: node }),
     ...(Object.keys(residency).length > 0 && { residency }),
   };
@@ -47,6 +49,28 @@ export const createVolume: Command<CreateVolumeInput> = async (session, input) =
   const id = dryRun ? ' (dry run)' : ` as ${answer.value.id}`;
   session.terminal.out(`volume/${name} ${done}${id}\n`);
   printRemarks(session, answer.value.alterations ?? [], answer.value.warnings ?? []);
+  return exitCode.ok;
+};
+
+interface ReplicasInput {
+  readonly name: string;
+  readonly node: string;
+  readonly change: 'add' | 'remove';
+}
+
+/** Asks for one more copy of a volume on a node, or for the removal of the one there. */
+export const changeReplicas: Command<ReplicasInput> = async (session, { name, node, change }) => {
+  const client = await session.connect();
+  const path = `/api/v1/tenants/self/volumes/${encodeURIComponent(name)}/replicas`;
+  const answer =
+    change === 'add'
+      ? await client.request<WrittenVolume>('POST', path, { body: { node_id: node } })
+      : await client.request<WrittenVolume>('DELETE', `${path}/${encodeURIComponent(node)}`);
+  if (!answer.ok) return session.reportRejection(answer);
+  const done = change === 'add' ? `is copied to ${node}` : `loses its copy on ${node}`;
+  const { wantedReplicas } = answer.value;
+  const copies = `${wantedReplicas} ${wantedReplicas === 1 ? 'copy' : 'copies'}`;
+  session.terminal.out(`volume/${answer.value.name} ${session.ink.green(done)}: ${copies} wanted\n`);
   return exitCode.ok;
 };
 
@@ -73,5 +97,17 @@ export function describeVolume(view: VolumeView, events: readonly EventView[], l
     ['Mounted by', consumers.map(each => `${each.deployment}${each.readOnly ? ' (reads)' : ' (writes)'}`).join(', ')],
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
   ];
-  return formatFacts(facts, look) + formatEvents(events, look);
+  return formatFacts(facts, look) + formatCopies(view, look) + formatEvents(events, look);
+}
+
+function formatCopies({ replicas }: VolumeView, { ink, now }: CellContext): string {
+  const rows = replicas.map(({ nodeName, nodeId, state, syncedAt, lagBytes, sentBytes, totalBytes, message = '' }) => [
+    nodeName ?? nodeId,
+    state,
+    syncedAt === undefined ? '-' : `${formatAge(syncedAt, now)} ago`,
+    lagBytes === undefined ? '-' : formatBytes(lagBytes),
+    sentBytes === undefined || !totalBytes ? '' : `${Math.min(100, Math.floor((100 * sentBytes) / totalBytes))}%`,
+    message,
+  ]);
+  return formatSection('Copies', ['NODE', 'STATE', 'SYNCED', 'BEHIND', 'PROGRESS', 'MESSAGE'], rows, ink.bold);
 }

@@ -1,0 +1,166 @@
+import { keys, ranges } from '../../../crds/keys/index.js';
+import { hashSpec } from '../../../crds/meta/index.js';
+import type { StoredNode } from '../../../crds/node/index.js';
+import {
+  checkVolumeReplica,
+  getVolumePhase,
+  type KnownVolume,
+  type StoredVolume,
+  type VolumeStatus,
+} from '../../../crds/volume/index.js';
+import { type Cache, encode, type Entry, findRecordFault, listValues, readValue, value } from '../../../pkg/store/index.js';
+import { replyDryRun } from '../../admission/dry-run.js';
+import type { AdmissionEnv } from '../../admission/env.js';
+import { guardNode, readNodes } from '../../admission/facts.js';
+import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { findNamedVolume, toVolumeResponse } from './view.js';
+
+const REPLICAS = '/api/v1/tenants/{tenant}/volumes/{id}/replicas';
+
+/** Copies of a replicated volume. Where each is to be is stored; the volume keeper and the agents bring it about. */
+export function createReplicaRoutes(env: AdmissionEnv): readonly Route[] {
+  const chosen = { tenant: 'chosen' } as const;
+  return [
+    defineRoute('deployer', 'POST', REPLICAS, call => addReplica(env, call), chosen),
+    defineRoute('deployer', 'DELETE', `${REPLICAS}/{node_id}`, call => removeReplica(env, call), chosen),
+  ];
+}
+
+function addReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  return changeReplicas(env, call, 'volume_replica_requested', async stored => {
+    const { tenant } = stored.metadata;
+    if (env.staticFacts.volumeManagement === 'off') return rejectRequest('volume_binding_unavailable', 'volumes', stored.name);
+    const nodes = await readNodes(env.cache, tenant);
+    const takers = new Set(listNodes(env.cache, tenant).flatMap(node => (node.volumeAddress === undefined ? [] : [node.id])));
+    const checked = checkVolumeReplica(call.document, {
+      nodes: nodes === 'unreadable' ? nodes : nodes.map(node => ({ ...node, takesCopies: takers.has(node.id) })),
+      regions: env.staticFacts.regions,
+      volume: toKnown(env.cache, stored),
+    });
+    if (!checked.ok) return new RequestRejection(checked.rejections);
+    const { nodeId } = checked.value;
+    const { replicas = 0, replicaNodes = [], excludedNodes = [] } = stored;
+    return {
+      nodeId,
+      replicas: replicas + 1,
+      replicaNodes: [...new Set([...replicaNodes, nodeId])],
+      excludedNodes: excludedNodes.filter(id => id !== nodeId),
+    };
+  });
+}
+
+function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+  const named = call.params['node_id']!;
+  return changeReplicas(env, call, 'volume_replica_removal_requested', stored => {
+    if (stored.class !== 'replicated') return rejectRequest('volume_replica_unsupported', 'node_id', named);
+    const node = listNodes(env.cache, stored.metadata.tenant).find(({ id, name }) => id === named || name === named);
+    const { copies, primaryNode } = toKnown(env.cache, stored);
+    const { replicas = 0, replicaNodes = [], excludedNodes = [] } = stored;
+    const nodeId = node?.id ?? named;
+    const isHeld = nodeId !== primaryNode && copies.some(copy => copy.nodeId === nodeId);
+    if (!isHeld || excludedNodes.includes(nodeId)) return rejectRequest('resource_not_found', 'node_id', named);
+    return {
+      nodeId,
+      replicas: Math.max(0, replicas - 1),
+      replicaNodes: replicaNodes.filter(id => id !== nodeId),
+      excludedNodes: [...excludedNodes, nodeId],
+    };
+  });
+}
+
+interface ReplicaChange extends Pick<StoredVolume, 'replicas' | 'replicaNodes' | 'excludedNodes'> {
+  readonly nodeId: string;
+}
+
+type Judged = ReplicaChange | RequestRejection;
+
+/** Stores another set of copies, while the volume and where its copies are stay as they were judged. */
+function changeReplicas(
+  env: AdmissionEnv,
+  call: ApiCall,
+  reason: 'volume_replica_requested' | 'volume_replica_removal_requested',
+  decide: (stored: StoredVolume) => Judged | Promise<Judged>,
+): Promise<RouteResult> {
+  const { cache } = env;
+  const named = call.params['id']!;
+  return retryOnConflict(named, async () => {
+    const entry = await findNamedVolume(cache, call);
+    if (entry instanceof RequestRejection) return entry;
+    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+    if (mismatch) return mismatch;
+    const fault = findRecordFault(entry);
+    if (fault !== undefined) return rejectRequest('volume_record_unusable', 'id', named, { fault });
+    const stored = value<StoredVolume>(entry);
+    const { metadata, id, ...before } = stored;
+    if (metadata.deletedAt !== undefined) return rejectRequest('volume_not_ready', 'id', named, { phase: 'Deleting' });
+    const change = await decide(stored);
+    if (change instanceof RequestRejection) return change;
+
+    const { nodeId, ...rest } = change;
+    const enrolled = new Set(listNodes(cache, metadata.tenant).map(node => node.id));
+    const after = { ...before, ...rest, excludedNodes: (rest.excludedNodes ?? []).filter(each => enrolled.has(each)) };
+    if (call.isDryRun) return replyDryRun({ before, after });
+    const updatedAt = new Date(env.clock.now()).toISOString();
+    const generation = metadata.generation + 1;
+    const next: StoredVolume = { metadata: { ...metadata, generation, updatedAt, specHash: hashSpec(after) }, id, ...after };
+    const status = keys.volumeStatus(metadata.tenant, id);
+    const write = env.store.commit({
+      guards: [
+        { key: entry.key, at: entry.revision },
+        { key: status, at: cache.get(status)?.revision ?? 0 },
+        ...(reason === 'volume_replica_requested' ? guardNode(cache, metadata.tenant, nodeId) : []),
+      ],
+      puts: [{ key: entry.key, bytes: encode(next) }, await env.events.put(draftEvent(env, call, next, nodeId, reason))],
+      deletes: [],
+    });
+    if (!(await waitUntilStored(cache, write))) return undefined;
+    return answer(cache, cache.get(entry.key), named);
+  });
+}
+
+function answer(cache: Cache, entry: Entry | undefined, named: string): RouteResult {
+  // Between the write and the answer the volume may have been deleted.
+  if (!entry) return rejectRequest('volume_not_found', 'id', named, { in: 'path' });
+  const body = { ...toVolumeResponse(cache, entry), alterations: [], warnings: [] };
+  return replyJson(200, body, buildEtagHeader(entry.revision));
+}
+
+function listNodes(cache: Cache, tenant: string): readonly StoredNode[] {
+  return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant));
+}
+
+/** A volume with its copies; those that are still to be removed, or to be made, count. */
+function toKnown(cache: Cache, stored: StoredVolume): KnownVolume {
+  const { metadata, primaryNode: asked, ...spec } = stored;
+  const status = readValue<VolumeStatus>(cache, keys.volumeStatus(metadata.tenant, stored.id));
+  const primaryNode = status?.primaryNode ?? asked;
+  const others = [...(status?.leaving ?? []), ...(stored.replicaNodes ?? [])];
+  return {
+    ...spec,
+    phase: getVolumePhase(stored, status),
+    copies: [...(status?.copies ?? []), ...others.map(nodeId => ({ nodeId, state: 'lost' }) as const)],
+    ...(primaryNode !== undefined && { primaryNode }),
+    consumers: [],
+  };
+}
+
+function draftEvent(
+  { cache }: AdmissionEnv,
+  { caller }: ApiCall,
+  { id, name, metadata, replicas = 0 }: StoredVolume,
+  nodeId: string,
+  reason: 'volume_replica_requested' | 'volume_replica_removal_requested',
+) {
+  const node = listNodes(cache, metadata.tenant).find(each => each.id === nodeId)?.name ?? nodeId;
+  const done = reason === 'volume_replica_requested' ? 'is to be made on' : 'is to be removed from';
+  return {
+    type: 'volume.replicas_changed',
+    tenant: metadata.tenant,
+    subject: { kind: 'Volume', name, id },
+    reason,
+    message: `a copy of volume ${name} ${done} ${node}, asked for by ${describeCaller(caller)}`,
+    data: { nodeId, replicas, by: caller.id },
+  } as const;
+}

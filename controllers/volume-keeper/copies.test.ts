@@ -1,0 +1,251 @@
+import { expect } from 'chai';
+
+import { defaultRegions } from '../../crds/residency/index.js';
+import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { chooseReplicaNodes, type ReplicaDemand, type VolumeCandidate } from './choose-node.js';
+import { decideCopies } from './copies.js';
+import { decideVolume } from './decide.js';
+import type { VolumeHost, VolumeInput } from './input.js';
+
+const AT = '2026-01-31T12:00:00.000Z';
+const volume: StoredVolume = {
+  metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
+  id: 'vol_1',
+  name: 'data',
+  class: 'replicated',
+  type: 'volume',
+  sizeBytes: 100,
+  accessMode: 'ReadWriteOnce',
+  replicas: 1,
+};
+const host = (name: string, change: Partial<VolumeHost> = {}): VolumeHost => ({
+  id: `node_${name}`,
+  name,
+  status: 'ready',
+  ...change,
+});
+const copy = (name: string, state: VolumeReplica['state'] = 'syncing'): VolumeReplica => ({
+  nodeId: `node_${name}`,
+  state,
+});
+const status = (copies: readonly VolumeReplica[], change: Partial<VolumeStatus> = {}): VolumeStatus => ({
+  id: 'vol_1',
+  phase: 'Ready',
+  reason: 'volume_ready',
+  message: '',
+  primaryNode: 'node_a',
+  epoch: 1,
+  copies,
+  since: AT,
+  ...change,
+});
+const report = (name: string, change: Partial<VolumeReport> = {}): VolumeReport => ({
+  id: 'vol_1',
+  state: 'ready',
+  nodeId: `node_${name}`,
+  at: AT,
+  ...change,
+});
+
+interface Given {
+  readonly volume?: Partial<StoredVolume>;
+  readonly status?: VolumeStatus;
+  readonly reports?: readonly VolumeReport[];
+  readonly hosts?: readonly VolumeHost[];
+}
+const toInput = (given: Given): VolumeInput => {
+  const hosts = given.hosts ?? ['a', 'b', 'c', 'd'].map(name => host(name));
+  return {
+    volume: { ...volume, ...given.volume },
+    status: given.status,
+    reports: given.reports ?? [],
+    findHost: id => hosts.find(each => each.id === id),
+    chooseNode: () => ({ because: 'none' }),
+    chooseReplicas: ({ count, taken }) => {
+      const able = hosts.filter(({ id, status: state }) => !taken.has(id) && state === 'ready');
+      return { nodes: able.slice(0, count) as never, ...(able.length < count && { because: 'too few nodes' }) };
+    },
+    now: AT,
+  };
+};
+
+describe('copies of a volume', () => {
+  const silent = { status: 'failed' } as const;
+  const synced = { nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 } as const;
+  const primary = (change: Partial<VolumeReport> = {}) => report('a', { epoch: 1, role: 'primary', ...change });
+  const cases: readonly (readonly [name: string, given: Given, found: string])[] = [
+    ['are chosen once the volume is made', { status: status([]) }, 'b syncing'],
+    ['are not chosen before', { status: status([], { phase: 'Materializing' }) }, ''],
+    ['are as many as are wanted', { volume: { replicas: 3 }, status: status([]) }, 'b syncing, c syncing, d syncing'],
+    ['wait for nodes', { volume: { replicas: 4 }, status: status([]) }, 'b syncing, c syncing, d syncing'],
+    ['of other classes do not exist', { volume: { class: 'ephemeral' }, status: status([]) }, ''],
+    ['stay where they are', { status: status([copy('d', 'synced')]) }, 'd synced'],
+    [
+      'are as far as the primary says',
+      { status: status([copy('b')]), reports: [primary({ copies: [synced] })] },
+      'b synced',
+    ],
+    [
+      'are not what it said of an earlier epoch',
+      { status: status([copy('b')], { epoch: 2 }), reports: [primary({ copies: [synced] })] },
+      'b syncing',
+    ],
+    [
+      'are not what another node says',
+      { status: status([copy('b')]), reports: [report('b', { epoch: 1, role: 'primary', copies: [synced] })] },
+      'b syncing',
+    ],
+    [
+      'on a node that is not heard are lost and stay',
+      { status: status([copy('b', 'synced')]), hosts: [host('a'), host('b', silent), host('c')] },
+      'b lost',
+    ],
+    ['are found again when it is back', { status: status([copy('b', 'lost')]) }, 'b syncing'],
+    [
+      'that their node cannot hold are not synced',
+      { status: status([copy('b', 'synced')]), reports: [report('b', { state: 'failed', message: 'no space' })] },
+      'b syncing (no space)',
+    ],
+    [
+      'on a node that is no longer enrolled are made elsewhere',
+      { status: status([copy('b', 'synced')]), hosts: [host('a'), host('c')] },
+      'c syncing',
+    ],
+    ['go where they are not wanted', { volume: { replicas: 0 }, status: status([copy('b')]) }, 'leaving b'],
+    [
+      'that are furthest stay of too many',
+      { status: status([copy('b'), copy('c', 'synced'), copy('d', 'lost')]), hosts: ['a', 'b', 'c'].map(n => host(n)) },
+      'c synced, leaving b',
+    ],
+    [
+      'that were asked for by name stay before others',
+      { volume: { replicaNodes: ['node_b'] }, status: status([copy('b'), copy('c', 'synced')]) },
+      'b syncing, leaving c',
+    ],
+    [
+      'are made elsewhere when one is excluded',
+      { volume: { excludedNodes: ['node_b'] }, status: status([copy('b', 'synced')]) },
+      'c syncing, leaving b',
+    ],
+    [
+      'leave a node that breaks the residency',
+      {
+        status: status([copy('b', 'synced')]),
+        hosts: [host('a'), host('b', { isOutside: true, status: 'draining' }), host('c')],
+      },
+      'c syncing, leaving b',
+    ],
+    [
+      'are not put where one is still being removed',
+      { volume: { replicas: 3 }, status: status([], { leaving: ['node_b'] }) },
+      'c syncing, d syncing, leaving b',
+    ],
+    [
+      'are not put where what was said of a former one still stands',
+      { status: status([], { leaving: ['node_b'] }), reports: [report('b', { state: 'removed' })] },
+      'c syncing',
+    ],
+    ['are never where the primary is', { status: status([copy('a'), copy('b')]) }, 'b syncing'],
+    [
+      'of a lost status are known by their agents',
+      { reports: [primary(), report('d', { epoch: 1, role: 'replica' })] },
+      'd syncing',
+    ],
+    [
+      'stay as they are while the volume is deleted',
+      {
+        volume: { replicas: 0, metadata: { ...volume.metadata, deletedAt: AT } },
+        status: status([copy('b', 'synced')], { phase: 'Deleting' }),
+      },
+      'b synced',
+    ],
+  ];
+  for (const [name, given, found] of cases) {
+    it(`${name}: ${found}`, () => {
+      const { copies, leaving = [] } = decideCopies(toInput(given), 'node_a');
+      const told = copies.map(({ nodeId, state, message }) =>
+        [nodeId.slice(5), state, message === undefined || state === 'lost' ? [] : `(${message})`].flat().join(' '),
+      );
+      expect([...told, ...leaving.map(id => `leaving ${id.slice(5)}`)].join(', ')).to.equal(found);
+    });
+  }
+
+  it('carry how far they are into the status, which settles', () => {
+    const told = { ...synced, state: 'syncing', sentBytes: 5, totalBytes: 10 } as const;
+    const given = { status: status([copy('b')]), reports: [primary({ copies: [told] })] };
+    const first = decideVolume(toInput(given));
+    if ('remove' in first) throw new Error(first.remove);
+    expect(first.status).to.deep.include({ epoch: 1, copies: [told], message: 'it is on a; 0 of 1 copy synced' });
+    const again = decideVolume(toInput({ ...given, status: first.status }));
+    expect('status' in again && again.status).to.equal(first.status);
+  });
+
+  it('say why one has no node', () => {
+    const decided = decideVolume(toInput({ status: status([]), reports: [report('a')], hosts: [host('a')] }));
+    expect('status' in decided && decided.status.message).to.equal(
+      'it is on a; 0 of 1 copy synced; 1 without a node: too few nodes',
+    );
+  });
+
+  it('are removed with the volume, each by its own agent', () => {
+    const deleted = { metadata: { ...volume.metadata, deletedAt: AT } };
+    const held = status([copy('b', 'synced')], { phase: 'Deleting', leaving: ['node_c'] });
+    const decide = (...reports: readonly VolumeReport[]) =>
+      decideVolume(toInput({ volume: deleted, status: held, reports, hosts: ['a', 'b', 'c'].map(n => host(n)) }));
+    const removed = (name: string) => report(name, { state: 'removed' });
+    const waits = decide(removed('a'), removed('c'));
+    expect('status' in waits && waits.status).to.include({ message: 'its bytes are being removed from b' });
+    expect(decide(removed('a'), removed('b'), removed('c'))).to.deep.equal({
+      remove: 'its bytes were removed from a, b, c',
+    });
+  });
+});
+
+describe('the nodes of copies', () => {
+  const node = (name: string, change: Partial<VolumeCandidate> = {}): VolumeCandidate => ({
+    id: `node_${name}`,
+    name,
+    labels: { 'mooring.io/country': 'DE' },
+    status: 'ready',
+    controlPlane: false,
+    disk: 1000,
+    promised: 0,
+    takesCopies: true,
+    ...change,
+  });
+  const residency = { asked: { country: 'DE' }, regions: { enforced: true, declared: defaultRegions } };
+  const cases: readonly (readonly [string, readonly VolumeCandidate[], Partial<ReplicaDemand>, string])[] = [
+    ['those with the most room', [node('b', { promised: 9 }), node('c'), node('d', { promised: 5 })], { count: 2 }, 'c d'],
+    ['distinct ones', [node('b'), node('c')], { count: 3 }, 'b c; 2 of 2 nodes can hold it'],
+    ['none that is taken', [node('b'), node('c')], { taken: new Set(['node_b']) }, 'c'],
+    ['the one that is named', [node('b'), node('c', { promised: 9 })], { named: ['node_c'] }, 'c'],
+    [
+      'a named one is waited for',
+      [node('b'), node('c', { status: 'failed' })],
+      { named: ['node_c'] },
+      '; 1 of 2 nodes can hold it: 1 not ready',
+    ],
+    ['a named one that has it is not waited for', [node('b'), node('c')], { named: ['node_c'], taken: new Set(['node_c']) }, 'b'],
+    ['a named one that is gone is not waited for', [node('b')], { named: ['node_z'] }, 'b'],
+    ['none for none', [node('b')], { count: 0 }, ''],
+    [
+      'none outside the residency, without an address, of the control plane, or short of disk',
+      [
+        node('b', { labels: {} }),
+        node('c', { takesCopies: false }),
+        node('d', { controlPlane: true }),
+        node('e', { promised: 901 }),
+      ],
+      {},
+      '; 0 of 4 nodes can hold it: 1 of the control plane, 1 outside its residency, 1 with less than 100B of disk left, 1 without an address for copies (moor agent --volume-listen)',
+    ],
+  ];
+  for (const [name, nodes, more, wanted] of cases) {
+    it(name, () => {
+      const demand = { volume, residency, platform: false };
+      const choice = chooseReplicaNodes(nodes, demand, { count: 1, named: [], taken: new Set(), ...more });
+      const because = choice.because === undefined ? '' : `; ${choice.because}`;
+      expect(choice.nodes.map(each => each.name).join(' ') + because).to.equal(wanted);
+    });
+  }
+});

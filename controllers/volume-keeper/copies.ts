@@ -1,0 +1,88 @@
+import { isMadeVolume, type VolumeReplica, type VolumeStatus } from '../../crds/volume/index.js';
+import { findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
+
+/** What is kept of the nodes of a volume beside the primary. */
+export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving'> {
+  /** Why some have no node. */
+  readonly because?: string;
+}
+
+/**
+ * Decides where the copies of a volume are, and how far each is.
+ *
+ * A copy stays where it is: it leaves only when that was asked for, when there are too many, or when its node breaks the residency
+ * of the volume. One on a node that is not heard is lost and keeps its place: what its node still has may be the newest there is.
+ */
+export function decideCopies(input: VolumeInput, primaryNode: string | undefined): Copies {
+  const { volume, status, findHost } = input;
+  const leaving = new Set(listLeaving(input, primaryNode));
+  const known = listKnownCopies(input).filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId));
+  if (volume.class !== 'replicated' || primaryNode === undefined) return toCopies({ copies: [] }, leaving);
+  const epoch = status?.epoch ?? Math.max(1, ...input.reports.map(report => report.epoch ?? 1));
+  if (volume.metadata.deletedAt !== undefined) return toCopies({ epoch, copies: known }, leaving);
+
+  const { replicas = 0, replicaNodes: named = [], excludedNodes = [] } = volume;
+  const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
+  const staying = dropSurplus(allowed, replicas, named);
+  for (const { nodeId } of known) if (!staying.some(copy => copy.nodeId === nodeId)) leaving.add(nodeId);
+
+  // Before there are bytes there is nothing to copy.
+  const count = isMadeVolume(status) ? replicas - staying.length : 0;
+  const removed = input.reports.filter(({ state }) => state === 'removed').map(({ nodeId }) => nodeId);
+  const held = [primaryNode, ...staying.map(({ nodeId }) => nodeId)];
+  const taken = new Set([...held, ...leaving, ...removed, ...excludedNodes]);
+  const { nodes, because } = input.chooseReplicas({ count, named, taken });
+  const added = nodes.map(({ id }): VolumeReplica => ({ nodeId: id, state: 'syncing' }));
+  const copies = [...staying, ...added].map(copy => observe(copy, input, primaryNode, epoch));
+  return { ...toCopies({ epoch, copies }, leaving), ...(because !== undefined && { because }) };
+}
+
+function toCopies(copies: Copies, leaving: ReadonlySet<string>): Copies {
+  return { ...copies, ...(leaving.size > 0 && { leaving: [...leaving] }) };
+}
+
+/** The nodes that are still to remove bytes; one that could not make the volume may have begun to. */
+function listLeaving(input: VolumeInput, primaryNode: string | undefined): readonly string[] {
+  const { status, findHost } = input;
+  const former = status?.primaryNode;
+  const isMoved = former !== undefined && former !== primaryNode && !isMadeVolume(status);
+  const all = [...(status?.leaving ?? []), ...(isMoved ? [former] : [])];
+  return all.filter(id => id !== primaryNode && findHost(id) && findReport(input, id)?.state !== 'removed');
+}
+
+const RANKS: Readonly<Record<VolumeReplica['state'], number>> = { synced: 0, syncing: 1, lost: 2 };
+
+/** The copies that may stay of more than are wanted: those that were asked for by name, and those that are furthest. */
+function dropSurplus(
+  copies: readonly VolumeReplica[],
+  wanted: number,
+  named: readonly string[],
+): readonly VolumeReplica[] {
+  const rank = ({ nodeId, state }: VolumeReplica) => (named.includes(nodeId) ? 0 : 10) + RANKS[state];
+  const best = copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, wanted);
+  return copies.filter(copy => best.includes(copy));
+}
+
+/** How far a copy is: as the agent of the primary says, unless its own node is not heard or cannot hold it. */
+function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
+  const { nodeId } = copy;
+  const primary = findReport(input, primaryNode);
+  const isCurrent = primary?.epoch === epoch && primary.role === 'primary';
+  const told = isCurrent ? primary.copies?.find(each => each.nodeId === nodeId) : undefined;
+  const { state, ...known } = told ?? copy;
+  const host = input.findHost(nodeId);
+  if (!host || isSilent(host)) return { ...known, state: 'lost', message: 'its node is not heard' };
+  const own = findReport(input, nodeId);
+  if (own?.state === 'failed') return { ...known, state: 'syncing', message: own.message ?? 'its node cannot hold it' };
+  if (told) return { ...known, state };
+  const { message: _, ...rest } = known;
+  return { ...rest, state: state === 'lost' ? 'syncing' : state };
+}
+
+/** What people read of the copies beside the place of the primary. */
+export function describeCopies({ copies, because }: Copies, wanted: number): string {
+  const synced = copies.filter(({ state }) => state === 'synced').length;
+  const waiting = wanted - copies.length;
+  const wait = waiting > 0 && because !== undefined ? `; ${waiting} without a node: ${because}` : '';
+  return `; ${synced} of ${wanted} ${wanted === 1 ? 'copy' : 'copies'} synced${wait}`;
+}

@@ -1,0 +1,46 @@
+import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import type { Candidate } from '../../pkg/placement/index.js';
+import type { NodeChoice, ReplicaChoice, ReplicaDemand } from './choose-node.js';
+
+/** A node that has, or is to have, bytes of a volume, while it is enrolled. */
+export interface VolumeHost extends Pick<Candidate, 'id' | 'name' | 'status'> {
+  /** It breaks the residency of the volume. */
+  readonly isOutside?: boolean;
+}
+
+/** Everything that the next status of a volume is derived from. */
+export interface VolumeInput {
+  readonly volume: StoredVolume;
+  /** What is stored now; left out when there is nothing, or it cannot be worked with. */
+  readonly status: VolumeStatus | undefined;
+  /** What the agents of its nodes said last. */
+  readonly reports: readonly VolumeReport[];
+  /** The node of that id, if it is enrolled. */
+  readonly findHost: (id: string) => VolumeHost | undefined;
+  /** Never one of those that could not provide the volume. */
+  readonly chooseNode: (refusedBy: ReadonlySet<string>) => NodeChoice;
+  readonly chooseReplicas: (demand: ReplicaDemand) => ReplicaChoice;
+  readonly now: string;
+}
+
+/** Where the bytes are. A status that was lost or damaged is made good by what the agents have reported. */
+export function findPrimary({ status, reports }: VolumeInput): string | undefined {
+  if (status?.primaryNode !== undefined) return status.primaryNode;
+  const holders = reports.filter(({ state, role }) => state !== 'removed' && role !== 'replica');
+  return holders.toSorted((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0))[0]?.nodeId;
+}
+
+/** The copies that are known, those that only their agents know of included. */
+export function listKnownCopies({ status, reports }: VolumeInput): readonly VolumeReplica[] {
+  if (status?.primaryNode !== undefined) return status.copies;
+  const holders = reports.filter(({ state, role }) => state !== 'removed' && role === 'replica');
+  return holders.map(({ nodeId }) => ({ nodeId, state: 'syncing' }));
+}
+
+export function findReport({ reports }: VolumeInput, nodeId: string | undefined): VolumeReport | undefined {
+  return reports.find(report => report.nodeId === nodeId);
+}
+
+export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {
+  return status === 'failed' || status === 'unknown' || status === 'unusable';
+}

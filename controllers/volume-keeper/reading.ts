@@ -1,0 +1,63 @@
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
+import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
+import { findNode, type PlacementPolicy, toCandidate } from '../../pkg/fleet/index.js';
+import { type Cache, type Entry, listValues, readValue } from '../../pkg/store/index.js';
+import { chooseNode, chooseReplicaNodes, isInside, usesDisk, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
+import type { VolumeInput } from './input.js';
+
+/** What is decided from, beside the record of the volume and its status. */
+export function readInput(
+  volume: StoredVolume,
+  cache: Cache,
+  policy: PlacementPolicy,
+): Pick<VolumeInput, 'reports' | 'findHost' | 'chooseNode' | 'chooseReplicas'> {
+  const { tenant } = volume.metadata;
+  const demand = readDemand(volume, cache, policy);
+  return {
+    reports: listValues<VolumeReport>(cache, ranges.volumeReportsOf(tenant, volume.id)),
+    findHost: nodeId => {
+      const node = findNode(nodeId, tenant, cache);
+      return node && { ...toCandidate(node, cache), isOutside: !isInside(node, demand) };
+    },
+    chooseNode: refusedBy => chooseNode(listCandidates(tenant, cache), demand, refusedBy),
+    chooseReplicas: wanted =>
+      wanted.count > 0 ? chooseReplicaNodes(listCandidates(tenant, cache), demand, wanted) : { nodes: [] },
+  };
+}
+
+/** What stands beside a volume. */
+export function listRest(tenant: string, id: string, cache: Cache): readonly Entry[] {
+  const status = cache.get(keys.volumeStatus(tenant, id));
+  return [...(status ? [status] : []), ...cache.list(ranges.volumeReportsOf(tenant, id))];
+}
+
+function readDemand(volume: StoredVolume, cache: Cache, { regions }: PlacementPolicy): VolumeDemand {
+  const { tenant } = volume.metadata;
+  const { residency: asked } = volume;
+  const isAsked =
+    asked?.country !== undefined || asked?.region !== undefined || (asked?.blockedCountries?.length ?? 0) > 0;
+  return {
+    volume,
+    ...(asked && isAsked && { residency: { asked, regions } }),
+    platform: readValue<StoredTenant>(cache, keys.tenant(tenant))?.platform ?? false,
+  };
+}
+
+function listCandidates(tenant: string, cache: Cache): readonly VolumeCandidate[] {
+  const promised = new Map<string, number>();
+  for (const volume of listValues<StoredVolume>(cache, ranges.of(ranges.volumes, tenant))) {
+    const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volume.id));
+    if (!status || !usesDisk(volume)) continue;
+    for (const nodeId of listVolumeNodes(status)) {
+      promised.set(nodeId, (promised.get(nodeId) ?? 0) + volume.sizeBytes);
+    }
+  }
+  return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => ({
+    ...toCandidate(node, cache),
+    disk: node.capacity.disk,
+    promised: promised.get(node.id) ?? 0,
+    takesCopies: node.volumeAddress !== undefined,
+  }));
+}
