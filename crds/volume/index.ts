@@ -12,7 +12,14 @@ export type { VolumeFacts } from './admission.js';
 export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
 export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 export { checkVolumeReports } from './reports.js';
-export type { AssignedReplication, ReplicationTerms, SeenCopy, VolumePeer, VolumeRole } from './replication.js';
+export type {
+  AssignedReplication,
+  DivergentBytes,
+  ReplicationTerms,
+  SeenCopy,
+  VolumePeer,
+  VolumeRole,
+} from './replication.js';
 export { findVolumeRole, listVolumeNodes, SYNC_INTERVAL_SECONDS } from './replication.js';
 export type {
   AssignedVolume,

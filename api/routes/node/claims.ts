@@ -3,7 +3,7 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
-import type { VolumeStatus } from '../../../crds/volume/index.js';
+import { listVolumeNodes, type VolumeStatus } from '../../../crds/volume/index.js';
 import { type Change, encode, type Entry, listValues, type Put, replace, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
@@ -84,7 +84,7 @@ function rejectIfInUse(
   const isAlive = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
   const replicas = cache.by(REPLICAS_BY_NODE, id).length;
   const statuses = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, metadata.tenant));
-  const volumes = statuses.filter(({ primaryNode }) => primaryNode === id).length;
+  const volumes = statuses.filter(status => listVolumeNodes(status).includes(id)).length;
   return isAlive && replicas + volumes > 0
     ? rejectRequest('node_in_use', 'id', name, { replicas, volumes })
     : undefined;
