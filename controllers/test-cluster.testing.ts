@@ -134,8 +134,12 @@ export class TestCluster {
   }
 
   /** An administrator decides about a node. */
-  async order(name: string, orders: NodeOrders): Promise<void> {
-    await this.put(keys.node(TENANT, name), { ...(await this.get<StoredNode>(keys.node(TENANT, name))), orders });
+  order(name: string, orders: NodeOrders): Promise<void> {
+    return this.change(name, { orders });
+  }
+
+  async change(name: string, change: Partial<StoredNode>): Promise<void> {
+    await this.put(keys.node(TENANT, name), { ...(await this.get<StoredNode>(keys.node(TENANT, name))), ...change });
   }
 
   async erase(key: string): Promise<void> {

@@ -79,6 +79,42 @@ describe('volumes among all loops', () => {
     expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
   });
 
+  it('with a copy are promoted when their node is lost, and what writes to them follows', async () => {
+    const lease = await cluster.enrol('a');
+    for (const name of ['b', 'c']) await cluster.enrol(name);
+    for (const name of ['a', 'b']) await cluster.change(name, { volumeAddress: `10.0.0.1:${name === 'a' ? 1 : 2}` });
+    await declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a' });
+    await cluster.clock.pass(20_000);
+    const said = (nodeId: string, change: Partial<VolumeReport>) =>
+      cluster.put(keys.volumeReport(TENANT, ID, nodeId), { id: ID, state: 'ready', nodeId, at: AT, ...change });
+    const syncedAt = new Date(cluster.clock.now()).toISOString();
+    const copies = [{ nodeId: 'node_b', state: 'synced', syncedAt }] as const;
+    await said('node_a', { epoch: 1, role: 'primary', copies });
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.deep.include({ phase: 'Ready', epoch: 1, copies });
+    await said('node_b', { epoch: 1, role: 'replica', syncedAt, syncedEpoch: 1 });
+    const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false } as const;
+    await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1, volumes: [mount] }));
+    await cluster.clock.pass(20_000);
+    expect(await cluster.whereabouts()).to.deep.equal(['node_a']);
+
+    await cluster.store.revoke(lease);
+    await cluster.clock.pass(40_000);
+    expect(await status()).to.include({ phase: 'Degraded', primaryNode: 'node_a', epoch: 1 });
+    expect(await cluster.whereabouts(), 'it may still write').to.deep.equal(['node_a']);
+    await cluster.clock.pass(120_000);
+    expect(await status()).to.include({ phase: 'Promoting', primaryNode: 'node_b', epoch: 2 });
+    expect(await cluster.whereabouts(), 'not before the copy has taken over').to.deep.equal(['nowhere']);
+    await said('node_b', { epoch: 2, role: 'primary', copies: [{ nodeId: 'node_a', state: 'syncing' }] });
+    await cluster.clock.pass(20_000);
+    expect(await status()).to.include({ phase: 'Ready', primaryNode: 'node_b', epoch: 2 });
+    expect(await cluster.whereabouts()).to.deep.equal(['node_b']);
+    const promoted = (await cluster.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'volume.promoted');
+    expect(promoted.map(({ data }) => [data['from'], data['to'], data['epoch']])).to.deep.equal([
+      ['node_a', 'node_b', 2],
+    ]);
+  });
+
   it('are gone when the agent says so, with everything that stood beside them', async () => {
     await cluster.enrol('a');
     await declare();

@@ -10,13 +10,14 @@
  */
 import type { Delivery } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { isDnsLabel } from '../../crds/grammar/index.js';
+import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
 import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { StoredJob } from '../../crds/job/index.js';
 import { parseJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
+import type { VolumeStatus } from '../../crds/volume/index.js';
 import {
   defaultPolicy,
   defineFleetIndexes,
@@ -25,7 +26,7 @@ import {
   withWantedReplicas,
 } from '../../pkg/fleet/index.js';
 import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
-import { type Cache, type Entry, findRecordFault, type Guard, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, type Guard, readValue, value } from '../../pkg/store/index.js';
 import { carryReason, type UnmetDependency } from './dependencies.js';
 import { isServing, type ObservedReplica } from './observed.js';
 import { deriveQueueKey, formatQueueKey, parseQueueKey } from './queue-key.js';
@@ -85,7 +86,17 @@ function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): 
     ...(reportFault !== undefined && { reportFault }),
     ...(node ? { nodeName: node.name, ...observeNode(node, cache) } : observeMissingNode(tenant, cache)),
     misplaced: isChecked && !satisfiesResidency(residency, node.labels),
+    ...(isLeftBehind(replica, cache) && { isLeftBehind: true }),
   };
+}
+
+/** Only a promotion takes a volume to another node than the one that its consumers were placed on. */
+function isLeftBehind({ tenant, nodeId, template: { volumes = [] } }: Replica, cache: Cache): boolean {
+  return volumes.some(({ volumeId }) => {
+    if (!isTypedId('vol', volumeId)) return false;
+    const { epoch = 1, primaryNode } = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volumeId)) ?? {};
+    return epoch > 1 && primaryNode !== undefined && primaryNode !== nodeId;
+  });
 }
 
 /** While the id of some node of the tenant cannot be read, a node that is not found may be that one: its containers may run. */

@@ -33,6 +33,8 @@ export interface ObservedReplica {
   readonly draining?: true;
   /** Its node breaks the residency of the deployment. */
   readonly misplaced: boolean;
+  /** A volume that it mounts has been promoted on another node: what this one writes, nobody will read. */
+  readonly isLeftBehind?: true;
 }
 
 /** Whether the replica does its work. A report counts only while the agent sends heartbeats and sees its containers. */
@@ -69,12 +71,13 @@ export function isWaiting(replica: Replica): boolean {
 
 /**
  * Whether a replica counts as lost without a report of its agent: its node is lost, and either it writes to no volume that
- * a second container would write to as well, whatever its deployment mounts by now, or an administrator has declared the
- * machine off.
+ * a second container would write to as well, whatever its deployment mounts by now, or the volume has gone to another node,
+ * or an administrator has declared the machine off.
  */
-export function isLost({ lost, replica }: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
+export function isLost(seen: ObservedReplica, deployment: StoredDeployment | undefined): boolean {
+  const { lost, replica, isLeftBehind } = seen;
   if (!lost) return false;
-  return lost.by === 'fence' || (deployment !== undefined && isMovable(replica.template));
+  return lost.by === 'fence' || isLeftBehind === true || (deployment !== undefined && isMovable(replica.template));
 }
 
 /**

@@ -149,6 +149,7 @@ function explainUnwanted(
   if (!wanted) return 'deleted';
   if (replica.deploymentUid !== wanted.metadata.uid) return 'replaced_deployment';
   if (node === 'gone') return 'node_gone';
+  if (seen.isLeftBehind) return 'volume_promoted';
   if (misplaced && isMovable(replica.template)) return RESIDENCY_VIOLATED;
   // A node without heartbeats may still run the container: it is given up only when another node can take the replica.
   if (isLost(seen, wanted) && (lost?.by === 'fence' || replaceable)) return 'node_lost';

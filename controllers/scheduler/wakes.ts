@@ -152,7 +152,8 @@ export const wakeOnVolumeChange: Wake = {
   prefix: ranges.volumeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<VolumeStatus>(change);
-    if (after?.primaryNode === before?.primaryNode) return [];
+    const isPromoted = before?.phase === 'Promoting' && after?.phase !== 'Promoting';
+    if (after?.primaryNode === before?.primaryNode && !isPromoted) return [];
     const id = splitKey(change.key)[1]!;
     return wakeWaiting(change, cache, ({ asked }) =>
       asked.some(({ volumes }) => volumes?.some(({ volumeId }) => volumeId === id)),

@@ -13,12 +13,13 @@ export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving
  * A copy stays where it is: it leaves only when that was asked for, when there are too many, or when its node breaks the residency
  * of the volume. One on a node that is not heard is lost and keeps its place: what its node still has may be the newest there is.
  */
-export function decideCopies(input: VolumeInput, primaryNode: string | undefined): Copies {
+export function decideCopies(input: VolumeInput, primaryNode: string | undefined, promotedTo?: number): Copies {
   const { volume, status, findHost } = input;
   const leaving = new Set(listLeaving(input, primaryNode));
-  const known = listKnownCopies(input).filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId));
   if (volume.class !== 'replicated' || primaryNode === undefined) return toCopies({ copies: [] }, leaving);
-  const epoch = status?.epoch ?? Math.max(1, ...input.reports.map(report => report.epoch ?? 1));
+  const epoch = promotedTo ?? status?.epoch ?? Math.max(1, ...input.reports.map(report => report.epoch ?? 1));
+  const all = promotedTo === undefined ? listKnownCopies(input) : listAfterPromotion(input);
+  const known = all.filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId));
   if (volume.metadata.deletedAt !== undefined) return toCopies({ epoch, copies: known }, leaving);
 
   const { replicas = 0, replicaNodes: named = [], excludedNodes = [] } = volume;
@@ -35,6 +36,13 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
   const added = nodes.map(({ id }): VolumeReplica => ({ nodeId: id, state: 'syncing' }));
   const copies = [...staying, ...added].map(copy => observe(copy, input, primaryNode, epoch));
   return { ...toCopies({ epoch, copies }, leaving), ...(because !== undefined && { because }) };
+}
+
+/** The former primary is a copy from now on, and none is up to date with the new one yet. */
+function listAfterPromotion({ status }: VolumeInput): readonly VolumeReplica[] {
+  const { primaryNode, copies = [] } = status ?? {};
+  const nodes = [...copies.map(({ nodeId }) => nodeId), ...(primaryNode === undefined ? [] : [primaryNode])];
+  return nodes.map(nodeId => ({ nodeId, state: 'syncing' }));
 }
 
 function toCopies(copies: Copies, leaving: ReadonlySet<string>): Copies {

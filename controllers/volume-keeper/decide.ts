@@ -3,12 +3,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { isMadeVolume, listVolumeNodes, stepTowards, type VolumeStatus } from '../../crds/volume/index.js';
 import { decideCopies, describeCopies } from './copies.js';
 import { findPrimary, findReport, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
+import { findPromotion, isOfEpoch, type Promotion } from './promote.js';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
-export type VolumeDecision = { readonly status: VolumeStatus } | { readonly remove: string };
+export type VolumeDecision =
+  | { readonly status: VolumeStatus; readonly promotion?: Promotion }
+  | { readonly remove: string };
 
 interface Verdict extends Pick<VolumeStatus, 'phase' | 'reason' | 'message' | 'refusedBy'> {
   readonly primaryNode?: string | undefined;
+  readonly promotion?: Promotion;
 }
 
 /** The status that comes next, one move of the table at a time; the stored one itself when nothing has changed. */
@@ -20,7 +24,8 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
   if ('remove' in verdict) return verdict;
   const from = status?.phase ?? 'Pending';
   const own = findReport(input, verdict.primaryNode);
-  const { because, ...places } = decideCopies(input, verdict.primaryNode);
+  const { promotion } = verdict;
+  const { because, ...places } = decideCopies(input, verdict.primaryNode, promotion?.epoch);
   const isCopied = volume.class === 'replicated' && verdict.reason === 'volume_ready';
   const remark = isCopied ? describeCopies({ ...places, ...(because !== undefined && { because }) }, volume.replicas ?? 0) : '';
   const next: VolumeStatus = {
@@ -30,14 +35,25 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
     message: verdict.message + remark,
     ...(verdict.primaryNode !== undefined && { primaryNode: verdict.primaryNode }),
     ...places,
+    ...keepHistory(input, places.epoch, verdict.phase === 'Ready'),
     ...(verdict.refusedBy && { refusedBy: verdict.refusedBy }),
     ...(own?.driver !== undefined && { driver: own.driver }),
     ...(own?.limits !== undefined && { limits: own.limits }),
     ...(own?.usedBytes !== undefined && { usedBytes: own.usedBytes, measuredAt: own.at }),
     since: status?.since ?? now,
   };
-  if (status && status.phase === next.phase) return { status: isDeepStrictEqual(status, next) ? status : next };
-  return { status: { ...next, since: now } };
+  if (status && status.phase === next.phase && !promotion) {
+    return { status: isDeepStrictEqual(status, next) ? status : next };
+  }
+  return { status: { ...next, since: now }, ...(promotion && { promotion }) };
+}
+
+/** What a replicated volume went through: the last epoch that was served, and what was set aside. */
+function keepHistory({ status, reports }: VolumeInput, epoch: number | undefined, isReady: boolean) {
+  if (epoch === undefined) return {};
+  const servedEpoch = isReady ? epoch : status?.servedEpoch;
+  const divergent = reports.flatMap(({ nodeId, divergent: own = [] }) => own.map(each => ({ nodeId, ...each })));
+  return { ...(servedEpoch !== undefined && { servedEpoch }), ...(divergent.length > 0 && { divergent }) };
 }
 
 function judgeDeletion(input: VolumeInput, primaryNode: string | undefined): Verdict | { remove: string } {
@@ -85,6 +101,11 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   const isMade = isMadeVolume(status);
   const host = primaryNode === undefined ? undefined : findHost(primaryNode);
   if (primaryNode === undefined || (!host && !isMade)) return place(input);
+  const promotion = findPromotion(input, primaryNode);
+  if (promotion) return toPromoted(promotion);
+  // Out of these phases no way leads back to Degraded.
+  if (status?.phase === 'Promoting') return judgeTakeover(input, primaryNode, host);
+  if (status?.phase === 'Failed') return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
   if (!host) {
     const message = 'the node that had its bytes is no longer enrolled, and there is no other copy: delete the volume';
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
@@ -97,7 +118,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, ...unmade };
   }
   const own = findReport(input, primaryNode);
-  if (own?.state === 'ready') {
+  if (own?.state === 'ready' && isOfEpoch(own, status)) {
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }
   if (own?.state === 'failed') {
@@ -108,6 +129,35 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   }
   const message = `the agent of ${name} has not made it yet`;
   return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
+}
+
+function toPromoted(promotion: Promotion): Verdict {
+  const { to } = promotion;
+  const message = `the copy on ${to.name} takes the place of the primary, whose node is lost`;
+  return { phase: 'Promoting', reason: 'volume_promoting', message, primaryNode: to.id, promotion };
+}
+
+/** While a copy takes over: only its own agent can say that it has. */
+function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost | undefined): Verdict {
+  const promoting = { phase: 'Promoting', primaryNode } as const;
+  if (!host) {
+    const message = 'the node whose copy was to take over is no longer enrolled, and no other copy is complete: delete the volume';
+    return { phase: 'Failed', reason: 'volume_node_gone', message, primaryNode };
+  }
+  const { name } = host;
+  if (isSilent(host)) {
+    const message = `the copy on ${name} is to take over, and ${name} is not heard: check the machine and its agent`;
+    return { ...promoting, reason: 'volume_node_silent', message };
+  }
+  const own = findReport(input, primaryNode);
+  if (own?.state === 'ready' && isOfEpoch(own, input.status)) {
+    return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
+  }
+  if (own?.state === 'failed') {
+    const message = own.message ?? `the agent of ${name} cannot take over`;
+    return { ...promoting, reason: 'volume_refused', message };
+  }
+  return { ...promoting, reason: 'volume_promoting', message: `the agent of ${name} has not taken over yet` };
 }
 
 /** Another node for a volume that its node could not make. Each is tried once; then the last one goes on trying. */

@@ -9,11 +9,15 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
-import { done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
+import { again, done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, encode, type Entry, findRecordFault, readValue, value } from '../../pkg/store/index.js';
 import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
 import { decideVolume } from './decide.js';
+import { draftEvents } from './events.js';
 import { listRest, readInput } from './reading.js';
+
+/** How often a volume is looked at again whose primary is not heard. */
+const PROMOTION_MS = 10_000;
 
 export function createVolumeKeeper(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
@@ -91,7 +95,8 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   const now = new Date(clock.now()).toISOString();
   const decision = decideVolume({ volume, status, ...readInput(volume, cache, policy), now });
   const stale = 'status' in decision ? listStaleReports(tenant, decision.status, cache) : [];
-  if ('status' in decision && decision.status === status && stale.length === 0) return done;
+  const result = 'status' in decision ? waitFor(volume, decision.status) : done;
+  if ('status' in decision && decision.status === status && stale.length === 0) return result;
 
   const from = status?.phase ?? 'Pending';
   const subject = { kind: 'Volume', name: volume.name, id } as const;
@@ -115,29 +120,23 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
     log.info('volume deleted', { tenant, volume: id });
     return done;
   }
-  const { phase, reason, message, primaryNode } = decision.status;
-  // Of a deletion the request itself has told.
-  const isTold = phase === from || phase === 'Deleting';
-  const event = isTold
-    ? []
-    : [
-        await events.put({
-          type: 'volume.phase_changed',
-          tenant,
-          subject,
-          reason,
-          message: `volume ${volume.name} is ${phase}: ${message}`,
-          ...(phase === 'Degraded' && { severity: 'warning' as const }),
-          data: { from, to: phase, ...(primaryNode !== undefined && { primaryNode }) },
-        }),
-      ];
+  const { phase, reason } = decision.status;
+  const drafts = draftEvents(volume, status, decision);
+  const changed = await Promise.all(drafts.map(draft => events.put(draft)));
+  const { still } = decision.promotion ?? {};
   await commit({
-    guards: [...guards, ...stale.map(each => ({ key: each.key, at: each.revision }))],
-    puts: [{ key, bytes: encode(decision.status) }, ...event],
+    guards: [...guards, ...(still ? [still] : []), ...stale.map(each => ({ key: each.key, at: each.revision }))],
+    puts: [{ key, bytes: encode(decision.status) }, ...changed],
     deletes: stale.map(each => each.key),
   });
   if (phase !== from) log.info('volume changed phase', { tenant, volume: id, phase, because: reason });
-  return done;
+  return result;
+}
+
+/** When a lost primary may be replaced is a matter of time too. */
+function waitFor({ class: kind }: StoredVolume, { phase }: VolumeStatus): ReconcileResult {
+  const isPending = kind === 'replicated' && (phase === 'Degraded' || phase === 'Promoting');
+  return isPending ? again(PROMOTION_MS, 'a copy may be promoted') : done;
 }
 
 /** Removes what stands beside a volume that is no more. */

@@ -1,11 +1,23 @@
+import type { NodeStatus } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
+import type { Guard } from '../../pkg/store/index.js';
 import type { NodeChoice, ReplicaChoice, ReplicaDemand } from './choose-node.js';
 
 /** A node that has, or is to have, bytes of a volume, while it is enrolled. */
 export interface VolumeHost extends Pick<Candidate, 'id' | 'name' | 'status'> {
   /** It breaks the residency of the volume. */
   readonly isOutside?: boolean;
+  /** Set when what is on it counts as lost. */
+  readonly lost?: HostLoss | undefined;
+}
+
+/** That a node is lost, with the guard that it still is: a primary that has just returned is not deposed. */
+export interface HostLoss {
+  readonly by: NonNullable<NodeStatus['lost']>;
+  /** When it fell silent. */
+  readonly since: string;
+  readonly still: Guard;
 }
 
 /** Everything that the next status of a volume is derived from. */

@@ -1,11 +1,11 @@
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import { findNode, type PlacementPolicy, toCandidate } from '../../pkg/fleet/index.js';
-import { type Cache, type Entry, listValues, readValue } from '../../pkg/store/index.js';
+import { type Cache, type Entry, listValues, readValue, value } from '../../pkg/store/index.js';
 import { chooseNode, chooseReplicaNodes, isInside, usesDisk, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
-import type { VolumeInput } from './input.js';
+import type { HostLoss, VolumeInput } from './input.js';
 
 /** What is decided from, beside the record of the volume and its status. */
 export function readInput(
@@ -19,12 +19,20 @@ export function readInput(
     reports: listValues<VolumeReport>(cache, ranges.volumeReportsOf(tenant, volume.id)),
     findHost: nodeId => {
       const node = findNode(nodeId, tenant, cache);
-      return node && { ...toCandidate(node, cache), isOutside: !isInside(node, demand) };
+      if (!node) return undefined;
+      return { ...toCandidate(node, cache), isOutside: !isInside(node, demand), lost: findLoss(node, cache) };
     },
     chooseNode: refusedBy => chooseNode(listCandidates(tenant, cache), demand, refusedBy),
     chooseReplicas: wanted =>
       wanted.count > 0 ? chooseReplicaNodes(listCandidates(tenant, cache), demand, wanted) : { nodes: [] },
   };
+}
+
+function findLoss({ id, name, metadata }: StoredNode, cache: Cache): HostLoss | undefined {
+  const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
+  const status = entry && toNodeStatus(value<NodeStatus>(entry));
+  if (status?.id !== id || !status.lost) return undefined;
+  return { by: status.lost, since: status.since, still: { key: entry!.key, at: entry!.revision } };
 }
 
 /** What stands beside a volume. */

@@ -20,6 +20,18 @@ export const volumeReasons = {
     remedy: 'The message has the words of the agent; correct what they name on the machine.',
   },
   volume_ready: { meaning: 'The volume exists on its node and can be mounted.' },
+  volume_promoting: {
+    meaning: 'The node of the primary is lost. A copy takes its place; what mounts the volume is started there when it has.',
+    remedy: 'Wait a moment; if it lasts, look at the agent of the node that the message names.',
+  },
+  volume_promoted: {
+    meaning: 'A copy has taken the place of a lost primary. The message says from when its bytes are.',
+    remedy: 'Repair or delete the lost node: when it is back it gets a copy, and what only it had is set aside.',
+  },
+  volume_divergent: {
+    meaning: 'A former primary is back. What was written there and never copied was set aside on its node.',
+    remedy: 'Look on the machine whether it is needed; "moor describe volume" shows the node and the name.',
+  },
   volume_node_silent: {
     meaning: 'The node that has the bytes of the volume is not heard.',
     remedy: 'Check the machine and its agent: "moor get nodes". The bytes are there again when the node is back.',

@@ -254,6 +254,8 @@ const copies = list(
   }),
 );
 
+const divergentMembers = { name: text(''), epoch: count(0), at: time(LONG_AGO) };
+
 export const volumeStatus = object({
   id: segment(1),
   phase,
@@ -261,7 +263,9 @@ export const volumeStatus = object({
   message: text(''),
   primaryNode: maybe(name(NOBODY)),
   epoch: maybe(count(0)),
+  servedEpoch: maybe(count(0)),
   copies,
+  divergent: maybe(list(object({ nodeId: name(NOBODY), ...divergentMembers }))),
   leaving: maybe(list(name(NOBODY))),
   refusedBy: maybe(list(name(NOBODY))),
   driver: maybe(text('')),
@@ -284,6 +288,6 @@ export const volumeReport = object({
   copies: maybe(copies),
   syncedAt: maybe(time(LONG_AGO)),
   syncedEpoch: maybe(count(0)),
-  divergent: maybe(list(object({ name: text(''), epoch: count(0), at: time(LONG_AGO) }))),
+  divergent: maybe(list(object(divergentMembers))),
   at: time(LONG_AGO),
 });

@@ -24,6 +24,8 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   readonly epoch: number | null;
   readonly wantedReplicas: number;
   readonly replicas: readonly (VolumeReplica & { readonly nodeName: string | null })[];
+  /** What former primaries have set aside. */
+  readonly divergent: readonly { readonly nodeId: string; readonly name: string; readonly at: string }[];
   readonly driver: string | null;
   readonly limits: string | null;
   readonly usedBytes: number | null;
@@ -65,6 +67,7 @@ const answer = Type.Object({
       message: Type.Optional(text),
     }),
   ),
+  divergent: Type.Array(Type.Object({ nodeId: text, name: text, epoch: Type.Integer(), at: time })),
   driver: orNull('string'),
   limits: orNull('string'),
   usedBytes: orNull('integer'),
@@ -95,7 +98,13 @@ export const volumeKind = defineKind({
   answer,
   requests: { VolumeReplicaRequest: volumeReplicaSchema, VolumeReports: volumeReportsSchema },
   kubernetes: { shortNames: ['mvol'] },
-  events: ['volume.phase_changed', 'volume.replicas_changed', 'volume.record_unusable'],
+  events: [
+    'volume.phase_changed',
+    'volume.replicas_changed',
+    'volume.promoted',
+    'volume.divergent',
+    'volume.record_unusable',
+  ],
   path: '/api/v1/dvm/volumes',
   item: '{id}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],

@@ -115,7 +115,11 @@ export interface VolumeStatus {
   readonly primaryNode?: string;
   /** Raised by each promotion and move; of a replicated volume only. */
   readonly epoch?: number;
+  /** The last epoch in which it was ready: only a copy of it may be promoted. */
+  readonly servedEpoch?: number;
   readonly copies: readonly VolumeReplica[];
+  /** What former primaries have set aside, each on its own node. */
+  readonly divergent?: readonly (DivergentBytes & { readonly nodeId: string })[];
   /** The nodes that are to remove their bytes. */
   readonly leaving?: readonly string[];
   /** While it was never made: the nodes that could not make it. */

@@ -26,6 +26,7 @@ const data = {
   epoch: null,
   wantedReplicas: 0,
   replicas: [],
+  divergent: [],
   driver: 'directory',
   limits: 'The size is measured and not enforced.',
   usedBytes: 2 ** 20,

@@ -119,7 +119,10 @@ function findNetwork(name: string, tenant: string, cache: Cache): NetworkPlace {
 function findVolume(id: string, tenant: string, cache: Cache): VolumePlace {
   const stored = isTypedId('vol', id) ? readValue<StoredVolume>(cache, keys.volume(tenant, id)) : undefined;
   if (!stored) return { id };
-  const nodeId = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id))?.primaryNode;
+  const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
+  // While a copy takes over nothing is started: its bytes are not those of the volume yet.
+  if (status?.phase === 'Promoting') return { id, name: stored.name, isPromoting: true };
+  const nodeId = status?.primaryNode;
   const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache)?.name;
   return { id, name: stored.name, ...(nodeId !== undefined && { nodeId }), ...(node !== undefined && { node }) };
 }

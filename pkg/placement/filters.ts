@@ -136,8 +136,9 @@ const volume: Filter = {
   },
 };
 
-function describeVolumePlace({ name, nodeId, node }: VolumePlace): string {
+function describeVolumePlace({ name, nodeId, node, isPromoting }: VolumePlace): string {
   if (name === undefined) return 'does not exist';
+  if (isPromoting) return 'is being promoted on another node';
   if (nodeId === undefined) return 'has no node yet';
   return node === undefined ? `is on ${nodeId}, which is not enrolled` : `is on ${node}`;
 }

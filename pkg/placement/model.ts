@@ -69,10 +69,12 @@ export interface VolumePlace {
   readonly id: string;
   /** What the tenant calls it; absent when there is no such volume. */
   readonly name?: string;
-  /** Id of its node; absent while none is chosen. */
+  /** Id of its node; absent while none is chosen, or a copy takes over. */
   readonly nodeId?: string;
   /** The name of its node, for people. */
   readonly node?: string;
+  /** A copy takes the place of a lost primary. */
+  readonly isPromoting?: true;
 }
 
 /** One quota of the tenant, and how much of it is used. */

@@ -74,6 +74,7 @@ export function toVolumeResponse(
     epoch: status?.epoch ?? null,
     wantedReplicas,
     replicas: (status?.copies ?? []).map(copy => ({ ...copy, nodeName: findName(copy.nodeId) })),
+    divergent: status?.divergent ?? [],
     driver: status?.driver ?? null,
     limits: status?.limits ?? null,
     usedBytes: status?.usedBytes ?? null,

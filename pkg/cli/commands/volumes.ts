@@ -94,6 +94,7 @@ export function describeVolume(view: VolumeView, events: readonly EventView[], l
     ['Driver', view.driver ?? undefined],
     ['Limits', view.limits ?? undefined],
     ['Residency', residency && JSON.stringify(residency)],
+    ['Set aside', view.divergent.map(({ nodeId, name, at }) => `${name} on ${nodeId} (${at})`).join(', ')],
     ['Mounted by', consumers.map(each => `${each.deployment}${each.readOnly ? ' (reads)' : ' (writes)'}`).join(', ')],
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
   ];

@@ -1,0 +1,75 @@
+import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { findReport, type HostLoss, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
+
+/**
+ * An agent that is not heard stops what writes to its volumes when its node counts as failed. So long after that moment its
+ * containers are certainly gone.
+ */
+const FENCE_MARGIN_MS = 30_000;
+
+/** That a copy takes the place of the primary. */
+export interface Promotion {
+  readonly from: string;
+  readonly to: VolumeHost;
+  readonly epoch: number;
+  /** The moment that the copy shows. */
+  readonly syncedAt: string;
+  /** Between that moment and the loss of the primary: what was written then is missing. */
+  readonly secondsLost: number;
+  readonly still?: HostLoss['still'];
+}
+
+/** The promotion that is due, if the primary is lost for certain and a copy of what was last served is complete. */
+export function findPromotion(input: VolumeInput, primaryNode: string): Promotion | undefined {
+  const { volume, status, findHost } = input;
+  const { epoch, phase } = status ?? {};
+  if (volume.class !== 'replicated' || epoch === undefined) return undefined;
+  if (phase !== 'Degraded' && phase !== 'Promoting') return undefined;
+  const former = findHost(primaryNode);
+  if (former && !isGivenUp(former, input.now)) return undefined;
+  const [best] = listPromotable(input, primaryNode);
+  if (!best) return undefined;
+  const lostAt = former?.lost?.since ?? status!.since;
+  const secondsLost = Math.max(0, Math.ceil((Date.parse(lostAt) - Date.parse(best.syncedAt)) / 1000));
+  return {
+    from: primaryNode,
+    to: best.host,
+    epoch: epoch + 1,
+    syncedAt: best.syncedAt,
+    secondsLost,
+    ...(former?.lost && { still: former.lost.still }),
+  };
+}
+
+/** Whether nothing on the node writes any more. */
+function isGivenUp({ lost }: VolumeHost, now: string): boolean {
+  if (!lost) return false;
+  return lost.by === 'fence' || Date.parse(now) - Date.parse(lost.since) >= FENCE_MARGIN_MS;
+}
+
+/** The copies that may be promoted, the one that shows the latest moment first. */
+function listPromotable(input: VolumeInput, primaryNode: string) {
+  const { status } = input;
+  const served = status?.servedEpoch ?? status?.epoch ?? 0;
+  const copies = listKnownCopies(input).filter(({ nodeId }) => nodeId !== primaryNode);
+  return copies
+    .flatMap(({ nodeId }) => {
+      const host = input.findHost(nodeId);
+      const syncedAt = findSyncedAt(findReport(input, nodeId), served);
+      const isAble = host && !isSilent(host) && !host.isOutside && host.status !== 'joining';
+      return isAble && syncedAt !== undefined ? [{ host, syncedAt }] : [];
+    })
+    .sort((a, b) => Date.parse(b.syncedAt) - Date.parse(a.syncedAt) || (a.host.id < b.host.id ? -1 : 1));
+}
+
+/** The moment that a copy shows, by the word of its own agent, when it is complete and of the epoch that was last served. */
+function findSyncedAt(report: VolumeReport | undefined, served: number): string | undefined {
+  if (report?.state !== 'ready' || report.role !== 'replica' || (report.syncedEpoch ?? -1) < served) return undefined;
+  return report.syncedAt;
+}
+
+/** Whether what an agent says is about the epoch that its volume is in: agents that copy nothing name none. */
+export function isOfEpoch({ epoch, role }: VolumeReport, status: VolumeStatus | undefined): boolean {
+  if (status?.epoch === undefined || (epoch === undefined && status.epoch === 1)) return true;
+  return epoch === status.epoch && role === 'primary';
+}
