@@ -89,7 +89,7 @@ describe('volumes among all loops', () => {
       cluster.put(keys.volumeReport(TENANT, ID, nodeId), { id: ID, state: 'ready', nodeId, at: AT, ...change });
     const syncedAt = new Date(cluster.clock.now()).toISOString();
     const copies = [{ nodeId: 'node_b', state: 'synced', syncedAt }] as const;
-    await said('node_a', { epoch: 1, role: 'primary', copies });
+    await said('node_a', { epoch: 1, role: 'primary', copies, fencesAfterSeconds: 30 });
     await cluster.clock.pass(5_000);
     expect(await status()).to.deep.include({ phase: 'Ready', epoch: 1, copies });
     await said('node_b', { epoch: 1, role: 'replica', syncedAt, syncedEpoch: 1 });

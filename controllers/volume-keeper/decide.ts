@@ -114,7 +114,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   const { refusedBy } = isMade ? {} : (status ?? {});
   const unmade = { primaryNode, ...(refusedBy && { refusedBy }) };
   if (isSilent(host)) {
-    const message = `its bytes are on ${name}, which is not heard: check the machine and its agent`;
+    const message = `its bytes are on ${name}, which is not heard: ${describeRemedy(input, host)}`;
     return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, ...unmade };
   }
   const own = findReport(input, primaryNode);
@@ -129,6 +129,16 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   }
   const message = `the agent of ${name} has not made it yet`;
   return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
+}
+
+/** What can be done about a primary that is not heard. */
+function describeRemedy({ volume, status, reports }: VolumeInput, { id, name, lost }: VolumeHost): string {
+  const check = 'check the machine and its agent';
+  if (volume.class !== 'replicated' || !isMadeVolume(status)) return check;
+  if (!lost) return `${check}; a copy may take over when it does not come back`;
+  const fences = reports.some(({ nodeId, fencesAfterSeconds }) => nodeId === id && fencesAfterSeconds !== undefined);
+  if (lost.by === 'fence' || fences) return 'no other copy is complete; check the machine and its agent';
+  return `a copy takes over when the machine is off for certain: "moor nodes fence ${name}"`;
 }
 
 function toPromoted(promotion: Promotion): Verdict {

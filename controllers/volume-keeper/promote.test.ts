@@ -88,7 +88,8 @@ const decide = ({ status: stored, volume: change, reports = [], hosts = [] }: Gi
 };
 
 describe('promotion of a copy', () => {
-  const synced = [replica('b', 190), replica('c', 195)];
+  const fences = primary('a', 1, { fencesAfterSeconds: 30 });
+  const synced = [fences, replica('b', 190), replica('c', 195)];
   const others = [host('b'), host('c')];
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [
     [
@@ -108,7 +109,12 @@ describe('promotion of a copy', () => {
     ],
     [
       'not before its agent has certainly stopped what writes',
-      { status: status('Degraded'), reports: synced, hosts: [lose('a', 'heartbeat_missed', at(280)), ...others] },
+      { status: status('Degraded'), reports: synced, hosts: [lose('a', 'heartbeat_missed', at(250)), ...others] },
+      'Degraded node_a 1',
+    ],
+    [
+      'not while its agent has not said that it stops what writes',
+      { status: status('Degraded'), reports: synced.slice(1), hosts: [lose('a'), ...others] },
       'Degraded node_a 1',
     ],
     [
@@ -125,7 +131,7 @@ describe('promotion of a copy', () => {
       'never of one that is not complete',
       {
         status: status('Degraded'),
-        reports: [replica('b', 0, { syncedAt: undefined as never }), replica('c', 195, { state: 'failed' })],
+        reports: [fences, replica('b', 0, { syncedAt: undefined as never }), replica('c', 195, { state: 'failed' })],
         hosts: [lose('a'), ...others],
       },
       'Degraded node_a 1',
@@ -134,7 +140,7 @@ describe('promotion of a copy', () => {
       'never of one that was complete in an earlier epoch only',
       {
         status: status('Degraded', { epoch: 2, servedEpoch: 2 }),
-        reports: [replica('b', 190, { epoch: 2 }), replica('c', 10, { syncedEpoch: 2 })],
+        reports: [{ ...fences, epoch: 2 }, replica('b', 190, { epoch: 2 }), replica('c', 10, { syncedEpoch: 2 })],
         hosts: [lose('a'), ...others],
       },
       'Promoting node_c 3 after 190 s',
@@ -194,7 +200,7 @@ describe('promotion of a copy', () => {
       'goes to another copy of what was last served when that node is lost too',
       {
         status: status('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [{ nodeId: 'node_b', state: 'syncing' }] }),
-        reports: [replica('b', 190)],
+        reports: [primary('c', 1, { fencesAfterSeconds: 30 }), replica('b', 190)],
         hosts: [lose('a'), host('b'), lose('c')],
       },
       'Promoting node_b 3 after 10 s',

@@ -1,11 +1,8 @@
 import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { findReport, type HostLoss, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
 
-/**
- * An agent that is not heard stops what writes to its volumes when its node counts as failed. So long after that moment its
- * containers are certainly gone.
- */
-const FENCE_MARGIN_MS = 30_000;
+/** How long an agent may take to stop what writes to its volumes. */
+const STOP_MARGIN_MS = 30_000;
 
 /** That a copy takes the place of the primary. */
 export interface Promotion {
@@ -26,7 +23,7 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
   if (volume.class !== 'replicated' || epoch === undefined) return undefined;
   if (phase !== 'Degraded' && phase !== 'Promoting') return undefined;
   const former = findHost(primaryNode);
-  if (former && !isGivenUp(former, input.now)) return undefined;
+  if (former && !isGivenUp(former, findReport(input, primaryNode), input.now)) return undefined;
   const [best] = listPromotable(input, primaryNode);
   if (!best) return undefined;
   const lostAt = former?.lost?.since ?? status!.since;
@@ -41,10 +38,16 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
   };
 }
 
-/** Whether nothing on the node writes any more. */
-function isGivenUp({ lost }: VolumeHost, now: string): boolean {
+/**
+ * Whether nothing on the node writes any more: an administrator says so, or its agent has said that it stops what writes when it is
+ * not heard, and has had the time to. Any other may only be cut off.
+ */
+function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: string): boolean {
   if (!lost) return false;
-  return lost.by === 'fence' || Date.parse(now) - Date.parse(lost.since) >= FENCE_MARGIN_MS;
+  if (lost.by === 'fence') return true;
+  const { fencesAfterSeconds } = report ?? {};
+  if (fencesAfterSeconds === undefined) return false;
+  return Date.parse(now) - Date.parse(lost.since) >= fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
 }
 
 /** The copies that may be promoted, the one that shows the latest moment first. */

@@ -20,7 +20,9 @@ export function readInput(
     findHost: nodeId => {
       const node = findNode(nodeId, tenant, cache);
       if (!node) return undefined;
-      return { ...toCandidate(node, cache), isOutside: !isInside(node, demand), lost: findLoss(node, cache) };
+      // Where residency is not enforced, no copy that has a place loses it.
+      const isOutside = demand.residency?.regions.enforced === true && !isInside(node, demand);
+      return { ...toCandidate(node, cache), isOutside, lost: findLoss(node, cache) };
     },
     chooseNode: refusedBy => chooseNode(listCandidates(tenant, cache), demand, refusedBy),
     chooseReplicas: wanted =>

@@ -289,5 +289,6 @@ export const volumeReport = object({
   syncedAt: maybe(time(LONG_AGO)),
   syncedEpoch: maybe(count(0)),
   divergent: maybe(list(object(divergentMembers))),
+  fencesAfterSeconds: maybe(count(0)),
   at: time(LONG_AGO),
 });

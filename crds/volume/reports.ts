@@ -52,6 +52,7 @@ export const volumeReportsSchema = Type.Object(
           syncedAt: Type.Optional(time),
           syncedEpoch: count,
           divergent: Type.Optional(Type.Array(divergentSchema, { maxItems: LISTED_MAX })),
+          fencesAfterSeconds: count,
         },
         { additionalProperties: false },
       ),

@@ -97,6 +97,8 @@ export interface SeenVolume {
   readonly syncedEpoch?: number;
   /** What was set aside here. */
   readonly divergent?: readonly DivergentBytes[];
+  /** The agent stops what writes to the volume when it was not heard for so long. Left out by one that does not. */
+  readonly fencesAfterSeconds?: number;
 }
 
 /** `volume-reports/<tenant>/<id>/<nodeId>`: one of each node that has, or is to have, bytes of the volume. */
