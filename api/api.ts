@@ -105,6 +105,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     clock,
     log,
     failedAfterSeconds: settings.nodeFailedAfterSeconds,
+    volumeSyncSeconds: settings.volumeSyncSeconds,
     nodePolicy: toNodePolicy(settings),
     delivery: {
       secrets: deps.secrets,

@@ -111,7 +111,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;
-  const { refusedBy } = isMade ? {} : (status ?? {});
+  const refusedBy = isMade ? undefined : status?.refusedBy;
   const unmade = { primaryNode, ...(refusedBy && { refusedBy }) };
   if (isSilent(host)) {
     const message = `its bytes are on ${name}, which is not heard: ${describeRemedy(input, host)}`;

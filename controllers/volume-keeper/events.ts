@@ -19,7 +19,7 @@ export function draftEvents(
       ...about,
       reason,
       message: `volume ${name} is ${phase}: ${message}`,
-      ...((phase === 'Degraded' || phase === 'Failed') && { severity: 'warning' }),
+      ...((phase === 'Degraded' || phase === 'Failed') && { severity: 'warning' as const }),
       data: { from, to: phase, ...(primaryNode !== undefined && { primaryNode }) },
     });
   }

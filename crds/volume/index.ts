@@ -20,7 +20,7 @@ export type {
   VolumePeer,
   VolumeRole,
 } from './replication.js';
-export { findVolumeRole, listVolumeNodes, SYNC_INTERVAL_SECONDS } from './replication.js';
+export { listVolumeNodes } from './replication.js';
 export type {
   AssignedVolume,
   KnownVolume,

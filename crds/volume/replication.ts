@@ -1,8 +1,5 @@
 import type { StoredVolume, VolumeReplica, VolumeStatus } from './volume.js';
 
-/** How often the agent of a primary brings its copies up to date, unless the platform says otherwise. */
-export const SYNC_INTERVAL_SECONDS = 5;
-
 /** The control plane's leave to send or to receive copies: of one volume, for one epoch, between the nodes that are named. */
 export interface AssignedReplication {
   /** Raised by each promotion and move. What comes with a lower one is refused. */

@@ -86,6 +86,7 @@ export const settingsTable = {
     true,
     'whether volumes are managed; if not, deployments that mount one are refused',
   ),
+  volumeSyncSeconds: setting<number>(5, 'time after which a copy of a volume is brought up to date again'),
   quotas: setting<readonly string[]>(
     Object.entries(defaultQuotas).map(([kind, limit]) => `${kind}=${limit}`),
     'quotas of a tenant that has none of its own, as cpu=64; "unlimited" removes a default',

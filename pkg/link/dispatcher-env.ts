@@ -33,6 +33,8 @@ export interface DispatcherEnv {
   readonly log: Logger;
   /** A node without a heartbeat for this long counts as failed. */
   readonly failedAfterSeconds: number;
+  /** How often copies of volumes are brought up to date. Left out: the default. */
+  readonly volumeSyncSeconds?: number;
   /** Sent to agents with their assignments. */
   readonly nodePolicy?: NodePolicy | undefined;
   /** Without it, replicas that refer to secrets are not sent to agents. */

@@ -6,7 +6,6 @@ import {
   listVolumeNodes,
   type SeenVolume,
   type StoredVolume,
-  SYNC_INTERVAL_SECONDS,
   toAssignedVolume,
   type VolumePeer,
   type VolumeStatus,
@@ -17,7 +16,9 @@ import type { NodeIdentity } from './agent-link.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
 import { storeSeen } from './store-seen.js';
 
-type VolumesEnv = Pick<DispatcherEnv, 'cache' | 'failedAfterSeconds'>;
+type VolumesEnv = Pick<DispatcherEnv, 'cache' | 'failedAfterSeconds' | 'volumeSyncSeconds'>;
+
+const SYNC_SECONDS = 5;
 
 /**
  * The volumes of which a node has, is to have or is to lose bytes. A record that cannot be worked with is not sent: nothing is
@@ -29,7 +30,7 @@ export function listAssignedVolumes(env: VolumesEnv, node: NodeIdentity): readon
 }
 
 function findAssigned(
-  { cache, failedAfterSeconds }: VolumesEnv,
+  { cache, failedAfterSeconds, volumeSyncSeconds = SYNC_SECONDS }: VolumesEnv,
   { tenant, id }: NodeIdentity,
   status: VolumeStatus | undefined,
 ): AssignedVolume | undefined {
@@ -38,7 +39,7 @@ function findAssigned(
   if (!entry || findRecordFault(entry) !== undefined) return undefined;
   return toAssignedVolume(value<StoredVolume>(entry), status, id, {
     findPeer: nodeId => findPeer(cache, tenant, nodeId),
-    intervalSeconds: SYNC_INTERVAL_SECONDS,
+    intervalSeconds: Math.max(1, volumeSyncSeconds),
     fenceAfterSeconds: failedAfterSeconds,
   });
 }
