@@ -114,6 +114,18 @@ describe('replica keeper decides for lost and draining nodes', () => {
       steps: [],
     },
     {
+      name: 'to give up a lost replica whose volume was promoted elsewhere, whether or not another node can take it',
+      deployment: { ...writes, replicas: 1 },
+      replicas: [{ ...seen(0, 'heartbeat_missed', { of: writes }), isLeftBehind: true }],
+      steps: ['clear 0'],
+    },
+    {
+      name: 'to stop a replica whose volume was promoted elsewhere when its node is back',
+      deployment: { ...writes, replicas: 1 },
+      replicas: [{ ...seen(0, 'well', { of: writes }), isLeftBehind: true }],
+      steps: ['retire 0'],
+    },
+    {
       name: 'to wait for a lost replica that writes to a volume which the new template has dropped',
       deployment: web({ replicas: 1 }),
       replicas: [seen(0, 'heartbeat_missed', { of: writes })],

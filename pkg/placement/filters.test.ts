@@ -127,6 +127,12 @@ const cases: readonly Case[] = [
     required: 'volume data, which has no node yet',
   },
   {
+    name: 'reject every node for a volume while a copy of it takes over',
+    workload: { volumes: [{ id: 'vol_1', name: 'data', isPromoting: true }] },
+    refused: ['volume'],
+    required: 'volume data, which is being promoted on another node',
+  },
+  {
     name: 'reject every node for a volume that does not exist, or whose node is not enrolled',
     workload: { volumes: [{ id: 'vol_1' }, { id: 'vol_2', name: 'far', nodeId: 'node_z' }] },
     refused: ['volume'],
