@@ -49,12 +49,10 @@ function toCopies(copies: Copies, leaving: ReadonlySet<string>): Copies {
   return { ...copies, ...(leaving.size > 0 && { leaving: [...leaving] }) };
 }
 
-/** The nodes that are still to remove bytes; one that could not make the volume may have begun to. */
+/** The nodes that are still to remove their copies. */
 function listLeaving(input: VolumeInput, primaryNode: string | undefined): readonly string[] {
   const { status, findHost } = input;
-  const former = status?.primaryNode;
-  const isMoved = former !== undefined && former !== primaryNode && !isMadeVolume(status);
-  const all = [...(status?.leaving ?? []), ...(isMoved ? [former] : [])];
+  const all = status?.leaving ?? [];
   return all.filter(id => id !== primaryNode && findHost(id) && findReport(input, id)?.state !== 'removed');
 }
 
