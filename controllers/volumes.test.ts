@@ -115,6 +115,24 @@ describe('volumes among all loops', () => {
     ]);
   });
 
+  it('are neither promoted nor given up while the node that has them may be one whose record cannot be read', async () => {
+    for (const name of ['a', 'b']) await cluster.enrol(name);
+    await declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a' });
+    await cluster.clock.pass(20_000);
+    await report('ready', 'node_a');
+    await cluster.clock.pass(5_000);
+    const copies = [{ nodeId: 'node_b', state: 'synced' }];
+    await cluster.put(key, { ...(await status()), copies });
+    const synced = { role: 'replica', epoch: 1, syncedAt: AT, syncedEpoch: 1 };
+    await cluster.put(keys.volumeReport(TENANT, ID, 'node_b'), { id: ID, state: 'ready', nodeId: 'node_b', at: AT, ...synced });
+    await cluster.change('a', { id: 5 as never });
+    await cluster.clock.pass(120_000);
+    expect(await status()).to.include({ phase: 'Degraded', primaryNode: 'node_a', epoch: 1 });
+    await cluster.erase(keys.node(TENANT, 'a'));
+    await cluster.clock.pass(30_000);
+    expect(await status()).to.include({ phase: 'Promoting', primaryNode: 'node_b', epoch: 2 });
+  });
+
   it('are gone when the agent says so, with everything that stood beside them', async () => {
     await cluster.enrol('a');
     await declare();

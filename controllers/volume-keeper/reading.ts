@@ -3,9 +3,9 @@ import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import { findNode, type PlacementPolicy, toCandidate } from '../../pkg/fleet/index.js';
-import { type Cache, type Entry, listValues, readValue, value } from '../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
 import { chooseNode, chooseReplicaNodes, isInside, usesDisk, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
-import type { HostLoss, VolumeInput } from './input.js';
+import type { HostLoss, VolumeHost, VolumeInput } from './input.js';
 
 /** What is decided from, beside the record of the volume and its status. */
 export function readInput(
@@ -19,7 +19,7 @@ export function readInput(
     reports: listValues<VolumeReport>(cache, ranges.volumeReportsOf(tenant, volume.id)),
     findHost: nodeId => {
       const node = findNode(nodeId, tenant, cache);
-      if (!node) return undefined;
+      if (!node) return findUnreadable(nodeId, tenant, cache);
       // Where residency is not enforced, no copy that has a place loses it.
       const isOutside = demand.residency?.regions.enforced === true && !isInside(node, demand);
       return { ...toCandidate(node, cache), isOutside, lost: findLoss(node, cache) };
@@ -28,6 +28,13 @@ export function readInput(
     chooseReplicas: wanted =>
       wanted.count > 0 ? chooseReplicaNodes(listCandidates(tenant, cache), demand, wanted) : { nodes: [] },
   };
+}
+
+/** While the id of some node of the tenant cannot be read, a node that is not found may be that one: nothing replaces it. */
+function findUnreadable(id: string, tenant: string, cache: Cache): VolumeHost | undefined {
+  const nodes = cache.list(ranges.of(ranges.nodes, tenant));
+  const isUnsure = nodes.some(entry => findRecordFault(entry) !== undefined);
+  return isUnsure ? { id, name: id, status: 'unusable' } : undefined;
 }
 
 function findLoss({ id, name, metadata }: StoredNode, cache: Cache): HostLoss | undefined {
