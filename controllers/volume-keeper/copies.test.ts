@@ -71,6 +71,8 @@ const toInput = (given: Given): VolumeInput => {
 
 describe('copies of a volume', () => {
   const silent = { status: 'failed' } as const;
+  const lostSince = (since: string) =>
+    ({ by: 'heartbeat_missed', since, still: { key: 'node-status/t/b', at: 1 } }) as const;
   const synced = { nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 } as const;
   const primary = (change: Partial<VolumeReport> = {}) => report('a', { epoch: 1, role: 'primary', ...change });
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [
@@ -99,6 +101,51 @@ describe('copies of a volume', () => {
       'on a node that is not heard are lost and stay',
       { status: status([copy('b', 'synced')]), hosts: [host('a'), host('b', silent), host('c')] },
       'b lost',
+    ],
+    [
+      'on a node that is lost for long get another beside them',
+      {
+        status: status([copy('b', 'synced')]),
+        hosts: [host('a'), host('b', { ...silent, lost: lostSince('2026-01-31T11:50:00.000Z') }), host('c')],
+      },
+      'b lost, c syncing',
+    ],
+    [
+      'on a node that was lost just now do not',
+      {
+        status: status([copy('b', 'synced')]),
+        hosts: [host('a'), host('b', { ...silent, lost: lostSince('2026-01-31T11:50:01.000Z') }), host('c')],
+      },
+      'b lost',
+    ],
+    [
+      'that come back when there is another go',
+      { status: status([copy('b', 'lost'), copy('c', 'synced')]) },
+      'c synced, leaving b',
+    ],
+    [
+      'that come back with something that was set aside stay',
+      {
+        status: status([copy('b', 'lost'), copy('c', 'synced')]),
+        reports: [report('b', { role: 'replica', epoch: 1, divergent: [{ name: 'divergent-1', epoch: 1, at: AT }] })],
+      },
+      'b syncing, c synced',
+    ],
+    [
+      'of former primaries stay until it is known what only they have',
+      {
+        status: status([copy('b', 'lost'), copy('c', 'synced')], { epoch: 2 }),
+        reports: [report('b', { role: 'primary', epoch: 1 })],
+      },
+      'b syncing, c synced',
+    ],
+    [
+      'of former primaries go when that is nothing',
+      {
+        status: status([copy('b', 'lost'), copy('c', 'synced')], { epoch: 2 }),
+        reports: [report('b', { role: 'replica', epoch: 2 })],
+      },
+      'c synced, leaving b',
     ],
     ['are found again when it is back', { status: status([copy('b', 'lost')]) }, 'b syncing'],
     [

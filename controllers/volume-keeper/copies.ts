@@ -7,11 +7,15 @@ export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving
   readonly because?: string;
 }
 
+/** How long the node of a copy may be lost until another takes one: longer than a machine takes to come back. */
+const REPLACE_AFTER_MS = 600_000;
+
 /**
  * Decides where the copies of a volume are, and how far each is.
  *
  * A copy stays where it is: it leaves only when that was asked for, when there are too many, or when its node breaks the residency
  * of the volume. One on a node that is not heard is lost and keeps its place: what its node still has may be the newest there is.
+ * After a while another one is made beside it.
  */
 export function decideCopies(input: VolumeInput, primaryNode: string | undefined, promotedTo?: number): Copies {
   const { volume, status, findHost } = input;
@@ -24,11 +28,14 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
 
   const { replicas = 0, replicaNodes: named = [], excludedNodes = [] } = volume;
   const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
-  const staying = dropSurplus(allowed, replicas, named);
+  const isFixed = (copy: VolumeReplica) => isUnheard(copy, input) || mayHoldMore(copy, input, epoch);
+  const spare = chooseBest(allowed.filter(copy => !isFixed(copy)), replicas, named);
+  const staying = allowed.filter(copy => isFixed(copy) || spare.includes(copy));
   for (const { nodeId } of known) if (!staying.some(copy => copy.nodeId === nodeId)) leaving.add(nodeId);
 
   // Before there are bytes there is nothing to copy.
-  const count = isMadeVolume(status) ? replicas - staying.length : 0;
+  const counted = staying.filter(copy => !isReplaceable(copy, input)).length;
+  const count = isMadeVolume(status) ? replicas - counted : 0;
   const removed = input.reports.filter(({ state }) => state === 'removed').map(({ nodeId }) => nodeId);
   const held = [primaryNode, ...staying.map(({ nodeId }) => nodeId)];
   const taken = new Set([...held, ...leaving, ...removed, ...excludedNodes]);
@@ -58,15 +65,31 @@ function listLeaving(input: VolumeInput, primaryNode: string | undefined): reado
 
 const RANKS: Readonly<Record<VolumeReplica['state'], number>> = { synced: 0, syncing: 1, lost: 2 };
 
-/** The copies that may stay of more than are wanted: those that were asked for by name, and those that are furthest. */
-function dropSurplus(
-  copies: readonly VolumeReplica[],
-  wanted: number,
-  named: readonly string[],
-): readonly VolumeReplica[] {
+/** As many as are wanted: those that were asked for by name, then those that are furthest. */
+function chooseBest(copies: readonly VolumeReplica[], wanted: number, named: readonly string[]): readonly VolumeReplica[] {
   const rank = ({ nodeId, state }: VolumeReplica) => (named.includes(nodeId) ? 0 : 10) + RANKS[state];
-  const best = copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, wanted);
-  return copies.filter(copy => best.includes(copy));
+  return copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, wanted);
+}
+
+function isUnheard({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {
+  const host = findHost(nodeId);
+  return !host || isSilent(host);
+}
+
+/**
+ * Whether a node may have bytes that no other has: a former primary, until its agent has said in this epoch that nothing was set aside.
+ * Only people remove such a copy.
+ */
+function mayHoldMore({ nodeId }: VolumeReplica, input: VolumeInput, epoch: number): boolean {
+  const report = findReport(input, nodeId);
+  if (!report) return false;
+  const isSettled = report.epoch === epoch || (report.epoch === undefined && epoch === 1);
+  return !isSettled || (report.divergent?.length ?? 0) > 0;
+}
+
+function isReplaceable({ nodeId }: VolumeReplica, { findHost, now }: VolumeInput): boolean {
+  const { lost } = findHost(nodeId) ?? {};
+  return lost !== undefined && Date.parse(now) - Date.parse(lost.since) >= REPLACE_AFTER_MS;
 }
 
 /** How far a copy is: as the agent of the primary says, unless its own node is not heard or cannot hold it. */

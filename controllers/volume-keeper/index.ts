@@ -18,6 +18,8 @@ import { listRest, readInput } from './reading.js';
 
 /** How often a volume is looked at again whose primary is not heard. */
 const PROMOTION_MS = 10_000;
+/** The same of a copy. */
+const REPLACEMENT_MS = 60_000;
 
 export function createVolumeKeeper(policy: PlacementPolicy = defaultPolicy): Loop {
   return {
@@ -133,10 +135,11 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   return result;
 }
 
-/** When a lost primary may be replaced is a matter of time too. */
-function waitFor({ class: kind }: StoredVolume, { phase }: VolumeStatus): ReconcileResult {
-  const isPending = kind === 'replicated' && (phase === 'Degraded' || phase === 'Promoting');
-  return isPending ? again(PROMOTION_MS, 'a copy may be promoted') : done;
+/** When a lost primary or a lost copy may be replaced is a matter of time too. */
+function waitFor({ class: kind }: StoredVolume, { phase, copies }: VolumeStatus): ReconcileResult {
+  if (kind !== 'replicated') return done;
+  if (phase === 'Degraded' || phase === 'Promoting') return again(PROMOTION_MS, 'a copy may be promoted');
+  return copies.some(({ state }) => state === 'lost') ? again(REPLACEMENT_MS, 'a copy may be made elsewhere') : done;
 }
 
 /** Removes what stands beside a volume that is no more. */
