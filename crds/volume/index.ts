@@ -12,23 +12,21 @@ export type { VolumeFacts } from './admission.js';
 export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
 export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 export { checkVolumeReports } from './reports.js';
+export { type AssignedVolume, listVolumeNodes, toAssignedVolume } from './assigned.js';
 export type {
   AssignedReplication,
   DivergentBytes,
-  ReplicationTerms,
   SeenCopy,
   VolumePeer,
+  VolumeReplica,
   VolumeRole,
 } from './replication.js';
-export { listVolumeNodes } from './replication.js';
 export type {
-  AssignedVolume,
   KnownVolume,
   MountType,
   SeenVolume,
   StoredVolume,
   VolumeConsumer,
-  VolumeReplica,
   VolumeReport,
   VolumeSpec,
   VolumeStatus,
@@ -38,7 +36,6 @@ export {
   getVolumePhase,
   isMadeVolume,
   rejectVolumeRemoval,
-  toAssignedVolume,
   toVolumeSubject,
 } from './volume.js';
 export { volumeKind, type VolumeView } from './kind.js';

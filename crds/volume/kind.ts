@@ -8,7 +8,8 @@ import { residencySchema } from '../residency/index.js';
 import { volumeReplicaSchema, volumeSchema } from './admission.js';
 import { volumePhases } from './phases.js';
 import { volumeReportsSchema } from './reports.js';
-import type { VolumeConsumer, VolumeReplica, VolumeSpec, VolumeStatus } from './volume.js';
+import type { VolumeReplica } from './replication.js';
+import type { VolumeConsumer, VolumeSpec, VolumeStatus } from './volume.js';
 
 /** A volume as the API shows it. */
 export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'> {

@@ -4,15 +4,7 @@ import { reject, type Rejection } from '../rejections/index.js';
 import type { Reason } from '../reasons/index.js';
 import type { Residency } from '../residency/index.js';
 import type { VolumePhase } from './phases.js';
-import {
-  type AssignedReplication,
-  type DivergentBytes,
-  findVolumeRole,
-  type ReplicationTerms,
-  type SeenCopy,
-  toAssignedReplication,
-  type VolumeRole,
-} from './replication.js';
+import type { DivergentBytes, SeenCopy, VolumeReplica, VolumeRole } from './replication.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
 
@@ -31,21 +23,6 @@ export interface VolumeSpec {
   /** Always an id. */
   readonly primaryNode?: string;
   readonly residency?: Residency;
-}
-
-/** One copy beside the primary. */
-export interface VolumeReplica {
-  readonly nodeId: string;
-  readonly state: 'syncing' | 'synced' | 'lost';
-  /** The moment that the copy shows. */
-  readonly syncedAt?: string;
-  /** What it does not have yet, as far as that is known. */
-  readonly lagBytes?: number;
-  /** Of the transfer that is under way. */
-  readonly sentBytes?: number;
-  readonly totalBytes?: number;
-  /** Why it is not further. */
-  readonly message?: string;
 }
 
 /** Who mounts a volume. */
@@ -134,44 +111,9 @@ export interface VolumeStatus {
   readonly since: string;
 }
 
-/** A volume as the agent of one of its nodes gets it: nothing else of it leaves the control plane. */
-export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
-  readonly id: string;
-  /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
-  readonly isDeleted?: true;
-  /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
-  readonly isMade?: true;
-  readonly replication?: AssignedReplication;
-}
-
 /** Whether the bytes of a volume exist, or existed, on its node. */
 export function isMadeVolume(status: Pick<VolumeStatus, 'phase'> | undefined): boolean {
   return status !== undefined && status.phase !== 'Pending' && status.phase !== 'Materializing';
-}
-
-/** What a node gets of a volume; undefined when it has nothing to do with it. */
-export function toAssignedVolume(
-  volume: StoredVolume,
-  status: VolumeStatus,
-  nodeId: string,
-  terms: ReplicationTerms,
-): AssignedVolume | undefined {
-  const role = findVolumeRole(status, nodeId);
-  if (role === undefined) return undefined;
-  const { id, name, type, sizeBytes, metadata } = volume;
-  const replication = toAssignedReplication(volume, status, nodeId, terms);
-  const isDeleted = metadata.deletedAt !== undefined || role === 'leaving';
-  // A copy that is missing is made again, and filled by the primary.
-  const isMade = role !== 'replica' && isMadeVolume(status);
-  return {
-    id,
-    name,
-    type,
-    sizeBytes,
-    ...(isDeleted && { isDeleted: true as const }),
-    ...(isMade && { isMade: true as const }),
-    ...(replication && { replication }),
-  };
 }
 
 /** The phase that a volume is in: deletion counts from the moment it was asked for. */

@@ -2,7 +2,17 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
-import type { AssignedVolume, SeenVolume, StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import type {
+  AssignedReplication,
+  AssignedVolume,
+  DivergentBytes,
+  SeenCopy,
+  SeenVolume,
+  StoredVolume,
+  VolumeReport,
+  VolumeRole,
+  VolumeStatus,
+} from '../../crds/volume/index.js';
 import { value } from '../store/index.js';
 import type { AssignmentLine } from './agent-link.js';
 import { DispatcherLab, LAB_NODE, LAB_TENANT, nodeRecord } from './dispatcher-lab.testing.js';
@@ -61,14 +71,20 @@ describe('what agents hear and say of a replicated volume', () => {
 
   it('the primary learns where its copies are, a replica who the primary is, and nobody else anything', async () => {
     const made = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 30 } as const;
-    const terms = { epoch: 3, intervalSeconds: 5, fenceAfterSeconds: 30 };
+    const act = (role: VolumeRole, peers: AssignedReplication['peers']): AssignedReplication => ({
+      epoch: 3,
+      role,
+      peers,
+      intervalSeconds: 5,
+      fenceAfterSeconds: 30,
+    });
     const b = { nodeId: 'node_b', publicKey: 'key-b', address: '10.0.0.2:7071' };
     const a = { nodeId: LAB_NODE.id, publicKey: nodeRecord.publicKey };
     expect((await follow(LAB_NODE)).lines).to.deep.equal([
-      [{ ...made, isMade: true, replication: { ...terms, role: 'primary', peers: [b] } }],
+      [{ ...made, isMade: true, replication: act('primary', [b]) }],
     ]);
     expect((await follow(other)).lines).to.deep.equal([
-      [{ ...made, replication: { ...terms, role: 'replica', peers: [a] } }],
+      [{ ...made, replication: act('replica', [a]) }],
     ]);
     expect((await follow({ ...other, id: 'node_c' })).lines).to.deep.equal([[]]);
     expect((await follow({ ...other, tenant: 't2' })).lines).to.deep.equal([[]]);
@@ -95,9 +111,10 @@ describe('what agents hear and say of a replicated volume', () => {
   });
 
   it('each node reports for itself, about volumes that it has to do with', async () => {
-    const copies = [{ nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 }] as const;
+    const copies: readonly SeenCopy[] = [{ nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 }];
+    const divergent: readonly DivergentBytes[] = [{ name: 'divergent-2', epoch: 2, at: AT }];
     const primary: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'primary', copies };
-    const replica: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'replica', syncedAt: AT, syncedEpoch: 3 };
+    const replica: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'replica', syncedAt: AT, syncedEpoch: 3, divergent };
     await lab.dispatcher.reportVolumes(LAB_NODE, [primary]);
     await lab.dispatcher.reportVolumes(other, [replica]);
     await lab.dispatcher.reportVolumes({ ...other, id: 'node_c' }, [replica]);
@@ -108,7 +125,7 @@ describe('what agents hear and say of a replicated volume', () => {
     expect(lab.cache.list('volume-reports/')).to.have.length(2);
 
     const { revision } = lab.cache.get(key(LAB_NODE.id))!;
-    await lab.dispatcher.reportVolumes(LAB_NODE, [{ ...primary, copies: [{ ...copies[0] }] }]);
+    await lab.dispatcher.reportVolumes(LAB_NODE, [{ ...primary, copies: structuredClone(copies) }]);
     expect(lab.cache.get(key(LAB_NODE.id))!.revision).to.equal(revision);
     await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'removed' }]);
     await lab.cache.barrier();

@@ -1,0 +1,76 @@
+import type { AssignedReplication, VolumePeer, VolumeRole } from './replication.js';
+import { isMadeVolume, type StoredVolume, type VolumeSpec, type VolumeStatus } from './volume.js';
+
+/** A volume as the agent of one of its nodes gets it: nothing else of it leaves the control plane. */
+export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
+  readonly id: string;
+  /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
+  readonly isDeleted?: true;
+  /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
+  readonly isMade?: true;
+  readonly replication?: AssignedReplication;
+}
+
+/** What a node gets of a volume; undefined when it has nothing to do with it. */
+export function toAssignedVolume(
+  volume: StoredVolume,
+  status: VolumeStatus,
+  nodeId: string,
+  terms: ReplicationTerms,
+): AssignedVolume | undefined {
+  const role = findVolumeRole(status, nodeId);
+  if (role === undefined) return undefined;
+  const { id, name, type, sizeBytes, metadata } = volume;
+  const replication = toAssignedReplication(volume, status, nodeId, terms);
+  const isDeleted = metadata.deletedAt !== undefined || role === 'leaving';
+  // A copy that is missing is made again, and filled by the primary.
+  const isMade = role !== 'replica' && isMadeVolume(status);
+  return {
+    id,
+    name,
+    type,
+    sizeBytes,
+    ...(isDeleted && { isDeleted: true as const }),
+    ...(isMade && { isMade: true as const }),
+    ...(replication && { replication }),
+  };
+}
+
+/** What a node is to a volume; `leaving`: its copy is being removed. */
+function findVolumeRole(
+  { primaryNode, copies, leaving = [] }: Pick<VolumeStatus, 'primaryNode' | 'copies' | 'leaving'>,
+  nodeId: string,
+): VolumeRole | 'leaving' | undefined {
+  if (primaryNode === nodeId) return 'primary';
+  if (copies.some(copy => copy.nodeId === nodeId)) return 'replica';
+  return leaving.includes(nodeId) ? 'leaving' : undefined;
+}
+
+/** The nodes that have, are to have, or are to lose bytes of a volume. */
+export function listVolumeNodes(status: Pick<VolumeStatus, 'primaryNode' | 'copies' | 'leaving'>): readonly string[] {
+  const { primaryNode, copies, leaving = [] } = status;
+  const own = primaryNode === undefined ? [] : [primaryNode];
+  return [...new Set([...own, ...copies.map(({ nodeId }) => nodeId), ...leaving])];
+}
+
+/** What the agents of one control plane are told alike. */
+interface ReplicationTerms {
+  readonly findPeer: (nodeId: string) => VolumePeer | undefined;
+  readonly intervalSeconds: number;
+  readonly fenceAfterSeconds: number;
+}
+
+/** The part of a node in the replication of a volume; undefined where nothing is copied. */
+function toAssignedReplication(
+  { class: kind, metadata }: StoredVolume,
+  status: VolumeStatus,
+  nodeId: string,
+  { findPeer, ...terms }: ReplicationTerms,
+): AssignedReplication | undefined {
+  const role = findVolumeRole(status, nodeId);
+  const { epoch, primaryNode, copies } = status;
+  if (kind !== 'replicated' || epoch === undefined || metadata.deletedAt !== undefined) return undefined;
+  if (role === undefined || role === 'leaving') return undefined;
+  const others = role === 'primary' ? copies.map(copy => copy.nodeId) : primaryNode === undefined ? [] : [primaryNode];
+  return { epoch, role, peers: others.flatMap(id => findPeer(id) ?? []), ...terms };
+}
