@@ -16,6 +16,7 @@ const bodies: Readonly<Record<string, { readonly body: unknown }>> = {
   'POST /api/v1/deployments/{name}/canary': { body: { action: 'promote' } },
   'PUT /api/v1/deployments/{name}/scaling': { body: { minReplicas: 1, maxReplicas: 2, targetCpuPercent: 50 } },
   'POST /api/v1/archives/deployments/{name}/rollback': { body: { revision: 1 } },
+  'POST /api/v1/tenants/{tenant}/volumes/{id}/replicas': { body: { node_id: 'machine-1' } },
 };
 
 describe('isolation of tenants', () => {
@@ -42,6 +43,7 @@ describe('isolation of tenants', () => {
     theirs['snap'] = { foreign: 'snap_1', absent: 'snap_2' };
     await theirNode();
     theirs['nodeName'] = theirs['name'];
+    theirs['node_id'] = theirs['nodeId']!;
     theirs['tenant'] = { foreign: lab.b, absent: '11111111-1111-4111-8111-111111111111' };
   });
   after(() => lab.stop());
@@ -73,7 +75,7 @@ describe('isolation of tenants', () => {
         const pair = theirs[which];
         expect(pair, `${path} has no foreign id in this test`).to.not.equal(undefined);
         const ask = (id: string) =>
-          lab.ask(method, path.replace(`{${parameter}}`, id).replace('{namespace}', 'deployments'), {
+          lab.ask(method, path.replace(`{${parameter}}`, id).replace('{namespace}', 'deployments').replace('{tenant}', 'self'), {
             token: a,
             headers: { 'x-tenant-id': lab.a },
             ...(bodies[`${method} ${path}`] ?? (method === 'PUT' ? { body: { replicas: 0 } } : {})),
