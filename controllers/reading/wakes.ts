@@ -4,6 +4,7 @@ import { ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { formatJobOwner, parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
+import type { VolumeStatus } from '../../crds/volume/index.js';
 import { REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
@@ -62,6 +63,15 @@ export const wakeOnNodeChange: Wake = {
     const { after, before } = readChange<StoredNode>(change);
     const matters = after?.id !== before?.id || !isDeepStrictEqual(after?.labels, before?.labels);
     return matters ? listDeploymentsOn([after?.id, before?.id], cache) : [];
+  },
+};
+
+/** Wakes every deployment with a replica on the node that a volume was on when that is promoted on another. */
+export const wakeOnPromotion: Wake = {
+  prefix: ranges.volumeStatuses,
+  keys: (change, cache) => {
+    const { after, before } = readChange<VolumeStatus>(change);
+    return after?.epoch === before?.epoch ? [] : listDeploymentsOn([before?.primaryNode], cache);
   },
 };
 
