@@ -124,7 +124,13 @@ describe('volumes among all loops', () => {
     const copies = [{ nodeId: 'node_b', state: 'synced' }];
     await cluster.put(key, { ...(await status()), copies });
     const synced = { role: 'replica', epoch: 1, syncedAt: AT, syncedEpoch: 1 };
-    await cluster.put(keys.volumeReport(TENANT, ID, 'node_b'), { id: ID, state: 'ready', nodeId: 'node_b', at: AT, ...synced });
+    await cluster.put(keys.volumeReport(TENANT, ID, 'node_b'), {
+      id: ID,
+      state: 'ready',
+      nodeId: 'node_b',
+      at: AT,
+      ...synced,
+    });
     await cluster.change('a', { id: 5 as never });
     await cluster.clock.pass(120_000);
     expect(await status()).to.include({ phase: 'Degraded', primaryNode: 'node_a', epoch: 1 });

@@ -75,11 +75,15 @@ describe('isolation of tenants', () => {
         const pair = theirs[which];
         expect(pair, `${path} has no foreign id in this test`).to.not.equal(undefined);
         const ask = (id: string) =>
-          lab.ask(method, path.replace(`{${parameter}}`, id).replace('{namespace}', 'deployments').replace('{tenant}', 'self'), {
-            token: a,
-            headers: { 'x-tenant-id': lab.a },
-            ...(bodies[`${method} ${path}`] ?? (method === 'PUT' ? { body: { replicas: 0 } } : {})),
-          });
+          lab.ask(
+            method,
+            path.replace(`{${parameter}}`, id).replace('{namespace}', 'deployments').replace('{tenant}', 'self'),
+            {
+              token: a,
+              headers: { 'x-tenant-id': lab.a },
+              ...(bodies[`${method} ${path}`] ?? (method === 'PUT' ? { body: { replicas: 0 } } : {})),
+            },
+          );
         const foreign = await ask(pair!.foreign);
         const absent = await ask(pair!.absent);
 

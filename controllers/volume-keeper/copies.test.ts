@@ -262,7 +262,12 @@ describe('the nodes of copies', () => {
   });
   const residency = { asked: { country: 'DE' }, regions: { enforced: true, declared: defaultRegions } };
   const cases: readonly (readonly [string, readonly VolumeCandidate[], Partial<ReplicaDemand>, string])[] = [
-    ['those with the most room', [node('b', { promised: 9 }), node('c'), node('d', { promised: 5 })], { count: 2 }, 'c d'],
+    [
+      'those with the most room',
+      [node('b', { promised: 9 }), node('c'), node('d', { promised: 5 })],
+      { count: 2 },
+      'c d',
+    ],
     ['distinct ones', [node('b'), node('c')], { count: 3 }, 'b c; 2 of 2 nodes can hold it'],
     ['none that is taken', [node('b'), node('c')], { taken: new Set(['node_b']) }, 'c'],
     ['the one that is named', [node('b'), node('c', { promised: 9 })], { named: ['node_c'] }, 'c'],
@@ -272,7 +277,12 @@ describe('the nodes of copies', () => {
       { named: ['node_c'] },
       '; 1 of 2 nodes can hold it: 1 not ready',
     ],
-    ['a named one that has it is not waited for', [node('b'), node('c')], { named: ['node_c'], taken: new Set(['node_c']) }, 'b'],
+    [
+      'a named one that has it is not waited for',
+      [node('b'), node('c')],
+      { named: ['node_c'], taken: new Set(['node_c']) },
+      'b',
+    ],
     ['a named one that is gone is not waited for', [node('b')], { named: ['node_z'] }, 'b'],
     ['none for none', [node('b')], { count: 0 }, ''],
     [

@@ -29,7 +29,11 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
   const { replicas = 0, replicaNodes: named = [], excludedNodes = [] } = volume;
   const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const isFixed = (copy: VolumeReplica) => isUnheard(copy, input) || mayHoldMore(copy, input, epoch);
-  const spare = chooseBest(allowed.filter(copy => !isFixed(copy)), replicas, named);
+  const spare = chooseBest(
+    allowed.filter(copy => !isFixed(copy)),
+    replicas,
+    named,
+  );
   const staying = allowed.filter(copy => isFixed(copy) || spare.includes(copy));
   for (const { nodeId } of known) if (!staying.some(copy => copy.nodeId === nodeId)) leaving.add(nodeId);
 
@@ -66,7 +70,11 @@ function listLeaving(input: VolumeInput, primaryNode: string | undefined): reado
 const RANKS: Readonly<Record<VolumeReplica['state'], number>> = { synced: 0, syncing: 1, lost: 2 };
 
 /** As many as are wanted: those that were asked for by name, then those that are furthest. */
-function chooseBest(copies: readonly VolumeReplica[], wanted: number, named: readonly string[]): readonly VolumeReplica[] {
+function chooseBest(
+  copies: readonly VolumeReplica[],
+  wanted: number,
+  named: readonly string[],
+): readonly VolumeReplica[] {
   const rank = ({ nodeId, state }: VolumeReplica) => (named.includes(nodeId) ? 0 : 10) + RANKS[state];
   return copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, wanted);
 }

@@ -181,7 +181,9 @@ describe('the volume keeper', () => {
     const stays = decide({ status: moved.status, report: report('failed', 'node_b'), choice }, [a, b]);
     expect('status' in stays && stays.status).to.deep.include({ primaryNode: 'node_b', refusedBy: ['node_a'] });
     const made = decide({ status: moved.status, report: report('ready', 'node_b'), choice }, [a, b]);
-    expect('status' in made && made.status).to.include({ phase: 'Ready' }).and.not.have.property('refusedBy');
+    expect('status' in made && made.status)
+      .to.include({ phase: 'Ready' })
+      .and.not.have.property('refusedBy');
   });
 
   it('property: whatever is stored and said, it makes one move of the table, and settles', () => {

@@ -27,7 +27,9 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
   const { promotion } = verdict;
   const { because, ...places } = decideCopies(input, verdict.primaryNode, promotion?.epoch);
   const isCopied = volume.class === 'replicated' && verdict.reason === 'volume_ready';
-  const remark = isCopied ? describeCopies({ ...places, ...(because !== undefined && { because }) }, volume.replicas ?? 0) : '';
+  const remark = isCopied
+    ? describeCopies({ ...places, ...(because !== undefined && { because }) }, volume.replicas ?? 0)
+    : '';
   const next: VolumeStatus = {
     id: volume.id,
     phase: stepTowards(from, verdict.phase),
@@ -105,7 +107,8 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   if (promotion) return toPromoted(promotion);
   // Out of these phases no way leads back to Degraded.
   if (status?.phase === 'Promoting') return judgeTakeover(input, primaryNode, host);
-  if (status?.phase === 'Failed') return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
+  if (status?.phase === 'Failed')
+    return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
   if (!host) {
     const message = 'the node that had its bytes is no longer enrolled, and there is no other copy: delete the volume';
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
@@ -151,7 +154,8 @@ function toPromoted(promotion: Promotion): Verdict {
 function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost | undefined): Verdict {
   const promoting = { phase: 'Promoting', primaryNode } as const;
   if (!host) {
-    const message = 'the node whose copy was to take over is no longer enrolled, and no other copy is complete: delete the volume';
+    const message =
+      'the node whose copy was to take over is no longer enrolled, and no other copy is complete: delete the volume';
     return { phase: 'Failed', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;

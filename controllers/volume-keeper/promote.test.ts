@@ -199,7 +199,11 @@ describe('promotion of a copy', () => {
     [
       'goes to another copy of what was last served when that node is lost too',
       {
-        status: status('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [{ nodeId: 'node_b', state: 'syncing' }] }),
+        status: status('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+        }),
         reports: [primary('c', 1, { fencesAfterSeconds: 30 }), replica('b', 190)],
         hosts: [lose('a'), host('b'), lose('c')],
       },
@@ -230,12 +234,19 @@ describe('promotion of a copy', () => {
       reports: synced,
       hosts: [lose('a'), ...others],
     });
-    expect(next.copies.map(({ nodeId, state }) => `${nodeId} ${state}`)).to.deep.equal(['node_b syncing', 'node_a lost']);
+    expect(next.copies.map(({ nodeId, state }) => `${nodeId} ${state}`)).to.deep.equal([
+      'node_b syncing',
+      'node_a lost',
+    ]);
     expect(next).to.include({ servedEpoch: 1 });
     expect(promotion).to.deep.include({ still, from: 'node_a', syncedAt: at(195) });
     const again = decide({ status: next, reports: synced, hosts: [lose('a'), ...others] });
     expect(again.promotion).to.equal(undefined);
-    const ready = decide({ status: next, reports: [replica('b', 190), primary('c', 2)], hosts: [lose('a'), ...others] });
+    const ready = decide({
+      status: next,
+      reports: [replica('b', 190), primary('c', 2)],
+      hosts: [lose('a'), ...others],
+    });
     expect(ready.status).to.include({ phase: 'Ready', servedEpoch: 2 });
   });
 
@@ -249,7 +260,11 @@ describe('promotion of a copy', () => {
     ]);
     expect(events[1]!.data).to.include({ from: 'node_a', to: 'node_c', epoch: 2, secondsLost: 5 });
 
-    const ready = status('Ready', { primaryNode: 'node_c', epoch: 2, copies: [{ nodeId: 'node_a', state: 'syncing' }] });
+    const ready = status('Ready', {
+      primaryNode: 'node_c',
+      epoch: 2,
+      copies: [{ nodeId: 'node_a', state: 'syncing' }],
+    });
     const back = replica('a', 0, { divergent: [{ name: 'divergent-1', epoch: 1, at: at(250) }] });
     const returned = decide({ status: ready, reports: [primary('c', 2), back], hosts: [host('a'), host('c')] });
     const told = draftEvents(volume, ready, returned);

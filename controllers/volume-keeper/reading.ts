@@ -4,7 +4,14 @@ import type { StoredTenant } from '../../crds/tenant/index.js';
 import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import { findNode, type PlacementPolicy, toCandidate } from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
-import { chooseNode, chooseReplicaNodes, isInside, usesDisk, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
+import {
+  chooseNode,
+  chooseReplicaNodes,
+  isInside,
+  usesDisk,
+  type VolumeCandidate,
+  type VolumeDemand,
+} from './choose-node.js';
 import type { HostLoss, VolumeHost, VolumeInput } from './input.js';
 
 /** What is decided from, beside the record of the volume and its status. */

@@ -97,7 +97,20 @@ describe('a heartbeat', () => {
     for (const sound of ['10.0.0.7:7071', '[fd00::7]:1', 'a:65535', 'machine-1.example:443']) {
       expect(check(sound), sound).to.deep.equal([]);
     }
-    const bad = ['', '10.0.0.7', ':7071', 'a:0', 'a:65536', 'a:07', 'a b:1', '-a:1', 'http://a:1', 'a:1/x', 'a:1\n', '[x]:1'];
+    const bad = [
+      '',
+      '10.0.0.7',
+      ':7071',
+      'a:0',
+      'a:65536',
+      'a:07',
+      'a b:1',
+      '-a:1',
+      'http://a:1',
+      'a:1/x',
+      'a:1\n',
+      '[x]:1',
+    ];
     for (const text of [...bad, `${'a'.repeat(300)}:1`, 5]) {
       expect(check(text), String(text)).to.deep.equal(['field_invalid volumeAddress']);
     }

@@ -21,7 +21,8 @@ export const volumeReasons = {
   },
   volume_ready: { meaning: 'The volume exists on its node and can be mounted.' },
   volume_promoting: {
-    meaning: 'The node of the primary is lost. A copy takes its place; what mounts the volume is started there when it has.',
+    meaning:
+      'The node of the primary is lost. A copy takes its place; what mounts the volume is started there when it has.',
     remedy: 'Wait a moment; if it lasts, look at the agent of the node that the message names.',
   },
   volume_promoted: {

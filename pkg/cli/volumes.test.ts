@@ -108,7 +108,9 @@ describe('moor volumes', () => {
     lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body });
     lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
     const { out } = await lab.moor(['volume', 'describe', 'data']);
-    expect(out).to.match(/machine-2 +synced .*ago +1MiB/).and.match(/node_3 +syncing +- +- +33% +no route to it/);
+    expect(out)
+      .to.match(/machine-2 +synced .*ago +1MiB/)
+      .and.match(/node_3 +syncing +- +- +33% +no route to it/);
   });
 
   it('replicas are added and removed on a node', async () => {

@@ -83,9 +83,7 @@ describe('what agents hear and say of a replicated volume', () => {
     expect((await follow(LAB_NODE)).lines).to.deep.equal([
       [{ ...made, isMade: true, replication: act('primary', [b]) }],
     ]);
-    expect((await follow(other)).lines).to.deep.equal([
-      [{ ...made, replication: act('replica', [a]) }],
-    ]);
+    expect((await follow(other)).lines).to.deep.equal([[{ ...made, replication: act('replica', [a]) }]]);
     expect((await follow({ ...other, id: 'node_c' })).lines).to.deep.equal([[]]);
     expect((await follow({ ...other, tenant: 't2' })).lines).to.deep.equal([[]]);
   });
@@ -114,7 +112,15 @@ describe('what agents hear and say of a replicated volume', () => {
     const copies: readonly SeenCopy[] = [{ nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 }];
     const divergent: readonly DivergentBytes[] = [{ name: 'divergent-2', epoch: 2, at: AT }];
     const primary: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'primary', copies };
-    const replica: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'replica', syncedAt: AT, syncedEpoch: 3, divergent };
+    const replica: SeenVolume = {
+      id: ID,
+      state: 'ready',
+      epoch: 3,
+      role: 'replica',
+      syncedAt: AT,
+      syncedEpoch: 3,
+      divergent,
+    };
     await lab.dispatcher.reportVolumes(LAB_NODE, [primary]);
     await lab.dispatcher.reportVolumes(other, [replica]);
     await lab.dispatcher.reportVolumes({ ...other, id: 'node_c' }, [replica]);

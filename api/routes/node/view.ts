@@ -36,7 +36,17 @@ export interface NodeViewEnv {
 /** A node as clients see it: with its status, the capacity that no replica requests, and the tenant's claim. */
 export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entry | undefined) {
   const node = value<StoredNode>(entry);
-  const { metadata, id, name, labels, capacity, controlPlane, agentVersion, engine = null, volumeAddress = null } = node;
+  const {
+    metadata,
+    id,
+    name,
+    labels,
+    capacity,
+    controlPlane,
+    agentVersion,
+    engine = null,
+    volumeAddress = null,
+  } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
   const fault = findRecordFault(entry);

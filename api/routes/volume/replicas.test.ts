@@ -92,7 +92,10 @@ describe('copies of volumes over HTTP', () => {
     const conflict = '422 volume_replica_node_conflict node_id';
     await refuse('POST', `${ID}/replicas`, { node_id: 'machine-2' }, conflict);
     await refuse('POST', `${ID}/replicas`, { node_id: toNodeId(1) }, conflict);
-    await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced', syncedAt: AT, lagBytes: 0 }], leaving: [toNodeId(3)] });
+    await settle({
+      copies: [{ nodeId: toNodeId(2), state: 'synced', syncedAt: AT, lagBytes: 0 }],
+      leaving: [toNodeId(3)],
+    });
     await refuse('POST', `${ID}/replicas`, { node_id: 'machine-3' }, conflict);
     const events = (await lab.store.list(ranges.events)).entries.map(entry => value<StoredEvent>(entry));
     expect(events.map(({ type, reason }) => `${type} ${reason}`)).to.deep.equal([

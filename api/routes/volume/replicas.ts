@@ -8,7 +8,15 @@ import {
   type StoredVolume,
   type VolumeStatus,
 } from '../../../crds/volume/index.js';
-import { type Cache, encode, type Entry, findRecordFault, listValues, readValue, value } from '../../../pkg/store/index.js';
+import {
+  type Cache,
+  encode,
+  type Entry,
+  findRecordFault,
+  listValues,
+  readValue,
+  value,
+} from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
@@ -31,9 +39,12 @@ export function createReplicaRoutes(env: AdmissionEnv): readonly Route[] {
 function addReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   return changeReplicas(env, call, 'volume_replica_requested', async stored => {
     const { tenant } = stored.metadata;
-    if (env.staticFacts.volumeManagement === 'off') return rejectRequest('volume_binding_unavailable', 'volumes', stored.name);
+    if (env.staticFacts.volumeManagement === 'off')
+      return rejectRequest('volume_binding_unavailable', 'volumes', stored.name);
     const nodes = await readNodes(env.cache, tenant);
-    const takers = new Set(listNodes(env.cache, tenant).flatMap(node => (node.volumeAddress === undefined ? [] : [node.id])));
+    const takers = new Set(
+      listNodes(env.cache, tenant).flatMap(node => (node.volumeAddress === undefined ? [] : [node.id])),
+    );
     const checked = checkVolumeReplica(call.document, {
       nodes: nodes === 'unreadable' ? nodes : nodes.map(node => ({ ...node, takesCopies: takers.has(node.id) })),
       regions: env.staticFacts.regions,
@@ -104,7 +115,11 @@ function changeReplicas(
     if (call.isDryRun) return replyDryRun({ before, after });
     const updatedAt = new Date(env.clock.now()).toISOString();
     const generation = metadata.generation + 1;
-    const next: StoredVolume = { metadata: { ...metadata, generation, updatedAt, specHash: hashSpec(after) }, id, ...after };
+    const next: StoredVolume = {
+      metadata: { ...metadata, generation, updatedAt, specHash: hashSpec(after) },
+      id,
+      ...after,
+    };
     const status = keys.volumeStatus(metadata.tenant, id);
     const write = env.store.commit({
       guards: [
@@ -112,7 +127,10 @@ function changeReplicas(
         { key: status, at: cache.get(status)?.revision ?? 0 },
         ...(reason === 'volume_replica_requested' ? guardNode(cache, metadata.tenant, nodeId) : []),
       ],
-      puts: [{ key: entry.key, bytes: encode(next) }, await env.events.put(draftEvent(env, call, next, nodeId, reason))],
+      puts: [
+        { key: entry.key, bytes: encode(next) },
+        await env.events.put(draftEvent(env, call, next, nodeId, reason)),
+      ],
       deletes: [],
     });
     if (!(await waitUntilStored(cache, write))) return undefined;

@@ -62,7 +62,8 @@ export function toVolumeResponse(
   const status = statusEntry && value<VolumeStatus>(statusEntry);
   const primaryNode = status?.primaryNode ?? asked ?? null;
   const { tenant } = metadata;
-  const findName = (nodeId: string | null) => (nodeId === null ? null : (findNode(nodeId, tenant, cache)?.name ?? null));
+  const findName = (nodeId: string | null) =>
+    nodeId === null ? null : (findNode(nodeId, tenant, cache)?.name ?? null);
   return {
     metadata: { revision: String(entry.revision), ...metadata },
     id,
