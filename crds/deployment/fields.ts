@@ -24,22 +24,16 @@ import {
 import {
   completeNodeId,
   completePorts,
-  completeReadOnly,
   completeSecretsVersion,
-  completeUser,
   kindRules,
   kindSchema,
   nodeIdRules,
   portsRules,
   portsSchema,
-  readOnlyRules,
-  readOnlySchema,
   replicasRules,
   replicasSchema,
   secretsVersionRules,
   secretsVersionSchema,
-  userRules,
-  userSchema,
 } from './simple-fields.js';
 
 /** What the completion of a deployment may look at. */
@@ -49,7 +43,7 @@ export interface DeploymentCompletion extends WorkloadCompletion {
 }
 
 const { name, image, entrypoint, command, environment, secrets, composedSecrets, volumes, networks } = workloadFields;
-const { resources, placement } = workloadFields;
+const { resources, placement, user, readOnlyRootFilesystem } = workloadFields;
 
 /**
  * Every field of a deployment, in the order in which rejections are listed: the order of section 2.2 of the
@@ -102,22 +96,8 @@ export const deploymentFields = {
   },
   preStop: { schema: preStopSchema, isSupported: true, rules: [preStopRules], partOf: 'template' },
   restartedAt: { schema: restartedAtSchema, isSupported: true, rules: [restartedAtRules], partOf: 'template' },
-  user: {
-    schema: userSchema,
-    isSupported: true,
-    rules: [userRules],
-    complete: completeUser,
-    isComputed: true,
-    partOf: 'template',
-  },
-  readOnlyRootFilesystem: {
-    schema: readOnlySchema,
-    isSupported: true,
-    rules: [readOnlyRules],
-    complete: completeReadOnly,
-    isComputed: true,
-    partOf: 'template',
-  },
+  user,
+  readOnlyRootFilesystem,
   labels: { schema: labelsSchema, isSupported: true, rules: [labelsRules, residencyLabelRules] },
 } as const satisfies Readonly<Record<keyof Deployment, Field<DeploymentContext, DeploymentCompletion>>>;
 

@@ -26,8 +26,7 @@ export type {
   LabelConstraint,
   ResourceRequests,
 } from '../workload/index.js';
-export { emptyFacts } from '../workload/index.js';
-export { isContainerUser } from './simple-fields.js';
+export { emptyFacts, isContainerUser } from '../workload/index.js';
 export type { DeploymentAdmission } from './admit.js';
 export { admitCreate, admitUpdate, toReplacement, toSpec } from './admit.js';
 export type {

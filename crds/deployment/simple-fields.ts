@@ -2,7 +2,6 @@ import { type Static, Type } from 'typebox';
 
 import { FieldPath, formatPortRange, isPortWithin } from '../grammar/index.js';
 import { type Announce, annotate, type FieldError, type FieldRules, rule } from '../rule/index.js';
-import { PLATFORM_DEFAULT, type WorkloadLimits } from '../workload/index.js';
 import type { DeploymentContext, DeploymentFacts, Port } from './deployment.js';
 
 export const kindSchema = Type.Literal('Deployment', annotate({ 'x-rules': true }));
@@ -159,41 +158,4 @@ export function completeSecretsVersion(
     announce('secretsVersion', sent, stored, sent === undefined ? 'default' : 'only the rotation operation raises it');
   }
   return stored;
-}
-
-const ACCOUNT = '(?:[0-9]{1,9}|[a-z_][a-z0-9_-]{0,31})';
-
-export const userSchema = Type.String({
-  pattern: `^${ACCOUNT}(?::${ACCOUNT})?$`,
-  ...annotate({ 'x-expected': 'a user, and a group after a colon, by id or name, such as 1000:1000' }),
-});
-
-/** Whether a text is a user, as `userSchema` demands. */
-export function isContainerUser(text: string): boolean {
-  return new RegExp(`^${ACCOUNT}(?::${ACCOUNT})?$`).test(text);
-}
-
-export const userRules: FieldRules<DeploymentContext> = { field: 'user', present: [] };
-
-export const readOnlySchema = Type.Boolean();
-
-export const readOnlyRules: FieldRules<DeploymentContext> = { field: 'readOnlyRootFilesystem', present: [] };
-
-type Defaulting = { readonly limits: Pick<WorkloadLimits, 'containerDefaults'> };
-
-export function completeUser(sent: string | undefined, announce: Announce, { limits }: Defaulting): string | undefined {
-  const fallback = limits.containerDefaults?.user;
-  if (sent !== undefined || fallback === undefined) return sent;
-  announce('user', null, fallback, PLATFORM_DEFAULT);
-  return fallback;
-}
-
-export function completeReadOnly(
-  sent: boolean | undefined,
-  announce: Announce,
-  { limits }: Defaulting,
-): boolean | undefined {
-  if (sent !== undefined || !limits.containerDefaults?.readOnlyRootFilesystem) return sent;
-  announce('readOnlyRootFilesystem', null, true, PLATFORM_DEFAULT);
-  return true;
 }

@@ -19,6 +19,8 @@ const full = {
   volumes: [{ volumeId: exampleVolumes.ready, type: 'volume', mountPath: '/data', readOnly: false }],
   resources: { cpu: '500m' },
   placement: { constraints: [{ key: 'disk', operator: 'Exists' }] },
+  user: '1000:1000',
+  readOnlyRootFilesystem: true,
   restartPolicy: 'OnFailure',
   backoffLimit: 3,
   timeoutSeconds: 600,
@@ -59,6 +61,8 @@ describe('admission of a job', () => {
     { given: { backoffLimit: 0 }, found: [] },
     { given: { backoffLimit: -1 }, found: ['field_invalid backoffLimit'] },
     { given: { backoffLimit: 101 }, found: ['field_invalid backoffLimit'] },
+    { given: { user: 'root:wheel extra' }, found: ['field_invalid user'] },
+    { given: { readOnlyRootFilesystem: 'yes' }, found: ['field_invalid readOnlyRootFilesystem'] },
     { given: { timeoutSeconds: 0 }, found: ['field_invalid timeoutSeconds'] },
     { given: { ttlSecondsAfterFinished: '5m' }, found: ['field_invalid ttlSecondsAfterFinished'] },
     {
@@ -109,6 +113,25 @@ describe('admission of a job', () => {
       'restartPolicy',
       'backoffLimit',
     ]);
+  });
+
+  it('gets the defaults of the platform for containers where it says nothing', () => {
+    const containerDefaults = { memory: '512Mi', user: '1000:1000', readOnlyRootFilesystem: true };
+    const admit = (document: object) => admitJob(document, exampleFacts, { ...limits, containerDefaults });
+    const bare = admit(least);
+    expect(bare.ok && bare.spec).to.deep.include({
+      resources: { limits: { memory: '512Mi' } },
+      user: '1000:1000',
+      readOnlyRootFilesystem: true,
+    });
+    const announced = bare.ok ? bare.alterations.filter(({ why }) => why === 'default of the platform') : [];
+    expect(announced.map(({ field }) => field)).to.deep.equal([
+      'resources.limits.memory',
+      'user',
+      'readOnlyRootFilesystem',
+    ]);
+    const own = admit({ ...least, user: '0', readOnlyRootFilesystem: false });
+    expect(own.ok && own.spec).to.deep.include({ user: '0', readOnlyRootFilesystem: false });
   });
 
   it('has one attempt when it never restarts, and says so', () => {

@@ -22,6 +22,9 @@ export interface Job {
   readonly networks?: readonly string[];
   readonly resources?: ResourceRequests;
   readonly placement?: PlacementSpec;
+  /** `user` or `user:group`, by id or by name of the image; absent: the image's own. */
+  readonly user?: string;
+  readonly readOnlyRootFilesystem?: boolean;
   /** `Never`: a failed attempt is the end of the job, and `backoffLimit` is 0. Absent in jobs of earlier releases: `OnFailure`. */
   readonly restartPolicy?: RestartPolicy;
   /** How often it is tried again after a failure. */

@@ -152,11 +152,13 @@ export const resourcesRules: FieldRules<Context> = {
   ],
 };
 
+type Defaulting = { readonly limits: Pick<WorkloadLimits, 'containerDefaults'> };
+
 /** Adds the limits of the platform where none is named: never below the request. */
 export function completeResources(
   sent: ResourceRequests | undefined,
   announce: Announce,
-  { limits: { containerDefaults = {} } }: { readonly limits: Pick<WorkloadLimits, 'containerDefaults'> },
+  { limits: { containerDefaults = {} } }: Defaulting,
 ): ResourceRequests | undefined {
   const { cpu, memory } = containerDefaults;
   const fallbacks = { cpu, memory: toMemoryLimit(sent?.memory, containerDefaults) ?? memory };
@@ -180,4 +182,39 @@ function toMemoryLimit(request: string | undefined, { memoryPercent }: Container
 }
 
 /** Why a field has a value that nobody sent. */
-export const PLATFORM_DEFAULT = 'default of the platform';
+const PLATFORM_DEFAULT = 'default of the platform';
+
+const ACCOUNT = '(?:[0-9]{1,9}|[a-z_][a-z0-9_-]{0,31})';
+
+export const userSchema = Type.String({
+  pattern: `^${ACCOUNT}(?::${ACCOUNT})?$`,
+  ...annotate({ 'x-expected': 'a user, and a group after a colon, by id or name, such as 1000:1000' }),
+});
+
+/** Whether a text is a user, as `userSchema` demands. */
+export function isContainerUser(text: string): boolean {
+  return new RegExp(`^${ACCOUNT}(?::${ACCOUNT})?$`).test(text);
+}
+
+export const userRules: FieldRules<Context> = { field: 'user', present: [] };
+
+export const readOnlySchema = Type.Boolean();
+
+export const readOnlyRules: FieldRules<Context> = { field: 'readOnlyRootFilesystem', present: [] };
+
+export function completeUser(sent: string | undefined, announce: Announce, { limits }: Defaulting): string | undefined {
+  const fallback = limits.containerDefaults?.user;
+  if (sent !== undefined || fallback === undefined) return sent;
+  announce('user', null, fallback, PLATFORM_DEFAULT);
+  return fallback;
+}
+
+export function completeReadOnly(
+  sent: boolean | undefined,
+  announce: Announce,
+  { limits }: Defaulting,
+): boolean | undefined {
+  if (sent !== undefined || !limits.containerDefaults?.readOnlyRootFilesystem) return sent;
+  announce('readOnlyRootFilesystem', null, true, PLATFORM_DEFAULT);
+  return true;
+}

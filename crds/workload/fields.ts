@@ -2,11 +2,17 @@ import type { Field } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import { completeMounts, completeSecrets } from './complete.js';
 import {
+  completeReadOnly,
   completeResources,
+  completeUser,
   imageRules,
   imageSchema,
+  readOnlyRules,
+  readOnlySchema,
   resourcesRules,
   resourcesSchema,
+  userRules,
+  userSchema,
   wordsSchema,
 } from './container.js';
 import type { WorkloadContext, WorkloadFacts, WorkloadLimits } from './context.js';
@@ -90,4 +96,20 @@ export const workloadFields = {
     partOf: 'template',
   },
   placement: { schema: placementSchema, isSupported: true, rules: [placementRules], complete: completePlacement },
+  user: {
+    schema: userSchema,
+    isSupported: true,
+    rules: [userRules],
+    complete: completeUser,
+    isComputed: true,
+    partOf: 'template',
+  },
+  readOnlyRootFilesystem: {
+    schema: readOnlySchema,
+    isSupported: true,
+    rules: [readOnlyRules],
+    complete: completeReadOnly,
+    isComputed: true,
+    partOf: 'template',
+  },
 } as const satisfies Readonly<Record<string, WorkloadField>>;

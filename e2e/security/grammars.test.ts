@@ -11,7 +11,7 @@ import { RouteTree } from '../../api/http/route-tree.js';
 import { anonymous, defineRoute } from '../../api/http/route.js';
 import { parseCursor } from '../../api/watch/frame.js';
 import { parseLogCursor } from '../../api/routes/deployment/log-stream.js';
-import { isContainerUser } from '../../crds/deployment/simple-fields.js';
+import { isContainerUser } from '../../crds/deployment/index.js';
 import * as grammar from '../../crds/grammar/index.js';
 import { isTimeZone, parseSchedule } from '../../crds/job/ticks.js';
 import { splitKey } from '../../crds/keys/index.js';

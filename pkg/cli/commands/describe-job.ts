@@ -35,6 +35,8 @@ export function describeJob(
     ['Kept', view.ttlSecondsAfterFinished === undefined ? undefined : `${view.ttlSecondsAfterFinished}s after its end`],
     ['Requests', formatPairs(requests as Record<string, string>)],
     ['Limits', limits && formatPairs(limits as Record<string, string>)],
+    ['User', view.user],
+    ['Root file system', view.readOnlyRootFilesystem ? 'read-only' : undefined],
     ['Environment', formatPairs(environment)],
     ['Secrets', secrets.map(({ name, vault_path: path }) => `${name} from ${path}`).join(', ')],
   ];
