@@ -133,9 +133,12 @@ export class EtcdWrites {
     }
   }
 
-  /** Makes a revision below the root that history can be read up to, in a way that the quota does not count. */
+  /**
+   * Makes a revision below the root that history can be read up to, in a way that the quota does not count. Where etcd counts
+   * it all the same, the present revision does: nothing was made when it has not moved.
+   */
   async #markRevision(): Promise<Revision | undefined> {
-    const { client, root } = this.#options;
+    const { client, reads, root } = this.#options;
     const put = { key: keys.barrier(), bytes: encode({}) };
     const change = { guards: [], puts: [put], deletes: [], size: put.key.length + put.bytes.length };
     try {
@@ -143,7 +146,7 @@ export class EtcdWrites {
       const { revision, open } = decodeBatch(await client.callOnce('KV/Txn', batch));
       return open ? revision : undefined;
     } catch {
-      return undefined; // the outcome stays unknown
+      return reads.revision().catch(() => undefined); // then the outcome stays unknown
     }
   }
 
@@ -158,7 +161,7 @@ export class EtcdWrites {
 }
 
 function exhausted(cause?: unknown): StoreUnavailableFault {
-  const remedy = 'delete what is not needed, then compact and defragment etcd and disarm its alarm';
+  const remedy = 'compact and defragment it and disarm its alarm (docs/OPERATIONS.md), then delete what is not needed';
   return new StoreUnavailableFault(`etcd takes no more data: ${remedy}`, { cause });
 }
 

@@ -29,6 +29,7 @@ export async function settleOutcome(
   window: SettlementWindow,
   reads: SettlementReads,
 ): Promise<Revision | undefined> {
+  if (window.until === window.after) return undefined; // nothing at all was made
   const proof = findProof(change);
   if (proof) {
     const { revision = 0, bytes } = (await reads.entry(proof.key)) ?? {};

@@ -2,48 +2,19 @@ import { expect } from 'chai';
 
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { silentLogger } from '../../log/index.js';
-import type { EtcdClient } from './etcd-client.js';
-import type { EtcdConnection, MessageHandler } from './etcd-connection.js';
-import { unframe } from './grpc.js';
 import { toRangeBelow } from './messages.js';
-import { BackWriter } from './protobuf.js';
+import { CLUSTER, createScriptedClient, encodeWatchResponse as response } from './scripted-etcd.testing.js';
 import { type WatchEnd, watchOnce } from './watch-stream.js';
-
-const CLUSTER = '7';
-
-/** A `WatchResponse` of watch 0. */
-function response(revision: number, { created = false, events = [] as readonly number[] } = {}): Buffer {
-  const writer = new BackWriter(64 * (events.length + 1));
-  for (const at of events.toReversed()) {
-    const end = writer.at;
-    writer.number(0x18, at); // KeyValue.mod_revision
-    writer.bytes(0x0a, `/mooring/key${at}`); // KeyValue.key
-    writer.close(0x12, end); // Event.kv
-    writer.close(0x5a, end); // WatchResponse.events
-  }
-  if (created) writer.number(0x18, 1);
-  const end = writer.at;
-  writer.number(0x18, revision); // ResponseHeader.revision
-  writer.long(0x08, CLUSTER); // ResponseHeader.cluster_id
-  writer.close(0x0a, end); // WatchResponse.header
-  return unframe([writer.frame()])!;
-}
 
 /** A watch from a revision on, whose server says what the test says. */
 function watch(from: number, currentRevision: () => Promise<number>) {
   const told: number[] = [];
   const stop = new AbortController();
-  let server: MessageHandler | undefined;
+  let say: ((message: Buffer) => void) | undefined;
   let end: WatchEnd | undefined;
-  const stream = { send: () => undefined, close: () => undefined };
-  const connection: Pick<EtcdConnection, 'openStream' | 'close'> = {
-    openStream: (_, handler) => {
-      server = handler;
-      return stream;
-    },
-    close: () => undefined,
-  };
-  const client = { dial: async () => connection } as unknown as EtcdClient;
+  const client = createScriptedClient(stream => {
+    say = stream.say;
+  });
   const request = {
     range: toRangeBelow('/mooring/'),
     stem: '/mooring/',
@@ -67,7 +38,7 @@ function watch(from: number, currentRevision: () => Promise<number>) {
     end: () => end,
     say: async (message: Buffer) => {
       await turn();
-      server!.onMessage(message);
+      say!(message);
       await turn();
     },
     stop: () => {
@@ -102,6 +73,14 @@ describe('watch of etcd', () => {
     const { say, end } = watch(10, async () => 7);
     await say(response(7, { created: true }));
     expect(end()).to.equal('discontinued');
+  });
+
+  it('ends when another cluster has taken the place of the one that it began with, and tells nothing of it', async () => {
+    const { say, told, end } = watch(5, async () => 9);
+    await say(response(9, { created: true, clusterId: '8' }));
+    expect(end()).to.equal('discontinued');
+    await say(response(9, { events: [5, 7, 9], clusterId: '8' }));
+    expect(told).to.deep.equal([]);
   });
 
   it('ends, to be retried, when it is unknown whether an older state was restored', async () => {
