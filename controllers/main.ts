@@ -7,14 +7,11 @@
  */
 import { hostname } from 'node:os';
 
-import { parseCompactionInterval } from '../pkg/config/index.js';
 import { toPlacementPolicy } from '../pkg/fleet/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
-import { AlarmEvents } from '../pkg/process/alarm-events.js';
 import { listenForMetrics, readSettings, runProcess } from '../pkg/process/index.js';
-import { StoreMonitor } from '../pkg/process/store-monitor.js';
-import { compactPeriodically } from '../pkg/store/index.js';
+import { maintainStore } from '../pkg/process/store-maintenance.js';
 import { createControllers } from './index.js';
 import { createLoops, selectLoops, createSecretLoops } from './list.js';
 
@@ -42,16 +39,8 @@ await runProcess(
 
     backend.fillCache();
     env.log.info('controllers started');
-    const compacting = compactPeriodically({ ...env, store, everyMs: parseCompactionInterval(settings) }, signal);
-    const alarms = new AlarmEvents({ ...env, store, eventRetentionDays: settings.eventRetentionDays });
-    const monitor = new StoreMonitor({
-      ...env,
-      store,
-      metrics,
-      quotaBytes: settings.etcdQuotaBytes,
-      announce: raised => alarms.announce(raised),
-    });
-    await Promise.all([controllers.run(signal), compacting, monitor.run(signal)]);
+    const maintaining = maintainStore({ ...env, store, metrics, settings }, signal);
+    await Promise.all([controllers.run(signal), maintaining]);
     listener?.close();
     await backend.close();
     env.log.info('controllers stopped');
