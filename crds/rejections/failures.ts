@@ -5,8 +5,8 @@ export const failures = defineEntries('failure', {
   store_unavailable: {
     status: 503,
     expected: 'the same request, once the store answers again',
-    why: 'The database cannot be reached, so nothing was stored.',
-    remedy: 'Repeat the request after the time in Retry-After.',
+    why: 'The database cannot be reached or takes no more data, so nothing was stored.',
+    remedy: 'Repeat the request after the time in Retry-After. If it lasts, have an operator look at GET /healthz.',
     example: 'POST /api/v1/deployments while etcd is down',
     fixed: 'POST /api/v1/deployments once etcd is back',
   },

@@ -181,7 +181,9 @@ export class EtcdProcess {
     const connect = this.#certificates && readCertificates(this.#certificates.client);
     const dispatcher = new Agent(connect ? { connect } : {});
     try {
-      const { body } = await request(`${this.endpoint}/health`, { dispatcher, signal: AbortSignal.timeout(1_000) });
+      // One whose database is full serves: only then can an operator make room.
+      const url = `${this.endpoint}/health?exclude=NOSPACE`;
+      const { body } = await request(url, { dispatcher, signal: AbortSignal.timeout(1_000) });
       const { health } = (await body.json()) as { readonly health?: unknown };
       return health === 'true' && (await ownsPort(child.pid, this.#clientPort));
     } catch {

@@ -49,10 +49,15 @@ export class ControlPlane {
   }
 
   /** `settings` are environment variables that both processes get; insecure registries are added to its own. Where `isOpen`, etcd asks for no certificates. */
-  static async start(settings: Readonly<Record<string, string>> = {}, { isOpen = false } = {}): Promise<ControlPlane> {
+  static async start(
+    settings: Readonly<Record<string, string>> = {},
+    { isOpen = false, etcdPort = 0, etcdArguments = [] as readonly string[] } = {},
+  ): Promise<ControlPlane> {
     const folder = await mkdtemp(join(tmpdir(), 'mooring-e2e-'));
     const certificates = isOpen ? {} : { certificates: join(folder, 'certificates') };
-    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'etcd'), ...certificates });
+    const port = etcdPort === 0 ? {} : { clientPort: etcdPort };
+    const options = { dataDir: join(folder, 'etcd'), arguments: etcdArguments, ...certificates, ...port };
+    const etcd = await EtcdProcess.start(options);
     const plane = new ControlPlane(folder, [await findFreePort(), await findFreePort()], etcd, settings);
     try {
       plane.api.start();

@@ -1,0 +1,155 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+
+import { EtcdProcess, findFreePort } from '../../dev/processes/index.js';
+import { until } from '../../dev/testing/index.js';
+import type { Client } from '../../pkg/client/index.js';
+import { systemClock, systemRandom } from '../../pkg/clock/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { create, openEtcdStore, replace, StoreUnavailableFault } from '../../pkg/store/index.js';
+import { ControlPlane } from '../lab/control-plane.js';
+import { unwrap } from '../lab/tenant-client.js';
+import { explainNoSnapshots } from './etcd-cluster.js';
+
+interface Health {
+  readonly status: string;
+  readonly store: {
+    readonly databaseBytes?: number;
+    readonly quotaBytes?: number;
+    readonly alarms?: readonly string[];
+  };
+}
+
+const QUOTA_BYTES = 16 << 20;
+const obstacle = explainNoSnapshots();
+const itRecovers = (title: string, test: () => Promise<void>) =>
+  obstacle === undefined ? it(title, test) : it.skip(`${title} (${obstacle})`);
+
+/** The steps of docs/OPERATIONS.md, "The alarm NOSPACE", with real processes. */
+describe('a control plane whose etcd is full', function () {
+  this.timeout(300_000);
+  const endings: (() => Promise<unknown>)[] = [];
+  let plane: ControlPlane;
+  let client: Client;
+  let metricsOfControllers: string;
+
+  beforeEach(async () => {
+    const metricsListen = `127.0.0.1:${await findFreePort()}`;
+    metricsOfControllers = `http://${metricsListen}/metrics`;
+    const settings = {
+      MOORING_REGISTRY_CHECK: 'false',
+      MOORING_METRICS_LISTEN: metricsListen,
+      MOORING_ETCD_QUOTA_BYTES: String(QUOTA_BYTES),
+    };
+    plane = await ControlPlane.start(settings, { etcdArguments: [`--quota-backend-bytes=${QUOTA_BYTES}`] });
+    endings.push(() => plane.stop());
+    client = plane.client(plane.access.tenantToken);
+  });
+  afterEach(async () => {
+    for (const end of endings.splice(0).toReversed()) await end();
+  });
+
+  const apply = (name: string) =>
+    client.request('POST', '/api/v1/deployments', {
+      body: { kind: 'Deployment', name, image: 'registry.example.com/shop/web:1.4.2' },
+    });
+  const remove = (name: string) => client.request('DELETE', `/api/v1/deployments/${name}`);
+  const statusOf = async (path: string) => (await client.request('GET', path)).status;
+  const readHealth = async () => (await (await fetch(`${plane.server}/healthz`)).json()) as Health;
+  const readMetrics = async (url: string) => (await fetch(url)).text();
+
+  /** Overwrites one document, through our own client, until etcd takes no more. */
+  async function fill(): Promise<void> {
+    const env = { clock: systemClock, random: systemRandom, log: silentLogger };
+    const store = openEtcdStore({ ...plane.etcd.access, etcdPrefix: '/others/' }, env);
+    const document = { text: 'x'.repeat(256 << 10) };
+    await create(store, 'large', document);
+    await until('etcd to be full', async () => {
+      const outcome = await replace(store, (await store.get('large'))!, document).catch((thrown: unknown) => thrown);
+      return outcome instanceof StoreUnavailableFault && /takes no more data/.test(outcome.message);
+    });
+    await store.close();
+  }
+
+  /** What an operator types. */
+  function etcdctl(...words: readonly string[]): string {
+    const { etcdEndpoints, etcdCaFile, etcdCertFile, etcdKeyFile } = plane.etcd.access;
+    const files = [`--cacert=${etcdCaFile}`, `--cert=${etcdCertFile}`, `--key=${etcdKeyFile}`];
+    const env = { ...process.env, ETCDCTL_API: '3' };
+    const argv = [`--endpoints=${etcdEndpoints.join()}`, ...files, ...words];
+    return execFileSync('etcdctl', argv, { encoding: 'utf8', stdio: 'pipe', timeout: 60_000, env });
+  }
+
+  const expectRefused = async (name: string) => {
+    const refused = await remove(name);
+    expect(refused.ok ? [] : refused.rejections.map(({ code }) => code)).to.deep.equal(['store_unavailable']);
+    const shown = unwrap(await client.request<{ metadata: object }>('GET', `/api/v1/deployments/${name}`));
+    expect(shown.metadata).not.to.have.property('deletedAt');
+  };
+
+  const expectServed = async (name: string) => {
+    await until('a deletion to be taken', async () => (await remove(name)).ok);
+    await until('the deployment to be gone', async () => (await statusOf(`/api/v1/deployments/${name}`)) === 404);
+    unwrap(await apply('next'));
+  };
+
+  itRecovers('says so everywhere, stores nothing, and serves again when history was compacted', async () => {
+    unwrap(await apply('web'));
+    const extra = unwrap(await client.request<{ id: string }>('POST', '/api/v1/tokens', { body: { role: 'viewer' } }));
+    const well = await until('the size to be known', async () => {
+      const { store } = await readHealth();
+      return store.databaseBytes === undefined ? undefined : store;
+    });
+    expect(well).to.deep.include({ quotaBytes: QUOTA_BYTES, alarms: [] });
+    expect(well.databaseBytes).to.be.greaterThan(0);
+
+    await fill();
+    await until('the alarm in /healthz', async () => (await readHealth()).store.alarms?.includes('NOSPACE'));
+    expect((await fetch(`${plane.server}/healthz`)).status).to.equal(503);
+    for (const url of [`${plane.server}/metrics`, metricsOfControllers])
+      await until(`the alarm in ${url}`, async () => (await readMetrics(url)).includes('mooring_store_alarms 1'));
+    await expectRefused('web');
+    expect((await apply('other')).status, 'a write').to.equal(503);
+    expect(await statusOf('/api/v1/deployments'), 'a read').to.equal(200);
+    const revoked = await client.request('DELETE', `/api/v1/tokens/${extra.id}`);
+    expect(revoked.status, 'a record that is removed without a mark').to.equal(200);
+
+    const [member] = JSON.parse(etcdctl('endpoint', 'status', '-w', 'json')) as [
+      { readonly Status: { readonly header: { readonly revision: number } } },
+    ];
+    etcdctl('compact', '--physical', String(member.Status.header.revision));
+    etcdctl('defrag');
+    etcdctl('alarm', 'disarm');
+    await expectServed('web');
+    await until('/healthz to be well', async () => (await fetch(`${plane.server}/healthz`)).ok);
+
+    const admin = plane.client(plane.access.adminToken);
+    const headers = { 'X-Tenant-ID': plane.access.platform.id };
+    const count = async (type: string) =>
+      unwrap(await admin.request<{ items: unknown[] }>('GET', `/api/v1/events?type=${type}`, { headers })).items.length;
+    await until('the end of the alarm to be told', async () => (await count('store.alarm_cleared')) > 0);
+    expect([await count('store.alarm_raised'), await count('store.alarm_cleared')]).to.deep.equal([1, 1]);
+  });
+
+  itRecovers('starts with the alarm standing, and serves again with a larger quota', async () => {
+    unwrap(await apply('web'));
+    await fill();
+    await expectRefused('web');
+
+    await plane.etcd.kill('SIGTERM');
+    const larger = await EtcdProcess.start({
+      dataDir: join(plane.folder, 'etcd'),
+      certificates: join(plane.folder, 'certificates'),
+      clientPort: plane.etcd.port,
+      peerPort: plane.etcd.peerPort,
+      arguments: [`--quota-backend-bytes=${4 * QUOTA_BYTES}`],
+    });
+    endings.push(() => larger.kill('SIGKILL'));
+    await until('etcd to be reached', async () => (await statusOf('/api/v1/deployments/web')) === 200);
+    await expectRefused('web');
+    etcdctl('alarm', 'disarm');
+    await expectServed('web');
+  });
+});
