@@ -23,6 +23,8 @@ import { assertLinearCost, measureCpu } from '../../dev/testing/index.js';
 import { isEngineWord } from '../../pkg/agent/agent-env.js';
 import { parseEngineTime } from '../../pkg/agent/engine/docker/docker-streams.js';
 import { parsePosition } from '../../pkg/agent/log-reader.js';
+import { isSyncName, parsePeerMessage } from '../../pkg/agent/replication/messages.js';
+import { isWildcard, parsePeerAddress } from '../../pkg/agent/replication/peer-address.js';
 import { parseFolderRecord } from '../../pkg/agent/volumes/directory-record.js';
 import { parseToken } from '../../pkg/auth/index.js';
 import { parseRejectionAnswer } from '../../pkg/client/answer.js';
@@ -97,6 +99,11 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parsePosition,
   parsePortRange: grammar.parsePortRange,
   parseProof,
+  isSyncName,
+  isWildcard,
+  parsePeerAddress,
+  parsePeerMessage: text =>
+    attempt(() => parsePeerMessage(text, 'hello', 'held', 'header', 'arrived', 'done', 'refused')),
   parseQuery: text => parseQuery(text, ['a', 'after']),
   parseQuota: text => parseQuota('cpu', text),
   parseRejectionAnswer: text => parseRejectionAnswer(429, { code: text, rejections: [text] }, text),

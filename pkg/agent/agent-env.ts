@@ -7,6 +7,7 @@ import type { HostResolver } from '../registry/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
 import type { ProcessTable } from './process-table.js';
+import type { Peers } from './replication/index.js';
 import type { VolumeDriver } from './volumes/index.js';
 
 /** The outside world of an agent: everything that is not a pure function. */
@@ -19,6 +20,8 @@ export interface AgentEnv {
   readonly disk: Disk;
   /** Keeps the bytes of volumes. Without it the node provides none that are on disk. */
   readonly volumes?: VolumeDriver | undefined;
+  /** The agents that copies of volumes are exchanged with. Without it none are. */
+  readonly peers?: Peers | undefined;
   /** Tells whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
   readonly processes?: ProcessTable | undefined;
   /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */

@@ -43,7 +43,9 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       warnOf(conditions, warned, env);
       const { containersSeenMsAgo } = monitor;
       const usage = sampler.unsent;
-      const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...(usage && { usage }) };
+      const { address: volumeAddress } = env.peers ?? {};
+      const sometimes = { ...(usage && { usage }), ...(volumeAddress !== undefined && { volumeAddress }) };
+      const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, ...known, ...told }));
       sampler.markSent(usage);
       hold.confirm();

@@ -27,6 +27,8 @@ import { createDirectoryDisk } from './disk.js';
 import { findLocalPorts } from './host-ports.js';
 import { DockerEngine, type Engine, SimulatedEngine } from './engine/index.js';
 import { readProcessTable } from './process-table.js';
+import { loadPrivateKey } from './membership.js';
+import { type PeerAddress, parsePeerAddress, TlsPeers } from './replication/index.js';
 import { loadServerAuthority } from './trust.js';
 import { openVolumeDriver, type VolumeDriverChoice } from './volumes/index.js';
 
@@ -52,6 +54,9 @@ interface AgentFlags {
   readonly registryLoginsFile: string;
   readonly volumeDriver: VolumeDriverChoice;
   readonly volumeReserve: number;
+  readonly volumeListen?: PeerAddress;
+  readonly volumeAddress?: string;
+  readonly volumeBandwidth?: number;
   readonly logLevel: LogLevel;
   readonly logFormat: LogFormat;
 }
@@ -100,6 +105,13 @@ function readFlags(argv: readonly string[], environment: NodeJS.ProcessEnv): Age
         .default('auto'),
     )
     .option('--volume-reserve <amount>', 'what volumes leave free on the disk of the state folder', bytes, 2 ** 30)
+    .option(
+      '--volume-listen <host:port>',
+      'where copies of volumes are received; without it the node takes none',
+      address,
+    )
+    .option('--volume-address <host:port>', 'where other nodes reach that; default: where it listens', addressText)
+    .option('--volume-bandwidth <amount>', 'what is sent of volumes in a second, as 50Mi; default: no limit', bytes)
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
     .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
   return command.parse(argv, { from: 'user' }).opts<AgentFlags>();
@@ -117,6 +129,17 @@ function bytes(text: string): number {
   const amount = parseMemory(text) ?? 0;
   if (amount <= 0) throw new InvalidArgumentError('must be bytes with a unit such as 512Mi or 10Gi, above zero');
   return amount;
+}
+
+function address(text: string): PeerAddress {
+  const parsed = parsePeerAddress(text);
+  if (!parsed) throw new InvalidArgumentError('must be host:port, such as 10.0.0.7:7071 or [fd00::7]:7071');
+  return parsed;
+}
+
+function addressText(text: string): string {
+  if (address(text).port === 0) throw new InvalidArgumentError('must have the port that other nodes dial');
+  return text;
 }
 
 function ipAddress(text: string): string {
@@ -168,7 +191,10 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
   const resolver = flags.engine === 'docker' ? { resolve: systemResolver } : {};
   const volumes = await openVolumes(flags, clock, log);
-  const env = { clock, random, log, engine, link, disk, volumes, processes: readProcessTable(), ...resolver };
+  const { volumeListen: listen, volumeAddress: address, volumeBandwidth: bandwidth } = flags;
+  const peers = await TlsPeers.open({ key: await loadPrivateKey(disk, random), clock, listen, address, bandwidth });
+  if (peers.address !== undefined) log.info('copies of volumes are received', { address: peers.address });
+  const env = { clock, random, log, engine, link, disk, volumes, peers, processes: readProcessTable(), ...resolver };
   const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];
@@ -185,6 +211,6 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   log.info('agent started', { address: flags.server });
   await new Agent(env, options).run(signal);
-  await engine.close();
+  await Promise.all([engine.close(), peers.close()]);
   log.info('agent stopped');
 });

@@ -245,13 +245,18 @@ export interface NodeKey {
 
 /** Loads the key, or creates one and stores it before use: a repeated enrolment must present the same key. */
 export async function loadNodeKey(disk: Disk, random: Random): Promise<NodeKey> {
+  return toNodeKey(await loadPrivateKey(disk, random));
+}
+
+/** As `loadNodeKey`, for TLS, which signs by itself. */
+export async function loadPrivateKey(disk: Disk, random: Random): Promise<KeyObject> {
   const stored = await disk.read(KEY_FILE);
-  if (stored !== undefined) return toNodeKey(createPrivateKey(stored));
+  if (stored !== undefined) return createPrivateKey(stored);
 
   const der = Buffer.concat([PKCS8_PREFIX, random.bytes(32)]);
   const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
   await disk.write(KEY_FILE, key.export({ format: 'pem', type: 'pkcs8' }).toString());
-  return toNodeKey(key);
+  return key;
 }
 
 function toNodeKey(key: KeyObject): NodeKey {

@@ -5,11 +5,14 @@ import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index
 import type { AgentEnv } from './agent-env.js';
 import type { ContainerMount } from './engine/index.js';
 import { normaliseMessage } from './normalise-message.js';
+import { isReplicationNews, Replication } from './replication/index.js';
 import type { VolumeDriver } from './volumes/index.js';
 
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
 const AGAIN_MS = 5_000;
+/** Ends the key of a volume of whose copies there is news. */
+const COPIES = ' copies';
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
 const NEWS_BYTES = 2 ** 20;
 
@@ -33,12 +36,15 @@ export class NodeVolumes {
   #wanted: ReadonlyMap<string, AssignedVolume> | undefined;
   /** What was last said of each, by id. */
   readonly #said = new Map<string, SeenVolume>();
+  readonly #replication: Replication | undefined;
   readonly queue: WorkQueue;
 
   constructor(env: AgentEnv, report: (volumes: readonly SeenVolume[]) => Promise<void>) {
     this.#env = env;
     this.#report = report;
     const { clock, random } = env;
+    const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
+    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, onChange });
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
   }
 
@@ -48,12 +54,19 @@ export class NodeVolumes {
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
     for (const id of this.#said.keys()) if (!this.#wanted.has(id)) this.#said.delete(id);
+    this.#replication?.assign(this.#wanted);
     this.check();
   }
 
   /** Forgets what was assigned: until it is assigned again, nothing is made and nothing removed. */
   forget(): void {
     this.#wanted = undefined;
+    this.#replication?.assign();
+  }
+
+  /** Sends and receives copies of volumes until aborted. */
+  async replicate(signal: AbortSignal): Promise<void> {
+    await this.#replication?.run(signal);
   }
 
   /** Compares what is wanted with what the disk has, and measures it. */
@@ -72,19 +85,31 @@ export class NodeVolumes {
         continue;
       }
       const driver = this.#demandDriver(volume);
+      const unusable = await this.#replication?.explainUnusable(volume);
+      if (unusable !== undefined) throw new VolumeMissingFault(volumeId, unusable);
       await driver.materialise(volume);
       prepared.push({ kind: 'bind', source: await driver.mountPoint(volumeId, subPath), target: mountPath, readOnly });
     }
     return prepared;
   }
 
-  async #reconcile(id: string): Promise<ReconcileResult> {
+  async #reconcile(key: string): Promise<ReconcileResult> {
+    const id = key.endsWith(COPIES) ? key.slice(0, -COPIES.length) : key;
     const volume = this.#wanted?.get(id);
     if (!volume) return done;
+    if (key !== id) return this.#tellOfCopies(volume);
     const seen = await this.#bringAbout(volume);
     if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
     await this.#say(volume, seen);
     return seen.state === 'failed' ? again(AGAIN_MS, 'the node cannot provide a volume') : done;
+  }
+
+  /** Says how far copies are, without looking at the disk. */
+  async #tellOfCopies(volume: AssignedVolume): Promise<ReconcileResult> {
+    const before = this.#said.get(volume.id);
+    const seen = before?.state === 'ready' ? await this.#replication?.describe(volume) : undefined;
+    if (before && seen && this.#wanted?.get(volume.id) === volume) await this.#say(volume, { ...before, ...seen });
+    return done;
   }
 
   async #bringAbout(volume: AssignedVolume): Promise<SeenVolume> {
@@ -94,12 +119,14 @@ export class NodeVolumes {
       const driver = this.#demandDriver(volume);
       if (volume.isDeleted) {
         await driver.remove(id);
+        await this.#replication?.remove(id);
         return { id, state: 'removed' };
       }
       await driver.materialise(volume);
+      const copies = await this.#replication?.settle(volume);
       const limits = driver.describe().limits.join(' ');
       const about = { driver: driver.name, ...(limits !== '' && { limits }) };
-      return { id, state: 'ready', ...about, ...(await this.#measure(id, driver)) };
+      return { id, state: 'ready', ...about, ...copies, ...(await this.#measure(id, driver)) };
     } catch (thrown) {
       const error = asError(thrown);
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
@@ -136,7 +163,7 @@ export class NodeVolumes {
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {
   const told = ['state', 'message', 'driver', 'limits'] as const;
-  if (told.some(member => before[member] !== seen[member])) return true;
+  if (told.some(member => before[member] !== seen[member]) || isReplicationNews(before, seen)) return true;
   const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
   return moved >= Math.max(NEWS_BYTES, sizeBytes / 100);
 }

@@ -42,7 +42,8 @@ export async function sendHeartbeat(link: AgentLink, beat: Heartbeat): Promise<H
     return await link.heartbeat(beat);
   } catch (thrown) {
     if (!isFieldUnknown(thrown)) throw thrown;
-    const { conditions: _conditions, containersSeenMsAgo: _seen, engine: _engine, usage: _usage, ...known } = beat;
+    const { conditions: _conditions, containersSeenMsAgo: _seen, engine: _engine, ...older } = beat;
+    const { usage: _usage, volumeAddress: _address, ...known } = older;
     return await link.heartbeat(known);
   }
 }

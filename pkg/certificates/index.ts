@@ -2,8 +2,9 @@
  * X.509 certificates for parts that we run ourselves: an authority, and servers and clients that it vouches for.
  *
  * Node signs and verifies but cannot issue, so `der.ts` and `issue.ts` encode the one form of certificate that we need
- * (ECDSA on P-256, RFC 5280). Nothing here verifies a peer: that is for TLS. `CertificateFolder` keeps them as files.
+ * (ECDSA on P-256, or Ed25519 for a key that vouches for itself; RFC 5280). Nothing here verifies a peer: that is for TLS. `CertificateFolder` keeps them as files.
  *
  * @module
  */
 export { type CertificateFiles, CertificateFolder, readCertificates } from './certificate-folder.js';
+export { issueOwnCertificate } from './issue.js';

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000;
 /** A clock that is somewhat behind accepts a certificate all the same. */
 const BACKDATED_MS = 3_600_000;
 
-/** Object ids of RFC 5280 and RFC 5480. */
+/** Object ids of RFC 5280, RFC 5480 and RFC 8410. */
 const oid = {
   commonName: '2.5.4.3',
   subjectKeyIdentifier: '2.5.29.14',
@@ -17,6 +17,7 @@ const oid = {
   authorityKeyIdentifier: '2.5.29.35',
   extendedKeyUsage: '2.5.29.37',
   ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  ed25519: '1.3.101.112',
 } as const;
 
 /** What a certificate may be shown as. */
@@ -81,12 +82,24 @@ export function issueCertificate(request: CertificateRequest, authority: Certifi
   return signCertificate(request, extensions, authority);
 }
 
+/** A certificate that says nothing but what key its holder has, for peers that know each other by their keys, as PEM. */
+export function issueOwnCertificate(request: AuthorityRequest): string {
+  const usages = Object.values(usageIds).map(der.objectId);
+  const extensions = [
+    extension(oid.basicConstraints, der.sequence(), { critical: true }),
+    extension(oid.keyUsage, der.bitString(Buffer.of(0b1000_0000), 7), { critical: true }), // digital signatures
+    extension(oid.extendedKeyUsage, der.sequence(...usages)),
+  ];
+  return signCertificate(request, extensions, { certificate: undefined, key: request.key });
+}
+
 function signCertificate(
   { name, key, now, days }: AuthorityRequest,
   extensions: readonly Buffer[],
   issuer: { readonly certificate: string | undefined; readonly key: KeyObject },
 ): string {
-  const algorithm = der.sequence(der.objectId(oid.ecdsaWithSha256));
+  const isEdwards = issuer.key.asymmetricKeyType === 'ed25519';
+  const algorithm = der.sequence(der.objectId(isEdwards ? oid.ed25519 : oid.ecdsaWithSha256));
   const signed = der.sequence(
     der.explicit(0, der.integer(Buffer.of(2))), // version 3
     der.integer(randomBytes(16)),
@@ -97,7 +110,11 @@ function signCertificate(
     encodePublicKey(key),
     der.explicit(3, der.sequence(...extensions)),
   );
-  const certificate = der.sequence(signed, algorithm, der.bitString(sign('sha256', signed, issuer.key)));
+  const certificate = der.sequence(
+    signed,
+    algorithm,
+    der.bitString(sign(isEdwards ? null : 'sha256', signed, issuer.key)),
+  );
   const lines = certificate.toString('base64').match(/.{1,64}/g) ?? [];
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }

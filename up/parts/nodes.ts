@@ -65,6 +65,7 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
             `--ca-file=${facts['serverCa']}`,
             `--reserved-host-ports=${listReservedPorts(facts).join()}`,
             '--host-port-address=127.0.0.1',
+            '--volume-listen=127.0.0.1:0',
             ...(facts['registry'] === undefined ? [] : [`--registry-logins-file=${home.registryLogins.path()}`]),
             ...(facts['docker'] === undefined ? [] : [`--docker-host=${facts['docker']}`]),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),

@@ -39,6 +39,11 @@ export interface Backend {
   listSnapshots(folder: string): Promise<readonly string[]>;
   dropSnapshot(folder: string, name: string): Promise<void>;
 
+  /** Whether the volume may hold something else than the snapshot does. */
+  differs(folder: string, snapshot: string): Promise<boolean>;
+  /** What was written to the volume's own disk, in bytes; undefined where it has none. */
+  countWritten(folder: string): Promise<number | undefined>;
+
   /** What is sent is whole when the source has ended and `ended` resolves. Destroying the source gives up. */
   send(folder: string, snapshot: string, parent: string | undefined): { source: Readable; ended: Promise<void> };
 

@@ -8,6 +8,7 @@ import { guardStream, INCOMING } from './btrfs-stream.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import {
+  countWritten,
   detach,
   detachRemoved,
   ensureImage,
@@ -60,6 +61,12 @@ async function readUuids(path: string): Promise<readonly string[]> {
   return [...shown.matchAll(/^\s*(?:Received )?UUID:\s+([0-9a-f-]{36})$/gm)].map(([, id]) => id!.replaceAll('-', ''));
 }
 
+/** A number that `btrfs subvolume show` prints of a subvolume. */
+async function readNumber(path: string, name: string): Promise<number> {
+  const shown = await runTool('btrfs', 'subvolume', 'show', '--', path);
+  return Number(new RegExp(`^\\s*${name}:\\s+(\\d+)$`, 'm').exec(shown)?.[1]);
+}
+
 /** Volumes that are file systems of their own, each in a file of the machine's: the size of the file is the limit. */
 export const btrfsBackend: Backend = {
   name: 'btrfs',
@@ -106,6 +113,17 @@ export const btrfsBackend: Backend = {
   },
 
   dropSnapshot: (folder, name) => removeSubvolume(join(pathsOf(folder).store, name)),
+
+  // Taking a snapshot raises the generation of what it is taken of; every later change raises it further.
+  // What was only flushed by a workload is in a log that does not count there until it is committed.
+  async differs(folder, snapshot) {
+    const { store } = pathsOf(folder);
+    await runTool('sync', '--file-system', '--', store);
+    const generation = await readNumber(placesIn(store).data, 'Generation');
+    return generation !== (await readNumber(join(store, snapshot), 'Gen at creation'));
+  },
+
+  countWritten,
 
   send(folder, snapshot, parent) {
     const { store } = pathsOf(folder);

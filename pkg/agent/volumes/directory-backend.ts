@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
 import { receiveFolder } from './directory-receive.js';
-import { sendFolder } from './directory-send.js';
+import { isOther, sendFolder } from './directory-send.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, makePrivateFolder, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import { pinFolder, unmountBelow } from './loop-image.js';
@@ -95,6 +95,11 @@ export const directoryBackend: Backend = {
     await rename(join(snapshotsIn(folder), name), draft);
     await remove(draft);
   },
+
+  // A file that goes away while it is looked at is a change.
+  differs: (folder, snapshot) => isOther(placesIn(folder).data, join(snapshotsIn(folder), snapshot)).catch(() => true),
+
+  countWritten: () => Promise.resolve(undefined),
 
   send(folder, snapshot, parent) {
     const path = (name: string) => join(snapshotsIn(folder), name);

@@ -86,3 +86,21 @@ async function* readWhole(path: Buffer, size: number): AsyncGenerator<Buffer> {
   }
   if (left !== 0) throw new Error('a file became shorter while it was read');
 }
+
+/** Whether two folders differ by names, kinds, sizes, owners, modes, targets or times: contents are not read. */
+export async function isOther(root: string, copy: string): Promise<boolean> {
+  const there = walk(copy, '');
+  for await (const path of walk(root, '')) {
+    const { value } = await there.next();
+    if (value !== path || (await describe(root, path)) !== (await describe(copy, path))) return true;
+  }
+  return !(await there.next()).done;
+}
+
+async function describe(root: string, path: string): Promise<string> {
+  const bytes = toBytes(root, path);
+  const { mode, uid, gid, size, mtimeMs, nlink } = await lstat(bytes);
+  const isFolder = (mode & 0o170000) === 0o040000;
+  const to = (mode & 0o170000) === 0o120000 ? await readlink(bytes, { encoding: 'latin1' }) : '';
+  return [mode, uid, gid, isFolder ? '' : size, Math.floor(mtimeMs), isFolder ? '' : nlink, to].join(' ');
+}

@@ -119,6 +119,22 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     expect(await driver.listSnapshots(A)).to.deep.equal(['aside']);
   });
 
+  it('tells whether a volume has changed since a snapshot', async () => {
+    const path = await make(A);
+    writeFileSync(join(path, 'file'), 'one', { flush: true });
+    await driver.snapshot(A, 'first');
+    expect([await driver.isChanged(A, 'first'), await driver.isChanged(A, 'first')]).to.deep.equal([false, false]);
+    const before = await driver.writtenBytes(A);
+    writeFileSync(join(path, 'file'), 'two', { flush: true });
+    expect(await driver.isChanged(A, 'first')).to.equal(true);
+    if (before !== undefined) expect(await driver.writtenBytes(A)).to.be.above(before);
+    await driver.snapshot(A, 'second');
+    await driver.dropSnapshot(A, 'first');
+    expect(await driver.isChanged(A, 'second')).to.equal(false);
+    rmSync(join(path, 'file'));
+    expect(await driver.isChanged(A, 'second')).to.equal(true);
+  });
+
   it('sends a snapshot and then the difference, and the other volume becomes the same', async () => {
     const [path] = [await make(A), await make(B)];
     mkdirSync(join(path, 'folder/empty'), { recursive: true });

@@ -102,6 +102,11 @@ export interface VolumeDriver {
   /** Does nothing when there is none. */
   dropSnapshot(id: string, name: string): Promise<void>;
 
+  /** Whether the volume may hold something else than a snapshot of it does. What is not on the disk yet may be passed over. */
+  isChanged(id: string, snapshot: string): Promise<boolean>;
+  /** How much was ever written to the disk of the volume since it was attached: a cheap sign of a change. Undefined where nobody counts. */
+  writtenBytes(id: string): Promise<number | undefined>;
+
   /** The stream of a snapshot: all of it, or the difference to `parent`. Destroy the stream to give up. */
   send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot>;
 

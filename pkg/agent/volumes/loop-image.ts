@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rename, rm, stat, statfs, truncate } from 'node:fs/promises';
+import { readFile, rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { failpoint } from '../../failpoint/index.js';
@@ -46,6 +46,28 @@ async function attach(image: string): Promise<string> {
   const attached = (await listLoopDevices()).find(({ file }) => file === image);
   if (attached) return attached.device;
   return (await runTool('losetup', '--find', '--show', '--nooverlap', '--', image)).trim();
+}
+
+const SECTOR_BYTES = 512;
+/** The device that each image was last found at: a counter of it is read every few seconds. */
+const lastDevices = new Map<string, string>();
+
+/** What was written to the device of an image since it was attached, in bytes; undefined while it has none. */
+export async function countWritten(folder: string): Promise<number | undefined> {
+  const { image } = pathsOf(folder);
+  const read = async (device: string) => {
+    const file = await readFile(`/sys/block/${device}/loop/backing_file`, 'utf8').catch(() => '');
+    return file.trimEnd() === image ? readFile(`/sys/block/${device}/stat`, 'utf8') : undefined;
+  };
+  const known = lastDevices.get(image);
+  let counts = known === undefined ? undefined : await read(known);
+  if (counts === undefined) {
+    const device = (await listLoopDevices()).find(({ file }) => file === image)?.device.slice('/dev/'.length);
+    if (device === undefined) return undefined;
+    lastDevices.set(image, device);
+    counts = await read(device);
+  }
+  return counts === undefined ? undefined : Number(counts.trim().split(/\s+/)[6]) * SECTOR_BYTES;
 }
 
 /** Mounts the whole file system for the driver. No symbolic link on it is followed, whoever planted it. */

@@ -48,6 +48,12 @@ export function checkRecord(record: VolumeRecord | undefined, driver: VolumeDriv
   throw new VolumeFault('refused', `${message}; start the agent with --volume-driver ${record.driver}`);
 }
 
+/** A volume that was made once is not found. */
+export function throwLost(): never {
+  const remedy = 'mount the disk that holds them and restart the agent, or delete the volume';
+  throw new VolumeFault('not_found', `the bytes of the volume are not on this node any more; ${remedy}`);
+}
+
 function throwAbsent(): never {
   throw new VolumeFault('not_found', 'the volume is not on this node; materialise it first');
 }

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+
+import { keys } from '../../crds/keys/index.js';
+import type { Report } from '../../crds/report/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
+import { value } from '../store/index.js';
+import { NodeLab } from './node-lab.testing.js';
+import { MemoryDriver } from './replication/memory-driver.testing.js';
+
+const ID = `vol_${'1'.repeat(26)}`;
+const AT = new Date(0).toISOString();
+const S = 's-0000000001-0000000001';
+
+describe('replicated volumes of a node', () => {
+  let lab: NodeLab;
+  let disk: MemoryDriver;
+
+  beforeEach(async () => {
+    lab = new NodeLab();
+    disk = new MemoryDriver();
+    lab.volumes = disk.driver;
+    await lab.start();
+    await lab.startAgent();
+  });
+  afterEach(async () => {
+    await lab.stopAgent();
+    lab.stop();
+  });
+
+  const declare = async (epoch: number, primaryNode: string) => {
+    const volume: StoredVolume = {
+      metadata: { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
+      id: ID,
+      name: 'data',
+      class: 'replicated',
+      type: 'volume',
+      sizeBytes: 2 ** 20,
+      accessMode: 'ReadWriteOnce',
+      replicas: 1,
+    };
+    const told = { id: ID, phase: 'Ready', reason: 'volume_materializing', message: '', since: AT } as const;
+    const copies = primaryNode === LAB_NODE.id ? [] : [{ nodeId: LAB_NODE.id, state: 'syncing' } as const];
+    await lab.put(keys.volume(LAB_TENANT, ID), volume);
+    const status: VolumeStatus = { ...told, epoch, primaryNode, copies };
+    await lab.put(keys.volumeStatus(LAB_TENANT, ID), status);
+    await lab.clock.pass(2_000);
+  };
+  const report = () => {
+    const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id));
+    return entry && value<VolumeReport>(entry);
+  };
+  const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false } as const;
+  const consumer = () => replica({ template: { image: 'registry.test/web:1', secretsVersion: 0, volumes: [mount] } });
+
+  it('are reported with the part that the node has, which it keeps over a restart', async () => {
+    await declare(3, 'node_2');
+    expect(report()).to.include({ state: 'ready', role: 'replica', epoch: 3 });
+    await lab.stopAgent();
+    await lab.startAgent();
+    await declare(2, 'node_2');
+    expect(report())
+      .to.include({ state: 'failed' })
+      .and.to.have.property('message')
+      .that.matches(/earlier epoch/);
+  });
+
+  it('are not mounted where the copy is, and are once it was promoted', async () => {
+    await declare(1, 'node_2');
+    await lab.assign(consumer());
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.deep.equal([]);
+    const { uid } = consumer();
+    const told = lab.cache.get(keys.report(LAB_TENANT, LAB_NODE.id, uid));
+    expect(told && value<Report>(told)).to.include({ reason: 'volume_missing' });
+
+    await disk.driver.snapshot(ID, S);
+    disk.volumes.get(ID)!.snapshots.set(S, 'of the primary');
+    const file = `replication-${ID}.json`;
+    await lab.stopAgent();
+    lab.files.set(
+      file,
+      JSON.stringify({ ...JSON.parse(lab.files.get(file)!), synced: { snapshot: S, at: AT, epoch: 1 } }),
+    );
+    await lab.startAgent();
+    await declare(2, LAB_NODE.id);
+    await lab.clock.pass(60_000);
+    expect(disk.read(ID)).to.equal('of the primary');
+    expect(report()).to.include({ state: 'ready', role: 'primary', epoch: 2 });
+    expect(lab.running).to.have.length(1);
+  });
+
+  it('that have no complete copy here are not promoted', async () => {
+    await declare(1, 'node_2');
+    await declare(2, LAB_NODE.id);
+    expect(report()).to.include({ state: 'failed' });
+    expect(disk.steps).to.deep.equal([]);
+  });
+
+  it('leave nothing behind when they are removed', async () => {
+    await declare(1, LAB_NODE.id);
+    expect([...lab.files.keys()].filter(name => name.startsWith('replication-'))).to.have.length(1);
+    const entry = lab.cache.get(keys.volume(LAB_TENANT, ID))!;
+    const volume = value<StoredVolume>(entry);
+    await lab.put(entry.key, { ...volume, metadata: { ...volume.metadata, deletedAt: AT } });
+    await lab.clock.pass(2_000);
+    expect(report()).to.include({ state: 'removed' });
+    expect([...lab.files.keys()].filter(name => name.startsWith('replication-'))).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,76 @@
+import type { AssignedReplication, SeenCopy, VolumePeer } from '../../../crds/volume/index.js';
+import type { ReplicationRecord } from './record.js';
+
+/** What is sent to one node at the moment. */
+export interface Transfer {
+  readonly sentBytes: number;
+  readonly totalBytes: number | undefined;
+}
+
+/** What is known of one node beside the record. */
+export interface CopyFacts {
+  readonly transfer?: Transfer | undefined;
+  /** Why the last attempt failed. */
+  readonly failure?: string | undefined;
+  /** By estimate. */
+  readonly lagBytes?: number | undefined;
+}
+
+/** How far the copy of one node is. Once complete it stays synced, with the moment that it shows: of a busy volume something is always under way. */
+export function describeCopy(
+  { nodeId, address }: VolumePeer,
+  epoch: number,
+  { common = {}, times = {} }: ReplicationRecord,
+  { transfer, failure, lagBytes }: CopyFacts,
+): SeenCopy {
+  const last = common[nodeId];
+  const syncedAt = last?.epoch === epoch ? times[last.snapshot] : undefined;
+  const message = address === undefined ? NOT_LISTENING : failure;
+  return {
+    nodeId,
+    state: syncedAt === undefined ? 'syncing' : 'synced',
+    ...(syncedAt !== undefined && { syncedAt }),
+    ...(lagBytes !== undefined && { lagBytes }),
+    ...(transfer && { sentBytes: transfer.sentBytes }),
+    ...(transfer?.totalBytes !== undefined && { totalBytes: transfer.totalBytes }),
+    ...(message !== undefined && { message }),
+  };
+}
+
+const NOT_LISTENING = 'the node takes no copies; start its agent with --volume-listen';
+
+/** What the next step for one copy depends on. */
+export interface CopyState {
+  /** The newest snapshot whose moment is known. */
+  readonly newest: string | undefined;
+  readonly isChanged: boolean;
+  /** How long ago the newest was taken; unknown after a restart. */
+  readonly newestAgeMs: number | undefined;
+  /** The newest that the node is known to have in this epoch. */
+  readonly has: string | undefined;
+  /** How long ago the node was last asked. */
+  readonly askedMsAgo: number | undefined;
+  readonly intervalMs: number;
+}
+
+/** How often a node is asked whether it still has a copy of which nothing has changed. */
+const ASK_MS = 300_000;
+
+/** Whether a node is brought up to date: with the newest snapshot, or with one that is taken then. */
+export function decideSync(state: CopyState): 'rest' | 'newest' | 'fresh' {
+  const { newest, isChanged, newestAgeMs = Number.POSITIVE_INFINITY, has, askedMsAgo, intervalMs } = state;
+  if (newest === undefined) return 'fresh';
+  if (isChanged) return has !== newest && newestAgeMs < intervalMs ? 'newest' : 'fresh';
+  const isDue = askedMsAgo === undefined || askedMsAgo >= ASK_MS;
+  return has === newest && !isDue ? 'rest' : 'newest';
+}
+
+/** The snapshots that are kept on the primary: what a node needs for its next difference, what is read now, and the newest. */
+export function listKept(
+  { common = {} }: ReplicationRecord,
+  { peers }: Pick<AssignedReplication, 'peers'>,
+  also: readonly (string | undefined)[],
+): ReadonlySet<string> {
+  const needed = peers.map(({ nodeId }) => common[nodeId]?.snapshot);
+  return new Set([...needed, ...also].filter(name => name !== undefined));
+}

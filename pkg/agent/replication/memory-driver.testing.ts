@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
+
+interface MemoryVolume {
+  content: string;
+  written: number;
+  readonly snapshots: Map<string, string>;
+}
+
+/** Volumes that hold one text each, in memory. The difference between two texts is what the second has at its end. */
+export class MemoryDriver {
+  readonly volumes = new Map<string, MemoryVolume>();
+  /** Every step that would write to a disk. */
+  readonly steps: string[] = [];
+  /** How often it was asked whether anything was written. */
+  asked = 0;
+
+  write(id: string, content: string): void {
+    Object.assign(this.#find(id), { content, written: this.#find(id).written + content.length });
+  }
+
+  read(id: string): string {
+    return this.#find(id).content;
+  }
+
+  get driver(): VolumeDriver {
+    const find = (id: string) => this.#find(id);
+    const step = (what: string, id: string) => {
+      this.steps.push(what);
+      find(id).written++;
+    };
+    const findSnapshot = (id: string, name: string) => {
+      const found = find(id).snapshots.get(name);
+      if (found === undefined) throw new VolumeFault('not_found', 'there is no such snapshot; send a whole one');
+      return found;
+    };
+    const driver: Omit<VolumeDriver, 'recover' | 'resize' | 'list'> = {
+      name: 'btrfs',
+      describe: () => ({ enforcesSize: true, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
+      materialise: async ({ id, sizeBytes }) => {
+        if (!this.volumes.has(id)) this.volumes.set(id, { content: '', written: 0, snapshots: new Map() });
+        return { id, sizeBytes };
+      },
+      mountPoint: async id => `/volumes/${id}`,
+      usage: async id => ({ usedBytes: find(id).content.length, sizeBytes: 2 ** 30, measuredAt: 0 }),
+      snapshot: async (id, name) => {
+        step(`snapshot ${name}`, id);
+        find(id).snapshots.set(name, find(id).content);
+      },
+      listSnapshots: async id => [...find(id).snapshots.keys()].sort(),
+      dropSnapshot: async (id, name) => {
+        step(`drop ${name}`, id);
+        find(id).snapshots.delete(name);
+      },
+      isChanged: async (id, name) => findSnapshot(id, name) !== find(id).content,
+      writtenBytes: async id => {
+        this.asked++;
+        return find(id).written;
+      },
+      send: async (id, name, parent) => {
+        const whole = findSnapshot(id, name);
+        const known = parent === undefined ? '' : findSnapshot(id, parent);
+        const isLonger = whole.startsWith(known);
+        const bytes = JSON.stringify({
+          parent: isLonger ? parent : undefined,
+          more: isLonger ? whole.slice(known.length) : whole,
+        });
+        const digest = Promise.resolve(createHash('sha256').update(bytes).digest('hex'));
+        return { stream: Readable.from(pieces(Buffer.from(bytes)), { objectMode: false }), digest };
+      },
+      receive: async (id, stream, { snapshot, digest }) => {
+        const bytes = await text(stream);
+        if (createHash('sha256').update(bytes).digest('hex') !== (await digest))
+          throw new VolumeFault('bad_stream', 'its digest differs; send it again');
+        const { parent, more } = JSON.parse(bytes) as { parent?: string; more: string };
+        const known = parent === undefined ? '' : findSnapshot(id, parent);
+        step(`receive ${snapshot}${parent === undefined ? '' : ` after ${parent}`}`, id);
+        find(id).snapshots.set(snapshot, known + more);
+      },
+      promote: async (id, name) => {
+        step(`promote ${name}`, id);
+        find(id).content = findSnapshot(id, name);
+      },
+      remove: async id => void this.volumes.delete(id),
+    };
+    return driver as VolumeDriver;
+  }
+
+  #find(id: string): MemoryVolume {
+    const volume = this.volumes.get(id);
+    if (!volume) throw new VolumeFault('not_found', 'the volume is not here; make it first');
+    return volume;
+  }
+}
+
+function pieces(bytes: Buffer): readonly Buffer[] {
+  const size = 16 * 1024;
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+}

@@ -1,0 +1,117 @@
+import { isTypedId } from '../../../crds/grammar/index.js';
+import { PeerFault } from './peers.js';
+
+/** What two agents say to each other about one snapshot of one volume, in this order. */
+export interface PeerMessages {
+  /** The sender: which volume, and in which epoch it is the primary. */
+  readonly hello: { readonly volume: string; readonly epoch: number };
+  /** The receiver: the snapshots that it has. */
+  readonly held: { readonly snapshots: readonly string[] };
+  /** The sender: what follows. `isHeld`: nothing, since the receiver has that snapshot. */
+  readonly header: {
+    readonly snapshot: string;
+    /** The moment that it shows. */
+    readonly at: string;
+    /** What it is the difference to. */
+    readonly parent?: string;
+    /** How long it may become, by estimate. */
+    readonly bytes?: number;
+    readonly isHeld?: true;
+  };
+  /** The receiver, meanwhile: how much has arrived. */
+  readonly arrived: { readonly arrived: number };
+  /** The receiver, at last: the snapshot is on its disk. */
+  readonly done: { readonly done: string };
+  /** The receiver, in the place of any of its words. */
+  readonly refused: { readonly refused: PeerRefusal };
+}
+
+const refusals = {
+  not_named: 'the other node does not expect this volume from here; it follows what the control plane tells it',
+  other_epoch: 'the other node is told of another epoch of this volume; one of both is not up to date yet',
+  not_ready: 'the other node is not ready to receive yet; it is tried again',
+  no_space: 'the other node has no space left for its copy; grow the volume, or make room on that node',
+  bad_stream: 'the other node has refused what was sent to it; see the log of its agent',
+  failed: 'the other node could not store what was sent to it; see the log of its agent',
+} as const;
+
+/** Why a receiver takes nothing, or not this. */
+export type PeerRefusal = keyof typeof refusals;
+
+type Form = (value: unknown) => boolean;
+
+const SNAPSHOT = /^s-\d{10}-\d{10}$/;
+const NUMBER_MAX = 9_999_999_999;
+const LISTED_MAX = 200;
+
+const isCount: Form = value => Number.isSafeInteger(value) && (value as number) >= 0;
+const isEpoch: Form = value => isCount(value) && (value as number) <= NUMBER_MAX;
+const isSnapshot: Form = value => typeof value === 'string' && SNAPSHOT.test(value);
+const isTime: Form = value =>
+  typeof value === 'string' &&
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) &&
+  !Number.isNaN(Date.parse(value));
+const maybe =
+  (form: Form): Form =>
+  value =>
+    value === undefined || form(value);
+
+const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>> = {
+  hello: { volume: value => typeof value === 'string' && isTypedId('vol', value), epoch: isEpoch },
+  held: { snapshots: value => Array.isArray(value) && value.length <= LISTED_MAX && value.every(isSnapshot) },
+  header: {
+    snapshot: isSnapshot,
+    at: isTime,
+    parent: maybe(isSnapshot),
+    bytes: maybe(isCount),
+    isHeld: maybe(value => value === true),
+  },
+  arrived: { arrived: isCount },
+  done: { done: isSnapshot },
+  refused: { refused: value => typeof value === 'string' && Object.hasOwn(refusals, value) },
+};
+
+/** Reads a line that another machine wrote, as one of the messages that may come now. Throws when it is none of them. */
+export function parsePeerMessage<K extends keyof PeerMessages>(
+  line: string,
+  ...kinds: readonly K[]
+): { readonly [Each in K]: { readonly kind: Each } & PeerMessages[Each] }[K] {
+  const document = readObject(line);
+  for (const kind of kinds) {
+    const form = forms[kind];
+    const isKnown = Object.keys(document).every(field => Object.hasOwn(form, field));
+    if (isKnown && Object.entries(form).every(([field, isSound]) => isSound(document[field])))
+      return { kind, ...document } as never;
+  }
+  throw new PeerFault('the other node says what is not understood; both must run releases that fit together');
+}
+
+function readObject(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const document = JSON.parse(line) as unknown;
+    if (typeof document === 'object' && document !== null) return document as Readonly<Record<string, unknown>>;
+  } catch {
+    // told by the caller, without quoting it
+  }
+  return {};
+}
+
+/** A refusal as the sender tells it to people. */
+export function toRefusalFault(refusal: PeerRefusal): PeerFault {
+  return new PeerFault(refusals[refusal]);
+}
+
+/** The name of a snapshot for copies. Names sort as the snapshots were taken. */
+export function formatSyncName(epoch: number, sequence: number): string {
+  const pad = (number: number) => String(number).padStart(10, '0');
+  return `s-${pad(epoch)}-${pad(sequence)}`;
+}
+
+/** Whether a snapshot was taken for copies; others are people's, or were set aside. */
+export const isSyncName = (name: string): boolean => isSnapshot(name);
+
+/** The epoch and the place in it of a snapshot for copies. */
+export function readSyncName(name: string): { readonly epoch: number; readonly sequence: number } {
+  const [, epoch, sequence] = name.split('-').map(Number);
+  return { epoch: epoch ?? 0, sequence: sequence ?? 0 };
+}

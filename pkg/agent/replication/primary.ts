@@ -1,0 +1,143 @@
+import type { AssignedReplication, AssignedVolume, SeenCopy, VolumePeer } from '../../../crds/volume/index.js';
+import type { Random } from '../../clock/index.js';
+import { asError } from '../../fault/index.js';
+import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/index.js';
+import { normaliseMessage } from '../normalise-message.js';
+import { Bandwidth } from './bandwidth.js';
+import { type CopyFacts, decideSync, describeCopy } from './copies.js';
+import type { Peers } from './peers.js';
+import type { ReplicationRecord } from './record.js';
+import { sendSnapshot } from './send-snapshot.js';
+import { SyncSnapshots, type SyncSnapshotsParts } from './sync-snapshots.js';
+
+const BACKOFF = { firstMs: 2_000, capMs: 60_000 };
+const CONCURRENCY = 4;
+/** Without snapshots online a copy costs as much as the volume holds, and is taken less often. */
+const OFFLINE_FACTOR = 12;
+/** How often progress is told. */
+const PROGRESS_MS = 2_000;
+
+export interface PrimaryParts extends SyncSnapshotsParts {
+  readonly random: Random;
+  readonly peers: Peers;
+  readonly stallMs: number;
+  /** It is known better how far copies are. */
+  readonly onChange: (id: string) => void;
+}
+
+/** What is known of one copy beside the record; lost with the process. */
+interface CopyMemory extends CopyFacts {
+  readonly askedAt?: number;
+}
+
+/** Brings the copies of the volumes whose primary this node is up to date, each node by itself. Nothing is written while nothing changes. */
+export class PrimaryRounds {
+  readonly #parts: PrimaryParts;
+  readonly #snapshots: SyncSnapshots;
+  readonly #bandwidth: Bandwidth;
+  /** By `<volume> <node>`, as the queue. */
+  readonly #copies = new Map<string, CopyMemory>();
+  readonly queue: WorkQueue;
+
+  constructor(parts: PrimaryParts) {
+    this.#parts = parts;
+    this.#snapshots = new SyncSnapshots(parts);
+    const { clock, random } = parts;
+    this.#bandwidth = new Bandwidth(clock, parts.peers.bandwidth);
+    const options = { clock, random, concurrency: CONCURRENCY, backoff: BACKOFF };
+    this.queue = new WorkQueue((key, signal) => this.#round(key, signal), options);
+  }
+
+  /** Has the copies of a volume looked at. */
+  check({ id, replication }: AssignedVolume): void {
+    if (replication?.role === 'primary') {
+      for (const { nodeId, address } of replication.peers) if (address !== undefined) this.queue.add(toKey(id, nodeId));
+      return;
+    }
+    this.#snapshots.forget(id);
+    for (const key of this.#copies.keys()) if (key.startsWith(`${id} `)) this.#copies.delete(key);
+  }
+
+  /** How far the copies of a volume are. */
+  describe({ id }: AssignedVolume, { epoch, peers }: AssignedReplication, record: ReplicationRecord): SeenCopy[] {
+    return peers.map(peer => describeCopy(peer, epoch, record, this.#copies.get(toKey(id, peer.nodeId)) ?? {}));
+  }
+
+  async #round(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { driver, clock } = this.#parts;
+    const [id = '', nodeId = ''] = key.split(' ');
+    const { replication, record } = (await this.#snapshots.findPrimary(id)) ?? {};
+    const peer = replication?.peers.find(each => each.nodeId === nodeId);
+    if (!record || peer?.address === undefined) return done; // assigned anew, or settled, it is looked at again
+    const factor = driver.describe().snapshotsOnline ? 1 : OFFLINE_FACTOR;
+    const intervalMs = replication!.intervalSeconds * 1000 * factor;
+    const { askedAt } = this.#copies.get(key) ?? {};
+    const last = record.common?.[nodeId];
+    const step = decideSync({
+      ...(await this.#snapshots.look(id, record)),
+      has: last?.epoch === record.epoch ? last.snapshot : undefined,
+      askedMsAgo: askedAt === undefined ? undefined : clock.monotonic() - askedAt,
+      intervalMs,
+    });
+    if (step !== 'rest') {
+      await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
+    }
+    return again(intervalMs, 'the copy is brought up to date again');
+  }
+
+  async #sync(id: string, peer: VolumePeer, { record, isFresh, signal }: SyncTask): Promise<void> {
+    const { peers, clock, driver, stallMs, log, onChange } = this.#parts;
+    const { nodeId, address = '', publicKey } = peer;
+    const key = toKey(id, nodeId);
+    let toldAt = clock.monotonic();
+    const onProgress = (sentBytes: number, totalBytes: number | undefined) => {
+      const lagBytes = totalBytes === undefined ? undefined : totalBytes - sentBytes;
+      this.#note(key, { transfer: { sentBytes, totalBytes }, lagBytes });
+      if (clock.monotonic() - toldAt < PROGRESS_MS) return;
+      toldAt = clock.monotonic();
+      onChange(id);
+    };
+    try {
+      const stream = await peers.connect({ address, publicKey }, signal);
+      const order = {
+        volume: id,
+        epoch: record.epoch,
+        choose: () => this.#snapshots.choose(id, isFresh),
+        hold: (names: readonly string[]) => this.#snapshots.hold(id, nodeId, names),
+        estimate: (parent: string | undefined) => this.#snapshots.estimate(id, parent),
+        onProgress,
+      };
+      const sent = await sendSnapshot(stream, order, { clock, driver, bandwidth: this.#bandwidth, stallMs, signal });
+      this.#snapshots.release(id, nodeId);
+      await this.#snapshots.noteSynced(id, nodeId, sent);
+      this.#note(key, { transfer: undefined, failure: undefined, lagBytes: 0, askedAt: clock.monotonic() });
+    } catch (thrown) {
+      const error = asError(thrown);
+      this.#snapshots.release(id, nodeId);
+      const failure = normaliseMessage(error.message);
+      const isNew = this.#copies.get(key)?.failure !== failure;
+      if (isNew) log.warn('a copy cannot be brought up to date, retrying', { volume: id, node: nodeId, error });
+      const { snapshot } = record.common?.[nodeId] ?? {};
+      const lagBytes = snapshot === undefined ? undefined : await this.#snapshots.countSince(id, snapshot);
+      this.#note(key, { transfer: undefined, failure, lagBytes });
+      await this.#snapshots.makeRoom(id, nodeId);
+      throw error;
+    } finally {
+      onChange(id);
+    }
+  }
+
+  #note(key: string, change: CopyMemory): void {
+    this.#copies.set(key, { ...this.#copies.get(key), ...change });
+  }
+}
+
+interface SyncTask {
+  readonly record: ReplicationRecord;
+  readonly isFresh: boolean;
+  readonly signal: AbortSignal;
+}
+
+function toKey(id: string, nodeId: string): string {
+  return `${id} ${nodeId}`;
+}

@@ -1,0 +1,184 @@
+import { Readable } from 'node:stream';
+
+import type { AssignedVolume } from '../../../crds/volume/index.js';
+import { type Clock, sleep } from '../../clock/index.js';
+import { failpoint } from '../../failpoint/index.js';
+import { asError } from '../../fault/index.js';
+import type { Logger } from '../../log/index.js';
+import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
+import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRefusal } from './messages.js';
+import { type PeerConnection, PeerFault } from './peers.js';
+import type { ReplicationRecords } from './record.js';
+import { PeerWire } from './wire.js';
+
+/** So much may be under way between the network and the disk. */
+const BUFFERED_BYTES = 2 ** 20;
+/** How often it is told at most that strangers were turned away. */
+const STRANGERS_MS = 60_000;
+
+export interface ReceiverParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly driver: VolumeDriver;
+  readonly records: ReplicationRecords;
+  readonly stallMs: number;
+  /** A volume as the control plane has last assigned it. */
+  readonly find: (id: string) => AssignedVolume | undefined;
+  /** A copy has come further. */
+  readonly onReceived: (id: string) => void;
+}
+
+interface Visit {
+  readonly wire: PeerWire;
+  readonly publicKey: string;
+  readonly epoch: number;
+  readonly ended: Promise<void>;
+}
+
+/**
+ * Takes copies: of a volume that the control plane has assigned here as a replica, from the one node that it names as its primary,
+ * in the epoch that it names. To anybody else nothing is said, not even whether the volume is here.
+ */
+export class Receiver {
+  readonly #parts: ReceiverParts;
+  /** Who sends to each volume: one at a time. */
+  readonly #visits = new Map<string, Visit>();
+  #strangers = 0;
+  #toldAt = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts;
+  }
+
+  async handle({ stream, publicKey, admit }: PeerConnection): Promise<void> {
+    const wire = new PeerWire(stream, this.#parts);
+    try {
+      const hello = parsePeerMessage(await wire.readLine(), 'hello');
+      const refusal = this.#judge(hello, publicKey);
+      if (refusal) return await this.#turnAway(wire, refusal);
+      admit();
+      await this.#visit(wire, hello, publicKey);
+    } catch (thrown) {
+      wire.close();
+      this.#parts.log.debug('a connection for copies broke', { error: asError(thrown) });
+    }
+  }
+
+  /** Ends what is being received of a volume, and waits until nothing of it is under way. */
+  async end(id: string): Promise<void> {
+    const visit = this.#visits.get(id);
+    visit?.wire.close();
+    await visit?.ended;
+  }
+
+  /** Ends what the control plane does not allow any more. */
+  check(): void {
+    for (const [volume, { wire, publicKey, epoch }] of this.#visits) {
+      if (this.#judge({ volume, epoch }, publicKey)) wire.close();
+    }
+  }
+
+  #judge({ volume: id, epoch }: PeerMessages['hello'], publicKey: string): PeerRefusal | undefined {
+    const volume = this.#parts.find(id);
+    const { replication } = volume ?? {};
+    const isNamed = replication?.role === 'replica' && replication.peers.some(peer => peer.publicKey === publicKey);
+    if (!isNamed || volume?.isDeleted) return 'not_named';
+    return epoch === replication.epoch ? undefined : 'other_epoch';
+  }
+
+  async #turnAway(wire: PeerWire, refused: PeerRefusal): Promise<void> {
+    const now = this.#parts.clock.monotonic();
+    if (refused === 'not_named') this.#strangers++;
+    if (this.#strangers > 0 && now - this.#toldAt >= STRANGERS_MS) {
+      this.#parts.log.warn('agents were turned away that are not to send here', { count: this.#strangers });
+      this.#toldAt = now;
+      this.#strangers = 0;
+    }
+    await wire.writeLine({ refused });
+  }
+
+  async #visit(wire: PeerWire, hello: PeerMessages['hello'], publicKey: string): Promise<void> {
+    const { volume, epoch } = hello;
+    const before = this.#visits.get(volume);
+    before?.wire.close(); // the one that is named dials again only when it has given the other up
+    const work = (async () => {
+      await before?.ended;
+      await this.#receive(wire, hello);
+    })();
+    const visit = { wire, publicKey, epoch, ended: work.catch(() => undefined) };
+    this.#visits.set(volume, visit);
+    try {
+      await work;
+    } finally {
+      if (this.#visits.get(volume) === visit) this.#visits.delete(volume);
+    }
+  }
+
+  async #receive(wire: PeerWire, { volume, epoch }: PeerMessages['hello']): Promise<void> {
+    const { driver, records, log, onReceived } = this.#parts;
+    const record = await records.read(volume);
+    if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
+    const held = (await driver.listSnapshots(volume)).filter(isSyncName);
+    await wire.writeLine({ snapshots: held });
+    const header = parsePeerMessage(await wire.readLine(), 'header');
+    const { snapshot, at, parent } = header;
+    if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
+    try {
+      if (!held.includes(snapshot)) await this.#store(wire, volume, header, held);
+    } catch (thrown) {
+      const error = asError(thrown);
+      log.warn('a copy could not be received', { volume, error });
+      await wire.writeLine({ refused: toRefusal(error) });
+      return wire.skip();
+    }
+    await records.write(volume, { ...record, synced: { snapshot, at, epoch } });
+    failpoint('volume.synced');
+    for (const name of held) if (name !== snapshot) await driver.dropSnapshot(volume, name);
+    await wire.writeLine({ done: snapshot });
+    log.debug('a copy was received', { volume, because: parent === undefined ? 'whole' : 'difference' });
+    onReceived(volume);
+  }
+
+  async #store(wire: PeerWire, volume: string, header: PeerMessages['header'], held: readonly string[]): Promise<void> {
+    const { snapshot, parent, isHeld } = header;
+    const isKnown = parent === undefined || held.includes(parent);
+    if (isHeld || !isKnown) throw new PeerFault('a snapshot that is not here is said to be');
+    let arrived = 0;
+    let resolveDigest = (_digest: string) => undefined as void;
+    const digest = new Promise<string>(resolve => {
+      resolveDigest = resolve;
+    });
+    const read = async function* () {
+      const frames = wire.readFrames();
+      for (;;) {
+        const { value, done } = await frames.next();
+        if (done) return resolveDigest(value);
+        arrived += value.length;
+        yield value;
+      }
+    };
+    const ended = new AbortController();
+    const telling = this.#tell(wire, () => arrived, ended.signal);
+    try {
+      const stream = Readable.from(read(), { objectMode: false, highWaterMark: BUFFERED_BYTES });
+      const difference = parent === undefined ? {} : { parent };
+      await this.#parts.driver.receive(volume, stream, { snapshot, ...difference, digest });
+    } finally {
+      ended.abort();
+      await telling;
+    }
+  }
+
+  /** Tells the sender how much has arrived, also while the disk is written and nothing arrives. */
+  async #tell(wire: PeerWire, count: () => number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(this.#parts.clock, wire.aliveMs, signal);
+      if (!signal.aborted) await wire.writeLine({ arrived: count() }).catch(() => undefined);
+    }
+  }
+}
+
+function toRefusal(error: Error): PeerRefusal {
+  if (!(error instanceof VolumeFault)) return 'failed';
+  return error.why === 'no_space' || error.why === 'bad_stream' ? error.why : 'failed';
+}

@@ -1,0 +1,55 @@
+import { isTypedId } from '../../../crds/grammar/index.js';
+import type { SeenVolume, VolumeRole } from '../../../crds/volume/index.js';
+import { BrokenInvariantFault } from '../../fault/index.js';
+import { type Disk, readStateFile } from '../disk.js';
+
+/** What this node has been to a volume, kept across restarts: what it may do next depends on it. */
+export interface ReplicationRecord {
+  /** The highest epoch that it has acted in, and what as. */
+  readonly epoch: number;
+  readonly role: VolumeRole;
+  /** On a replica: the copy that counts, and the epoch in which the primary has vouched for it. */
+  readonly synced?: { readonly snapshot: string; readonly at: string; readonly epoch: number };
+  /** On the primary: the moment that each of its snapshots shows. */
+  readonly times?: Readonly<Record<string, string>>;
+  /** On the primary: the newest snapshot that each node is known to have, and the epoch in which it said so. */
+  readonly common?: Readonly<Record<string, { readonly snapshot: string; readonly epoch: number }>>;
+  readonly divergent?: NonNullable<SeenVolume['divergent']>;
+}
+
+/** The records of all volumes of this node that are replicated, as small files of its state folder. */
+export class ReplicationRecords {
+  readonly #disk: Disk;
+  readonly #known = new Map<string, ReplicationRecord | undefined>();
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  async read(id: string): Promise<ReplicationRecord | undefined> {
+    if (!this.#known.has(id)) {
+      this.#known.set(id, await readStateFile<ReplicationRecord>(this.#disk, toFile(id), isRecord));
+    }
+    return this.#known.get(id);
+  }
+
+  /** Once resolved, it survives a power loss. */
+  async write(id: string, record: ReplicationRecord): Promise<void> {
+    await this.#disk.write(toFile(id), JSON.stringify(record));
+    this.#known.set(id, record);
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#disk.remove(toFile(id));
+    this.#known.delete(id);
+  }
+}
+
+function toFile(id: string): string {
+  if (!isTypedId('vol', id)) throw new BrokenInvariantFault('a record is asked for of what is no volume');
+  return `replication-${id}.json`;
+}
+
+function isRecord({ epoch, role }: Partial<ReplicationRecord>): boolean {
+  return Number.isSafeInteger(epoch) && (role === 'primary' || role === 'replica');
+}

@@ -1,0 +1,86 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+
+import type { AssignedReplication, AssignedVolume, VolumePeer, VolumeRole } from '../../../crds/volume/index.js';
+import { seededRandom, systemClock } from '../../clock/index.js';
+import { silentLogger } from '../../log/index.js';
+import { createMemoryDisk, type Disk } from '../disk.js';
+import type { VolumeDriver } from '../volumes/index.js';
+import { Replication } from './replication.js';
+import { TlsPeers } from './tls-peers.js';
+
+export const V = 'vol_01jx4t9mk3v8q2zr5w7y6n0rdv';
+export const W = 'vol_01jx4t9mk3v8q2zr5w7y6n0rdw';
+
+export interface LabNodeOptions {
+  readonly stallMs?: number;
+  readonly bandwidth?: number;
+  readonly key?: KeyObject;
+  readonly files?: Map<string, string>;
+  /** In the place of `files`, where a process is killed. */
+  readonly disk?: Disk;
+  readonly sizeBytes?: number;
+}
+
+/** The part of an agent that copies volumes, over TLS on loopback. It can be ended and opened again on the same files. */
+export class LabNode {
+  readonly nodeId: string;
+  readonly key: KeyObject;
+  readonly files: Map<string, string>;
+  readonly driver: VolumeDriver;
+  readonly peers: TlsPeers;
+  readonly replication: Replication;
+  readonly #options: LabNodeOptions;
+  readonly #end = new AbortController();
+  readonly #ended: Promise<void>;
+
+  private constructor(nodeId: string, driver: VolumeDriver, peers: TlsPeers, key: KeyObject, options: LabNodeOptions) {
+    const { stallMs = 60_000, files = new Map<string, string>(), disk = createMemoryDisk(files) } = options;
+    this.nodeId = nodeId;
+    this.key = key;
+    this.files = files;
+    this.driver = driver;
+    this.peers = peers;
+    this.#options = options;
+    const base = { clock: systemClock, random: seededRandom(1), log: silentLogger, disk };
+    this.replication = new Replication({ ...base, peers, driver, stallMs, onChange: () => undefined });
+    this.#ended = this.replication.run(this.#end.signal);
+  }
+
+  static async open(nodeId: string, driver: VolumeDriver, options: LabNodeOptions = {}): Promise<LabNode> {
+    const { key = generateKeyPairSync('ed25519').privateKey, bandwidth } = options;
+    const listen = { host: '127.0.0.1', port: 0 };
+    const peers = await TlsPeers.open({ key, clock: systemClock, listen, bandwidth });
+    return new LabNode(nodeId, driver, peers, key, options);
+  }
+
+  get publicKey(): string {
+    return createPublicKey(this.key).export({ type: 'spki', format: 'der' }).toString('base64');
+  }
+
+  get asPeer(): VolumePeer {
+    const { nodeId, publicKey, peers } = this;
+    return { nodeId, publicKey, address: peers.address! };
+  }
+
+  /** Assigns volume V, and takes the part. */
+  async assign(
+    role: VolumeRole,
+    epoch: number,
+    peers: readonly VolumePeer[],
+    change: Partial<AssignedReplication> = {},
+  ) {
+    const replication = { epoch, role, peers, intervalSeconds: 0.02, fenceAfterSeconds: 30, ...change };
+    const { sizeBytes = 2 ** 20 } = this.#options;
+    const volume: AssignedVolume = { id: V, name: 'data', type: 'volume', sizeBytes, replication };
+    this.replication.assign(new Map([[V, volume]]));
+    await this.driver.materialise(volume);
+    await this.replication.settle(volume);
+    return volume;
+  }
+
+  async close(): Promise<void> {
+    this.#end.abort();
+    await this.#ended;
+    await this.peers.close();
+  }
+}

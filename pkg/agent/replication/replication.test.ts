@@ -1,0 +1,221 @@
+import { connect } from 'node:net';
+
+import { expect } from 'chai';
+
+import type { AssignedVolume } from '../../../crds/volume/index.js';
+import { until } from '../../../dev/testing/index.js';
+import { systemClock } from '../../clock/index.js';
+import { arm } from '../../failpoint/index.js';
+import { MemoryDriver } from './memory-driver.testing.js';
+import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
+import { TlsPeers } from './tls-peers.js';
+
+describe('replication of a volume', () => {
+  const open: LabNode[] = [];
+  let disarm = () => undefined as void;
+  let a: LabNode;
+  let b: LabNode;
+  let onA: MemoryDriver;
+  let onB: MemoryDriver;
+  const start = async (name: string, disk: MemoryDriver, options: LabNodeOptions = {}) => {
+    const node = await LabNode.open(name, disk.driver, options);
+    open.push(node);
+    return node;
+  };
+  const begin = async (options: LabNodeOptions = {}) => {
+    [onA, onB] = [new MemoryDriver(), new MemoryDriver()];
+    [a, b] = [await start('node_a', onA, options), await start('node_b', onB, options)];
+  };
+  /** A is the primary, B has the copy. */
+  const pair = async (epoch = 1): Promise<{ readonly onA: AssignedVolume; readonly onB: AssignedVolume }> => {
+    const replica = await b.assign('replica', epoch, [a.asPeer]);
+    return { onA: await a.assign('primary', epoch, [b.asPeer]), onB: replica };
+  };
+  const copiesOf = (disk: MemoryDriver) => [...(disk.volumes.get(V)?.snapshots.values() ?? [])];
+  const copied = (content: string, disk = onB) =>
+    until(`a copy of ${content.slice(0, 20)}`, () => copiesOf(disk).length === 1 && copiesOf(disk)[0] === content);
+
+  beforeEach(() => begin());
+  afterEach(async () => {
+    disarm();
+    for (const node of open.splice(0)) await node.close();
+  });
+
+  it('sends everything once and then what differs, and both keep the newest that they have in common', async () => {
+    const volumes = await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    onA.write(V, 'one two');
+    await copied('one two');
+    expect(onB.steps.filter(step => step.startsWith('receive')).at(-1)).to.match(/^receive s-0{9}1-\d{10} after s-/);
+    await until('one snapshot', () => copiesOf(onA).length === 1);
+    const [copy] = (await a.replication.describe(volumes.onA)).copies ?? [];
+    expect(copy).to.include({ nodeId: 'node_b', state: 'synced', lagBytes: 0 }).and.to.have.property('syncedAt');
+    const seen = await b.replication.describe(volumes.onB);
+    expect(seen).to.deep.include({ epoch: 1, role: 'replica', syncedEpoch: 1, syncedAt: copy?.syncedAt });
+  });
+
+  it('writes nothing, and connects to nobody, while nothing changes', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    await until('rest', () => copiesOf(onA).length === 1);
+    const asked = onA.asked;
+    await until('some rounds', () => onA.asked > asked + 5);
+    const [steps, files] = [onA.steps.length + onB.steps.length, JSON.stringify([...a.files, ...b.files])];
+    const rounds = onA.asked;
+    await until('many rounds', () => onA.asked > rounds + 20);
+    expect(onA.steps.length + onB.steps.length).to.equal(steps);
+    expect(JSON.stringify([...a.files, ...b.files])).to.equal(files);
+    expect(b.peers.connections).to.equal(0);
+  });
+
+  it('goes on where it was after a restart of either end', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    const received = () => onB.steps.filter(step => step.startsWith('receive'));
+    const { key: keyA, files: filesA } = a;
+    const { key: keyB, files: filesB } = b;
+    for (const node of open.splice(0)) await node.close();
+    a = await start('node_a', onA, { key: keyA, files: filesA });
+    b = await start('node_b', onB, { key: keyB, files: filesB });
+    const volumes = await pair();
+    await until('it is known', async () => (await a.replication.describe(volumes.onA)).copies?.[0]?.state === 'synced');
+    const before = received().length;
+    onA.write(V, 'one more');
+    await copied('one more');
+    expect(
+      received()
+        .slice(before)
+        .every(step => step.includes(' after ')),
+    ).to.equal(true);
+  });
+
+  for (const point of ['volume.snapshot_taken', 'volume.sending', 'volume.synced'] as const) {
+    it(`is begun again by the next round when it failed at ${point}`, async () => {
+      disarm = arm(`${point}=error`);
+      await pair();
+      onA.write(V, 'x'.repeat(100_000));
+      await copied('x'.repeat(100_000));
+      onA.write(V, 'x'.repeat(100_001));
+      await copied('x'.repeat(100_001));
+    });
+  }
+
+  it('brings several copies up to date, of which one is away', async () => {
+    const onC = new MemoryDriver();
+    const c = await start('node_c', onC);
+    await b.assign('replica', 1, [a.asPeer]);
+    await c.assign('replica', 1, [a.asPeer]);
+    const gone = { nodeId: 'node_d', publicKey: 'none', address: '127.0.0.1:1' };
+    const silent = { nodeId: 'node_e', publicKey: 'none' };
+    const volume = await a.assign('primary', 1, [b.asPeer, gone, c.asPeer, silent]);
+    onA.write(V, 'one');
+    await copied('one');
+    await copied('one', onC);
+    const seen = await until('the failure is told', async () => {
+      const { copies } = await a.replication.describe(volume);
+      return (
+        copies?.[1]?.message !== undefined && copies[0]?.state === 'synced' && copies[2]?.state === 'synced' && copies
+      );
+    });
+    expect(seen[1])
+      .to.deep.include({ state: 'syncing' })
+      .and.have.property('message')
+      .that.matches(/cannot be reached; /);
+    expect(seen[3]?.message).to.match(/takes no copies; /);
+  });
+
+  it('is promoted with a higher epoch, and the former primary sets its own bytes aside and receives', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    const toB = b.asPeer;
+    const { key, files } = a;
+    await a.close();
+    onA.write(V, 'one, and lost');
+    expect(await b.replication.explainUnusable(await b.assign('replica', 1, [a.asPeer]))).to.match(/copy/);
+    a = await start('node_a', onA, { key, files });
+    const primary = await b.assign('primary', 2, [a.asPeer]);
+    expect(await b.replication.explainUnusable(primary)).to.equal(undefined);
+    expect(onB.read(V)).to.equal('one');
+    const replica = await a.assign('replica', 2, [toB]);
+    const { divergent } = await a.replication.describe(replica);
+    expect(divergent).to.have.length(1);
+    expect(divergent?.[0]).to.include({ name: 'divergent-1', epoch: 1 });
+    onB.write(V, 'one, and new');
+    await until('a copy on A', () => copiesOf(onA).includes('one, and new'));
+    expect(onA.volumes.get(V)?.snapshots.get('divergent-1')).to.equal('one, and lost');
+    await onA.driver.dropSnapshot(V, 'divergent-1');
+    expect(await a.replication.describe(replica)).to.not.have.property('divergent');
+  });
+
+  it('has nothing to set aside where the copy has everything', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    const [name] = onB.volumes.get(V)!.snapshots.keys();
+    await until('it is recorded', () => [...a.files.values()].some(text => text.includes(`"snapshot":"${name}"`)));
+    await b.assign('primary', 2, [a.asPeer]);
+    const replica = await a.assign('replica', 2, [b.asPeer]);
+    expect(await a.replication.describe(replica)).to.not.have.property('divergent');
+    await until('one snapshot', () => copiesOf(onA).length === 1 && copiesOf(onA)[0] === 'one');
+  });
+
+  for (const [point, role] of [
+    ['volume.copy_promoted', 'primary'],
+    ['volume.set_aside', 'replica'],
+  ] as const) {
+    it(`takes its new part again when it failed at ${point}`, async () => {
+      await pair();
+      onA.write(V, 'one');
+      await copied('one');
+      if (role === 'replica') await b.assign('primary', 2, [a.asPeer]);
+      onA.write(V, 'one, and lost');
+      const [node, other] = role === 'primary' ? [b, a] : [a, b];
+      disarm = arm(`${point}=error`);
+      const outcome = await node.assign(role, 2, [other.asPeer]).catch((thrown: Error) => thrown.message);
+      expect(outcome).to.include(point);
+      await node.assign(role, 2, [other.asPeer]);
+      if (role === 'primary') expect(onB.read(V)).to.match(/^one/);
+      else expect(onA.volumes.get(V)?.snapshots.get('divergent-1')).to.equal('one, and lost');
+    });
+  }
+
+  it('does not dial on when another agent answers than the one that was named', async () => {
+    const other = await start('node_x', new MemoryDriver());
+    await b.assign('replica', 1, [a.asPeer]);
+    const volume = await a.assign('primary', 1, [{ ...b.asPeer, publicKey: other.publicKey }]);
+    onA.write(V, 'one');
+    const failed = await until('the failure', async () => (await a.replication.describe(volume)).copies?.[0]?.message);
+    expect(failed).to.match(/does not have the key of that node/);
+    expect(copiesOf(onB)).to.deep.equal([]);
+  });
+
+  it('goes on beside any number of strangers, who get no more than a few connections', async () => {
+    const strangers = Array.from({ length: 150 }, () =>
+      connect(b.peers.port, '127.0.0.1').on('error', () => undefined),
+    );
+    await until('they have come', () => strangers.every(({ readyState }) => readyState !== 'opening'));
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    await until('most are gone', () => b.peers.connections < 40);
+    for (const stranger of strangers) stranger.destroy();
+  });
+
+  it('gives up a peer that says nothing, and says so', async () => {
+    for (const node of open.splice(0)) await node.close();
+    await begin({ stallMs: 200 });
+    const mute = await TlsPeers.open({ key: b.key, clock: systemClock, listen: { host: '127.0.0.1', port: 0 } });
+    const end = new AbortController();
+    void mute.listen(() => new Promise(() => undefined), end.signal);
+    const volume = await a.assign('primary', 1, [{ ...b.asPeer, address: mute.address! }]);
+    onA.write(V, 'one');
+    const failed = await until('the failure', async () => (await a.replication.describe(volume)).copies?.[0]?.message);
+    expect(failed).to.match(/nothing was heard/);
+    end.abort();
+    await mute.close();
+  });
+});

@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util';
+
+import type { AssignedReplication, AssignedVolume, SeenVolume } from '../../../crds/volume/index.js';
+import type { Clock, Random } from '../../clock/index.js';
+import type { Logger } from '../../log/index.js';
+import type { Disk } from '../disk.js';
+import type { VolumeDriver } from '../volumes/index.js';
+import { Turns } from '../volumes/turns.js';
+import type { Peers } from './peers.js';
+import { PrimaryRounds } from './primary.js';
+import { Receiver } from './receiver.js';
+import { type ReplicationRecord, ReplicationRecords } from './record.js';
+import { takeRole } from './roles.js';
+
+const STALL_MS = 30_000;
+const STOP_GRACE_MS = 1_000;
+
+export interface ReplicationParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+  readonly disk: Disk;
+  /** Without it nothing is sent and nothing received. */
+  readonly peers?: Peers | undefined;
+  readonly driver: VolumeDriver;
+  readonly stallMs?: number;
+  /** There is news of the copies of a volume. */
+  readonly onChange: (id: string) => void;
+}
+
+/** What a report says of the replication of a volume. */
+export type SeenReplication = Pick<SeenVolume, 'epoch' | 'role' | 'copies' | 'syncedAt' | 'syncedEpoch' | 'divergent'>;
+
+/** The part of this node in the replication of its volumes: as the control plane has last said, and in no other way. */
+export class Replication {
+  readonly #parts: ReplicationParts;
+  readonly #records: ReplicationRecords;
+  readonly #turns = new Turns();
+  readonly #receiver: Receiver;
+  readonly #primary: PrimaryRounds | undefined;
+  #assigned: ReadonlyMap<string, AssignedVolume> = new Map();
+
+  constructor(parts: ReplicationParts) {
+    this.#parts = parts;
+    const { peers, stallMs = STALL_MS, onChange } = parts;
+    const records = new ReplicationRecords(parts.disk);
+    const find = (id: string) => this.#assigned.get(id);
+    const common = { ...parts, records, stallMs, find, turns: this.#turns };
+    this.#records = records;
+    this.#receiver = new Receiver({ ...common, onReceived: onChange });
+    this.#primary = peers && new PrimaryRounds({ ...common, peers });
+  }
+
+  /** Takes what counts from now on. What is under way and not allowed any more is ended. */
+  assign(volumes: ReadonlyMap<string, AssignedVolume> = new Map()): void {
+    const before = this.#assigned;
+    this.#assigned = volumes;
+    this.#receiver.check();
+    for (const [id, volume] of volumes) {
+      if (!isDeepStrictEqual(before.get(id)?.replication, volume.replication)) this.#primary?.check(volume);
+    }
+  }
+
+  /** Sends and receives until aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { peers } = this.#parts;
+    if (!peers || !this.#primary) return;
+    await peers.listen(connection => this.#receiver.handle(connection), signal);
+    await this.#primary.queue.stop(STOP_GRACE_MS);
+  }
+
+  /** Takes the part that a volume, which is here, is assigned with. Throws when it cannot. */
+  async settle(volume: AssignedVolume): Promise<SeenReplication> {
+    const { id, replication } = volume;
+    if (!replication) return {};
+    const { clock, driver } = this.#parts;
+    const before = await this.#records.read(id);
+    if (before?.epoch !== replication.epoch || before.role !== replication.role) {
+      await this.#receiver.end(id);
+      await this.#turns.run(id, () => takeRole(id, replication, { clock, driver, records: this.#records }));
+      this.#parts.log.info('the part of this node in the replication of a volume', {
+        volume: id,
+        phase: replication.role,
+      });
+      this.#primary?.check(volume);
+    }
+    return this.describe(volume);
+  }
+
+  /** What is known of copies now, without looking for more. */
+  async describe(volume: AssignedVolume): Promise<SeenReplication> {
+    const { id, replication } = volume;
+    const record = replication && (await this.#records.read(id));
+    if (!record || !isSettled(record, replication)) return {};
+    const { epoch, role } = record;
+    const divergent = await this.#listDivergent(id, record);
+    const told = { epoch, role, ...(divergent.length > 0 && { divergent }) };
+    if (role === 'primary') return { ...told, copies: this.#primary?.describe(volume, replication, record) ?? [] };
+    const { synced } = record;
+    return { ...told, ...(synced && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
+  }
+
+  /** Why a container may not mount a volume here; undefined when it may. */
+  async explainUnusable({ id, replication }: AssignedVolume): Promise<string | undefined> {
+    if (!replication) return undefined;
+    if (replication.role === 'replica') return 'is a copy here: what mounts it runs on the node of its primary';
+    return isSettled(await this.#records.read(id), replication) ? undefined : 'is not promoted here yet';
+  }
+
+  /** The volume is removed: what is known of it goes too. */
+  async remove(id: string): Promise<void> {
+    await this.#receiver.end(id);
+    await this.#records.remove(id);
+  }
+
+  /** What was set aside and is still there: people remove it by hand. */
+  async #listDivergent(id: string, { divergent = [] }: ReplicationRecord) {
+    if (divergent.length === 0) return [];
+    const there = await this.#parts.driver.listSnapshots(id);
+    return divergent.filter(({ name }) => there.includes(name));
+  }
+}
+
+function isSettled(record: ReplicationRecord | undefined, { epoch, role }: AssignedReplication): boolean {
+  return record?.epoch === epoch && record.role === role;
+}
+
+/** How far the moment of a copy must have moved to be worth a write of the control plane. */
+const NEWS_MS = 10_000;
+/** How much further a transfer must have come. */
+const NEWS_SHARE = 0.05;
+
+/** Whether a report says something new about copies. */
+export function isReplicationNews(before: SeenReplication, seen: SeenReplication): boolean {
+  if (before.epoch !== seen.epoch || before.role !== seen.role || before.syncedEpoch !== seen.syncedEpoch) return true;
+  if (!isDeepStrictEqual(before.divergent, seen.divergent) || hasMoved(before.syncedAt, seen.syncedAt)) return true;
+  const { copies: old = [] } = before;
+  const { copies: now = [] } = seen;
+  return old.length !== now.length || now.some((copy, index) => isCopyNews(old[index]!, copy));
+}
+
+type SeenCopies = NonNullable<SeenReplication['copies']>;
+
+function isCopyNews(before: SeenCopies[number], copy: SeenCopies[number]): boolean {
+  if (before.nodeId !== copy.nodeId || before.state !== copy.state || before.message !== copy.message) return true;
+  if (hasMoved(before.syncedAt, copy.syncedAt) || hasGrown(before.lagBytes, copy.lagBytes)) return true;
+  // What is under way of a copy that is synced is over before anybody has read of it.
+  if (copy.state === 'synced') return false;
+  const total = copy.totalBytes ?? copy.sentBytes ?? 0;
+  return Math.abs((before.sentBytes ?? 0) - (copy.sentBytes ?? 0)) > total * NEWS_SHARE;
+}
+
+/** Whether a lag has come, gone, or doubled. */
+function hasGrown(before = 0, now = 0): boolean {
+  return (before === 0) !== (now === 0) || now > before * 2;
+}
+
+function hasMoved(before: string | undefined, now: string | undefined): boolean {
+  if (before === undefined || now === undefined) return before !== now;
+  return Math.abs(Date.parse(now) - Date.parse(before)) >= NEWS_MS;
+}

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+
+import type { ReplicationRecord } from './record.js';
+import { decideRole, type RoleStep } from './roles.js';
+
+const S = 's-0000000001-0000000004';
+const synced = { snapshot: S, at: '2026-01-01T00:00:00.000Z', epoch: 1 };
+const primary: ReplicationRecord = { epoch: 2, role: 'primary' };
+const replica: ReplicationRecord = { epoch: 2, role: 'replica', synced };
+
+describe('the part of a node in the replication of a volume', () => {
+  const cases: readonly (readonly [
+    what: string,
+    record: ReplicationRecord | undefined,
+    assigned: readonly ['primary' | 'replica', number],
+    snapshots: readonly string[],
+    step: RoleStep['kind'],
+  ])[] = [
+    ['is noted where there was none', undefined, ['primary', 1], [], 'note'],
+    ['is noted of a new copy', undefined, ['replica', 7], [], 'note'],
+    ['is not guessed where its record was lost', undefined, ['primary', 2], [S], 'refuse'],
+    ['stays as it is', primary, ['primary', 2], [S], 'none'],
+    ['stays as it is, of a replica', replica, ['replica', 2], [S], 'none'],
+    ['is kept with a higher epoch', primary, ['primary', 3], [S], 'note'],
+    ['is kept with a higher epoch, of a replica', replica, ['replica', 9], [S], 'note'],
+    ['is promoted with a higher epoch', replica, ['primary', 3], [S], 'promote'],
+    ['is not promoted in the same epoch', replica, ['primary', 2], [S], 'refuse'],
+    [
+      'is not promoted without a complete copy',
+      { ...replica, synced: undefined } as never,
+      ['primary', 3],
+      [S],
+      'refuse',
+    ],
+    ['is not promoted when its copy is gone', replica, ['primary', 3], [], 'refuse'],
+    ['is demoted with a higher epoch', primary, ['replica', 3], [S], 'demote'],
+    ['is not demoted in the same epoch', primary, ['replica', 2], [S], 'refuse'],
+    ['does not go back to a lower epoch', primary, ['primary', 1], [S], 'refuse'],
+    ['does not become a replica of a lower epoch', primary, ['replica', 1], [S], 'refuse'],
+  ];
+  for (const [what, record, [role, epoch], snapshots, step] of cases) {
+    it(what, () => {
+      const decided = decideRole(record, { role, epoch }, snapshots);
+      expect(decided.kind).to.equal(step);
+      if (decided.kind === 'promote') expect(decided.snapshot).to.equal(S);
+      if (decided.kind === 'refuse') expect(decided.because).to.match(/.; ./);
+    });
+  }
+
+  it('is promoted to the copy that the primary has vouched for, and not to a later one of which that is not known', () => {
+    const later = 's-0000000001-0000000009';
+    expect(decideRole(replica, { role: 'primary', epoch: 3 }, [S, later])).to.deep.equal({
+      kind: 'promote',
+      snapshot: S,
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import type { AssignedReplication } from '../../../crds/volume/index.js';
+import type { Clock } from '../../clock/index.js';
+import { failpoint } from '../../failpoint/index.js';
+import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
+import { isSyncName } from './messages.js';
+import type { ReplicationRecord, ReplicationRecords } from './record.js';
+
+/** What has to be done before this node acts as it is told to. */
+export type RoleStep =
+  /** It does already. */
+  | { readonly kind: 'none' }
+  /** Only the record changes. */
+  | { readonly kind: 'note' }
+  /** The volume becomes what the copy holds. */
+  | { readonly kind: 'promote'; readonly snapshot: string }
+  /** What it holds is set aside, and a copy takes its place. */
+  | { readonly kind: 'demote' }
+  | { readonly kind: 'refuse'; readonly because: string };
+
+const refuse = (because: string): RoleStep => ({ kind: 'refuse', because });
+
+/**
+ * Decides how a node comes to its part. `snapshots` are those for copies that are here.
+ *
+ * The record decides, and not the disk: both a primary and a replica have snapshots, and only one of them may lose what its volume holds.
+ */
+export function decideRole(
+  record: ReplicationRecord | undefined,
+  { epoch, role }: Pick<AssignedReplication, 'epoch' | 'role'>,
+  snapshots: readonly string[],
+): RoleStep {
+  if (!record) {
+    if (snapshots.length === 0) return { kind: 'note' };
+    return refuse(
+      'the record of what this copy is was lost; restore the state folder of the agent, or delete the copy',
+    );
+  }
+  if (epoch < record.epoch) {
+    return refuse('the control plane tells of an earlier epoch than this copy has seen; restore a newer backup of it');
+  }
+  if (role === record.role) return { kind: epoch === record.epoch ? 'none' : 'note' };
+  if (epoch === record.epoch) {
+    return refuse('the control plane gives this copy another part in the same epoch; restore a newer backup of it');
+  }
+  if (role === 'replica') return { kind: 'demote' };
+  const { snapshot } = record.synced ?? {};
+  if (snapshot !== undefined && snapshots.includes(snapshot)) return { kind: 'promote', snapshot };
+  return refuse('no complete copy has arrived here, so it cannot be promoted; choose another copy');
+}
+
+export interface RoleParts {
+  readonly clock: Clock;
+  readonly driver: VolumeDriver;
+  readonly records: ReplicationRecords;
+}
+
+/** Takes a part in the replication of a volume that is here, and records it; answers the record. May be repeated after any crash. */
+export async function takeRole(
+  id: string,
+  replication: AssignedReplication,
+  { clock, driver, records }: RoleParts,
+): Promise<ReplicationRecord> {
+  const { epoch, role } = replication;
+  const record = await records.read(id);
+  const own = (await driver.listSnapshots(id)).filter(isSyncName);
+  const step = decideRole(record, replication, own);
+  if (step.kind === 'refuse') throw new VolumeFault('refused', step.because);
+  if (step.kind === 'none') return record!;
+  const next = await takeStep();
+  await records.write(id, next);
+  return next;
+
+  async function takeStep(): Promise<ReplicationRecord> {
+    const divergent = record?.divergent ? { divergent: record.divergent } : {};
+    if (step.kind === 'promote') {
+      await driver.promote(id, step.snapshot);
+      failpoint('volume.copy_promoted');
+      return { epoch, role, times: { [step.snapshot]: record!.synced!.at }, ...divergent };
+    }
+    if (step.kind === 'demote') {
+      const kept = await setAside(id, record!, { clock, driver });
+      failpoint('volume.set_aside');
+      return { epoch, role, divergent: [...(record!.divergent ?? []), ...kept] };
+    }
+    return { ...record, epoch, role };
+  }
+}
+
+/** Keeps what the volume of a former primary holds, unless another copy has all of it. */
+async function setAside(
+  id: string,
+  { epoch, common = {} }: ReplicationRecord,
+  { clock, driver }: Pick<RoleParts, 'clock' | 'driver'>,
+): Promise<NonNullable<ReplicationRecord['divergent']>> {
+  const newest = (await driver.listSnapshots(id)).filter(isSyncName).at(-1);
+  const isElsewhere = Object.values(common).some(({ snapshot }) => snapshot === newest);
+  if (newest !== undefined && isElsewhere && !(await driver.isChanged(id, newest))) return [];
+  const name = `divergent-${epoch}`;
+  await driver.snapshot(id, name);
+  return [{ name, epoch, at: new Date(clock.now()).toISOString() }];
+}

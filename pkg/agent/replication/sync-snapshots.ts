@@ -1,0 +1,188 @@
+import type { AssignedReplication, AssignedVolume, VolumePeer } from '../../../crds/volume/index.js';
+import type { Clock } from '../../clock/index.js';
+import { failpoint } from '../../failpoint/index.js';
+import type { Logger } from '../../log/index.js';
+import type { VolumeDriver } from '../volumes/index.js';
+import type { Turns } from '../volumes/turns.js';
+import { listKept } from './copies.js';
+import { formatSyncName, isSyncName, readSyncName } from './messages.js';
+import { PeerFault } from './peers.js';
+import type { ReplicationRecord, ReplicationRecords } from './record.js';
+import type { SyncSnapshot } from './send-snapshot.js';
+
+/** From here on a node that is away loses its claim on old bytes: the workload needs the space. */
+const TIGHT = 0.85;
+
+export interface SyncSnapshotsParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly driver: VolumeDriver;
+  readonly records: ReplicationRecords;
+  /** By volume: of what reads and writes its record. */
+  readonly turns: Turns;
+  readonly find: (id: string) => AssignedVolume | undefined;
+}
+
+/** What is remembered of a volume between two rounds; lost with the process. */
+interface Memory {
+  /** When each snapshot was taken, and what had been written to the disk then. */
+  readonly taken: Map<string, { readonly at: number; readonly written: number | undefined }>;
+  /** What is being read for each node. */
+  readonly held: Map<string, readonly string[]>;
+  /** What was found when so much had been written: until more is, it is not looked for again. */
+  found?: { readonly written: number; readonly newest: string; readonly isChanged: false } | undefined;
+}
+
+/** The primary of a volume, at this moment. */
+interface Primary {
+  readonly replication: AssignedReplication;
+  readonly record: ReplicationRecord;
+}
+
+/** The snapshots of a primary: taken when something has changed, kept while a copy needs them. */
+export class SyncSnapshots {
+  readonly #parts: SyncSnapshotsParts;
+  readonly #memories = new Map<string, Memory>();
+
+  constructor(parts: SyncSnapshotsParts) {
+    this.#parts = parts;
+  }
+
+  forget(id: string): void {
+    this.#memories.delete(id);
+  }
+
+  /** The part of this node as it was assigned and taken; undefined when it is not the primary, or not yet. */
+  async findPrimary(id: string): Promise<Primary | undefined> {
+    const volume = this.#parts.find(id);
+    const record = await this.#parts.records.read(id);
+    const { replication } = volume ?? {};
+    if (volume?.isDeleted || replication?.role !== 'primary' || record?.role !== 'primary') return undefined;
+    return record.epoch === replication.epoch ? { replication, record } : undefined;
+  }
+
+  /** The newest snapshot whose moment is known, how old it is, and whether the volume has changed since. */
+  async look(id: string, record: ReplicationRecord) {
+    const { clock } = this.#parts;
+    const { newest, isChanged } = await this.#find(id, record);
+    const taken = newest === undefined ? undefined : this.#remember(id).taken.get(newest);
+    return { newest, isChanged, newestAgeMs: taken && clock.monotonic() - taken.at };
+  }
+
+  async #find(id: string, { times = {} }: ReplicationRecord) {
+    const { driver } = this.#parts;
+    const memory = this.#remember(id);
+    const written = await driver.writtenBytes(id);
+    if (written !== undefined && memory.found?.written === written) return memory.found;
+    const newest = (await this.#list(id)).findLast(name => times[name] !== undefined);
+    const isChanged = newest !== undefined && (await driver.isChanged(id, newest));
+    const isAtRest = newest !== undefined && !isChanged && written !== undefined;
+    memory.found = isAtRest ? { written, newest, isChanged: false } : undefined;
+    return { newest, isChanged };
+  }
+
+  /** Takes a snapshot, or answers the newest. In turn, so that copies that need one at the same time share it. */
+  choose(id: string, isFresh: boolean): Promise<SyncSnapshot> {
+    return this.#parts.turns.run(id, async () => {
+      const primary = await this.findPrimary(id);
+      if (!primary)
+        throw new PeerFault('this node is not the primary of the volume any more; the new one sends copies');
+      const { record, replication } = primary;
+      const { times = {} } = record;
+      const own = await this.#list(id);
+      const newest = own.findLast(name => times[name] !== undefined);
+      const at = newest === undefined ? undefined : this.#remember(id).taken.get(newest)?.at;
+      const isShared = at !== undefined && this.#parts.clock.monotonic() - at < replication.intervalSeconds * 500;
+      if (newest !== undefined && (!isFresh || isShared)) return { name: newest, at: times[newest]! };
+      return this.#take(id, replication.epoch, own, record);
+    });
+  }
+
+  async #take(id: string, epoch: number, own: readonly string[], record: ReplicationRecord): Promise<SyncSnapshot> {
+    const { clock, driver, records } = this.#parts;
+    const memory = this.#remember(id);
+    const used = [...own, ...Object.keys(record.times ?? {})].map(readSyncName).filter(each => each.epoch === epoch);
+    const name = formatSyncName(epoch, Math.max(0, ...used.map(({ sequence }) => sequence)) + 1);
+    const at = new Date(clock.now()).toISOString();
+    const written = await driver.writtenBytes(id);
+    memory.found = undefined;
+    await driver.snapshot(id, name);
+    failpoint('volume.snapshot_taken');
+    await records.write(id, { ...record, times: { ...record.times, [name]: at } });
+    memory.taken.set(name, { at: clock.monotonic(), written });
+    return { name, at };
+  }
+
+  /** Keeps what is read for a node until `release`. */
+  hold(id: string, nodeId: string, names: readonly string[]): void {
+    this.#remember(id).held.set(nodeId, names);
+  }
+
+  release(id: string, nodeId: string): void {
+    this.#remember(id).held.delete(nodeId);
+  }
+
+  /** Records what a node has, and lets go of snapshots that nobody needs any more. */
+  noteSynced(id: string, nodeId: string, { name }: SyncSnapshot): Promise<void> {
+    return this.#parts.turns.run(id, async () => {
+      const { record, replication } = (await this.findPrimary(id)) ?? {};
+      const last = record?.common?.[nodeId];
+      if (!record || (last?.snapshot === name && last.epoch === replication?.epoch)) return;
+      const common = { ...record.common, [nodeId]: { snapshot: name, epoch: record.epoch } };
+      await this.#keep(id, { ...record, common }, replication?.peers ?? []);
+    });
+  }
+
+  /** A node that is away keeps its claim on old bytes only while there is room. */
+  makeRoom(id: string, nodeId: string): Promise<void> {
+    const { driver, log, turns } = this.#parts;
+    return turns.run(id, async () => {
+      const { record, replication } = (await this.findPrimary(id)) ?? {};
+      if (!record?.common?.[nodeId] || !driver.describe().enforcesSize) return;
+      const { usedBytes, sizeBytes } = await driver.usage(id);
+      if (usedBytes < sizeBytes * TIGHT) return;
+      log.warn('the volume is nearly full: a copy that is away will be sent whole', { volume: id, node: nodeId });
+      const { [nodeId]: _given, ...common } = record.common;
+      await this.#keep(id, { ...record, common }, replication?.peers.filter(peer => peer.nodeId !== nodeId) ?? []);
+    });
+  }
+
+  async #keep(id: string, record: ReplicationRecord, peers: readonly VolumePeer[]): Promise<void> {
+    const { driver, records } = this.#parts;
+    const { taken, held } = this.#remember(id);
+    const own = await this.#list(id);
+    const { times = {}, common = {} } = record;
+    const newest = own.findLast(name => times[name] !== undefined);
+    const kept = listKept(record, { peers }, [newest, ...[...held.values()].flat()]);
+    const named = new Set(peers.map(({ nodeId }) => nodeId));
+    const pick = <T>(all: Readonly<Record<string, T>>, names: ReadonlySet<string>) =>
+      Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
+    await records.write(id, { ...record, times: pick(times, kept), common: pick(common, named) });
+    for (const name of own) if (!kept.has(name)) await driver.dropSnapshot(id, name);
+    for (const name of taken.keys()) if (!kept.has(name)) taken.delete(name);
+  }
+
+  /** What a snapshot, or the difference to a parent, may come to. */
+  async estimate(id: string, parent: string | undefined): Promise<number | undefined> {
+    return parent === undefined ? (await this.#parts.driver.usage(id)).usedBytes : this.countSince(id, parent);
+  }
+
+  /** What was written to the disk since a snapshot was taken. */
+  async countSince(id: string, snapshot: string): Promise<number | undefined> {
+    const { written } = this.#remember(id).taken.get(snapshot) ?? {};
+    const now = written === undefined ? undefined : await this.#parts.driver.writtenBytes(id);
+    return written === undefined || now === undefined ? undefined : Math.max(0, now - written);
+  }
+
+  async #list(id: string): Promise<readonly string[]> {
+    return (await this.#parts.driver.listSnapshots(id)).filter(isSyncName);
+  }
+
+  #remember(id: string): Memory {
+    const known = this.#memories.get(id);
+    if (known) return known;
+    const made: Memory = { taken: new Map(), held: new Map() };
+    this.#memories.set(id, made);
+    return made;
+  }
+}
