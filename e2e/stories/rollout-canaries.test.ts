@@ -75,7 +75,7 @@ describe('a canary, on a real engine', function () {
   });
 
   it('goes on after its deployment was deleted and restored from a backup, beside what ran beside it', async () => {
-    const [third, fourth] = [await lab.fleet.image('3'), await lab.fleet.image('4')];
+    const [{ image: third }, fourth] = [await lab.shop.show('web'), await lab.fleet.image('4')];
     await lab.shop.change('web', { image: fourth, rollout: { canary: { replicas: 1 } } });
     await lab.holdsCanary();
     await lab.runs(third, fourth);
