@@ -14,6 +14,7 @@ import {
   type ClusterFault,
   faults,
   findObstacle,
+  measureServerCut,
   runStorm,
   runFault,
   readSharedClock,
@@ -21,6 +22,7 @@ import {
   StoreWorkload,
   type WorkloadOutcome,
 } from '../e2e/cluster/index.js';
+import { measureResume } from '../e2e/history/index.js';
 import { describeRun, type FaultRow, formatChaosResult, type MissedFault } from './chaos-table.js';
 
 const setting = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
@@ -97,6 +99,22 @@ async function runFaults(cluster: EtcdCluster, fault: ClusterFault): Promise<voi
   }
 }
 
+const SERVER_CUT = 'API server cut off, etcd compacted';
+const SERVER_RESUMES_WITHIN_MS = 1_000;
+
+/** What a client of the API server sees of a cut between that and etcd. */
+async function runServerCuts(): Promise<void> {
+  for (let run = 0; run < RUNS; run++) {
+    const row = measureRow(SERVER_CUT, 1);
+    const { operations, resumedAfterMs } = await measureServerCut({
+      cutMs: TIMES.clientCutMs,
+      giveUpAfterMs: GIVE_UP_AFTER_MS,
+    });
+    const outcome = { violations: [], records: [], operations, unknown: 0 };
+    note(row, outcome, resumedAfterMs, SERVER_RESUMES_WITHIN_MS);
+  }
+}
+
 /** Storms, each with fresh clients, until so many operations have been judged. */
 async function runStorms(cluster: EtcdCluster, operations: number): Promise<void> {
   for (let [seed, judged] = [SEED, 0]; judged < operations; seed++) {
@@ -107,7 +125,7 @@ async function runStorms(cluster: EtcdCluster, operations: number): Promise<void
     await new Promise(resolve => setTimeout(resolve, CALM_MS));
     const outcome = await workload.judge();
     judged += outcome.operations;
-    note(measureRow('storm', cluster.size), outcome, outcome.measureResume(since));
+    note(measureRow('storm', cluster.size), outcome, measureResume(outcome.records, since));
     console.log(`seed ${seed}: ${judged} operations in all`);
   }
 }
@@ -136,8 +154,9 @@ async function onEachSize(work: (cluster: EtcdCluster) => Promise<void>): Promis
   }
 }
 
-if (ONLY === 'storms') missByChoice(members => listFaults(members).map(({ name }) => name));
-else
+if (ONLY === 'storms') {
+  missByChoice(members => [...listFaults(members).map(({ name }) => name), ...(members === 1 ? [SERVER_CUT] : [])]);
+} else {
   await onEachSize(async cluster => {
     for (const fault of listFaults(cluster.size)) {
       await runFaults(cluster, fault).catch((thrown: unknown) => {
@@ -145,6 +164,10 @@ else
       });
     }
   });
+  await runServerCuts().catch((thrown: unknown) => {
+    failures.push(`${describeRun(SERVER_CUT, 1)}: ${String(thrown)}`);
+  });
+}
 if (ONLY === 'faults') missByChoice(() => ['storm']);
 else
   await onEachSize(cluster =>

@@ -37,7 +37,7 @@ const PROGRAM = programArguments('e2e/cluster/client-process.ts');
 export class ClientProcess implements WorkloadClient {
   readonly #child: ChildProcess;
   readonly #file: string;
-  #progress: Progress = { write: 0, read: 0, lease: 0, tail: 0, lead: 0 };
+  #progress: Progress = { write: 0, read: 0, cache: 0, lease: 0, tail: 0, lead: 0 };
 
   constructor(options: RecordingClientOptions, folder: string) {
     this.#file = join(folder, `${options.name}.ndjson`);

@@ -135,6 +135,11 @@ export class EtcdCluster {
     });
   }
 
+  /** Waits until one member serves, which it can with a majority only: from then on there is a quorum. */
+  async untilMajorityServes(): Promise<void> {
+    await Promise.any(this.#members.map((_, member) => this.untilServing(member)));
+  }
+
   async kill(member: number, signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     await this.#members[member]!.kill(signal);
   }

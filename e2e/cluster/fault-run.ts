@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
+import { measureResume, measureWriteGap } from '../history/index.js';
 import type { EtcdCluster } from './etcd-cluster.js';
 import type { ClusterFault, FaultTimes } from './faults.js';
 import { readSharedClock } from './recording-client.js';
@@ -14,7 +15,10 @@ export interface FaultRunOptions extends WorkloadOptions {
 }
 
 export interface FaultRunResult extends WorkloadOutcome {
-  /** Milliseconds from the moment at which service could resume until every kind of it had. */
+  /**
+   * Milliseconds from the moment at which service could resume until every kind of it had; where it never had to end, at
+   * least the longest time without a stored write.
+   */
   readonly resumedAfterMs: number;
   /** Of the leases that were asked for after service had resumed and before the fault was healed, those that were not given. */
   readonly leasesFailed: number;
@@ -30,6 +34,7 @@ export async function runFault(
   const workload = await StoreWorkload.start(cluster, options);
   try {
     await pause(calmMs);
+    const begun = readSharedClock();
     const since = await fault.inject(workload, times);
     await workload.untilResumed(since, resumeWithinMs);
     const resumed = readSharedClock();
@@ -42,7 +47,9 @@ export async function runFault(
     const leasesFailed = outcome.records.filter(
       record => record.kind === 'lease' && !record.isGranted && record.begin > resumed && record.end < healedAt,
     ).length;
-    return { ...outcome, leasesFailed, resumedAfterMs: outcome.measureResume(since) };
+    const resumedAfterMs = measureResume(outcome.records, since);
+    const gapMs = fault.isServedThroughout ? measureWriteGap(outcome.records, begun, resumed) : 0;
+    return { ...outcome, leasesFailed, resumedAfterMs: Math.max(resumedAfterMs, gapMs) };
   } catch (thrown) {
     await cluster.heal().catch(() => undefined); // the first failure is the one to tell
     await workload.judge().catch(() => undefined); // ends the clients

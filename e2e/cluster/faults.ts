@@ -25,6 +25,8 @@ export interface ClusterFault {
   readonly needs?: 'isolation' | 'snapshots';
   /** How long service may take to resume on a quiet machine, where that is less than for others. */
   readonly resumeWithinMs?: number;
+  /** No majority is taken away for long: the longest time without a stored write counts as the time to resume. */
+  readonly isServedThroughout?: boolean;
   /** Makes it happen. The answer is the moment from which service must resume. */
   readonly inject: (workload: StoreWorkload, times: FaultTimes) => Promise<number>;
 }
@@ -95,7 +97,7 @@ export const faults: readonly ClusterFault[] = [
       await Promise.all(gone.map(member => cluster.kill(member)));
       await pause(quorumLostMs);
       gone.forEach(member => cluster.launch(member));
-      await Promise.all(gone.map(member => cluster.untilServing(member)));
+      await cluster.untilMajorityServes();
       return readSharedClock();
     },
   },
@@ -103,6 +105,7 @@ export const faults: readonly ClusterFault[] = [
     name: 'members restarted one after the other',
     about: 'members',
     members: 1,
+    isServedThroughout: true,
     inject: async ({ cluster }) => {
       for (let member = 0; member < cluster.size; member++) await cluster.restart(member);
       return readSharedClock();

@@ -30,7 +30,7 @@ export interface RecordingClientOptions {
 }
 
 /** What a client does, and when each of it last succeeded. */
-export type Activity = 'write' | 'read' | 'lease' | 'tail' | 'lead';
+export type Activity = 'write' | 'read' | 'cache' | 'lease' | 'tail' | 'lead';
 export type Progress = Readonly<Record<Activity, number>>;
 
 /** What a client has recorded, and what its cache shows in the end. */
@@ -59,7 +59,7 @@ export function readSharedClock(): number {
 /** A client that reads, writes, tails, leases and leads, and records every answer. */
 export class RecordingClient {
   readonly records: HistoryRecord[] = [];
-  readonly progress: Record<Activity, number> = { write: 0, read: 0, lease: 0, tail: 0, lead: 0 };
+  readonly progress: Record<Activity, number> = { write: 0, read: 0, cache: 0, lease: 0, tail: 0, lead: 0 };
   readonly #options: RecordingClientOptions;
   readonly #store: EtcdStore;
   readonly #cache: WatchCache;
@@ -124,18 +124,18 @@ export class RecordingClient {
   }
 
   #read(key: string): Promise<boolean> {
-    return this.#recordRead(key, () => this.#store.get(key));
+    return this.#recordRead(key, 'read', () => this.#store.get(key));
   }
 
   /** A linearizable read from the cache. */
   #readCache(key: string): Promise<boolean> {
-    return this.#recordRead(key, async () => {
+    return this.#recordRead(key, 'cache', async () => {
       await this.#cache.barrier();
       return this.#cache.get(key);
     });
   }
 
-  async #recordRead(key: string, look: () => Promise<Entry | undefined>): Promise<boolean> {
+  async #recordRead(key: string, from: 'read' | 'cache', look: () => Promise<Entry | undefined>): Promise<boolean> {
     const { name: process } = this.#options;
     const begin = readSharedClock();
     try {
@@ -143,8 +143,9 @@ export class RecordingClient {
       const end = readSharedClock();
       const revision = entry?.revision ?? 0;
       this.#known.set(key, revision);
-      this.records.push({ kind: 'read', process, begin, end, key, revision, bytes: entry?.bytes.toString() });
-      this.progress.read = end;
+      const read = { key, revision, bytes: entry?.bytes.toString(), isFromCache: from === 'cache' };
+      this.records.push({ kind: 'read', process, begin, end, ...read });
+      this.progress[from] = end;
       return true;
     } catch {
       return false; // a read that was not answered says nothing

@@ -35,8 +35,6 @@ export interface WorkloadOutcome {
   readonly operations: number;
   readonly unknown: number;
   readonly records: readonly HistoryRecord[];
-  /** How long after a moment the last kind of service came back to the last client. */
-  readonly measureResume: (since: number) => number;
 }
 
 let runs = 0;
@@ -118,11 +116,11 @@ export class StoreWorkload {
     for (const proxy of this.links.flat()) proxy.mode = 'pass';
   };
 
-  /** Waits until every client has read, written, leased and been told of changes since a moment, and one of them leads. */
+  /** Waits until every client has done everything since a moment, and one of them leads. */
   async untilResumed(since: number, withinMs: number): Promise<void> {
     const lacking = (): string[] => {
       const own = this.clients.flatMap((client, n) =>
-        (['write', 'read', 'lease', 'tail'] satisfies Activity[])
+        (['write', 'read', 'cache', 'lease', 'tail'] satisfies Activity[])
           .filter(activity => client.progress[activity] <= since)
           .map(activity => `client${n} to ${activity}`),
       );
@@ -149,7 +147,6 @@ export class StoreWorkload {
     return {
       violations: [...violations, ...caches],
       records,
-      measureResume: since => measureResume(records, since),
       operations: records.filter(({ kind }) => kind === 'read' || kind === 'write' || kind === 'lease').length,
       unknown: writes.filter(({ outcome }) => outcome === 'unknown').length,
     };
@@ -201,25 +198,4 @@ function compareCache(name: string, cached: ClientHistory['cached'], events: rea
   if (wrong === 0 && cached.length === stored.size) return [];
   const because = `the cache of ${name} shows ${cached.length} keys, ${wrong} of them wrong, where ${stored.size} are stored`;
   return [{ promise: 'tail', because }];
-}
-
-/** How long after a moment the last kind of service came back to the last client. */
-function measureResume(records: readonly HistoryRecord[], since: number): number {
-  const first = new Map<string, number>();
-  for (const record of records) {
-    const activity = describeActivity(record);
-    const at = 'end' in record ? record.end : record.at;
-    if (activity !== undefined && at > since && at < (first.get(activity) ?? Infinity)) first.set(activity, at);
-  }
-  return Math.max(...first.values()) - since;
-}
-
-/** What a record shows to work; undefined when it shows nothing. Leading is one service of all clients together. */
-function describeActivity(record: HistoryRecord): string | undefined {
-  const { kind, process } = record;
-  if (kind === 'lease') return record.isGranted ? `${process} lease` : undefined;
-  if (kind === 'reset' || kind === 'changes') return `${process} tail`;
-  if (kind === 'read') return `${process} read`;
-  if (record.outcome !== 'stored') return undefined;
-  return record.fence === undefined ? `${process} write` : 'lead';
 }

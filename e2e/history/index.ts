@@ -12,4 +12,5 @@ export { checkExactlyOnce } from './exactly-once.js';
 export { checkFencing } from './fencing.js';
 export { checkLinearizability } from './linearizability.js';
 export type * from './records.js';
+export { measureResume, measureWriteGap } from './service.js';
 export { checkTail } from './tails.js';

@@ -46,6 +46,8 @@ export interface ReadRecord {
   /** 0 when the key was absent. */
   readonly revision: number;
   readonly bytes: string | undefined;
+  /** It was read from the cache, behind a barrier, as the API server reads. */
+  readonly isFromCache?: boolean;
 }
 
 /** A lease that was asked for, extended or given back. */
