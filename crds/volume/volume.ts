@@ -122,8 +122,7 @@ export function getVolumePhase({ metadata }: StoredVolume, status: Pick<VolumeSt
 }
 
 /** What of a volume this release does not carry out: judged in a dry run, and refused otherwise. */
-export function findUnbuiltVolume({ class: kind, type }: VolumeSpec) {
-  if (kind === 'replicated') return ['class', kind, { what: 'class replicated' }] as const;
+export function findUnbuiltVolume({ type }: VolumeSpec) {
   return type === 'bind' ? (['type', type, { what: 'type bind' }] as const) : undefined;
 }
 

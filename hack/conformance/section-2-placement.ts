@@ -27,7 +27,11 @@ export const placementSentences: readonly Sentence[] = [
       'A volume has a typed ID, a class, a mount type, a phase and a primary node',
       testsIn('api/routes/volume/routes.test.ts')('are stored, shown by id and by name, listed and announced'),
     ),
-    notBuilt('volumes', 'A volume has optionally replicas on other nodes'),
+    holds(
+      'A volume has optionally replicas on other nodes',
+      testsIn('api/routes/volume/replicas.test.ts')('are wanted once unless the volume says how often'),
+      testsIn('e2e/stories/volume-copies.test.ts')('is made on another node, and brought up to date'),
+    ),
     holds(
       'Only classes ephemeral and replicated can be bound in a deployment; other classes are rejected',
       codes(CODE_TITLE, "code: 'volume_class_not_wired'"),
@@ -45,7 +49,13 @@ export const placementSentences: readonly Sentence[] = [
         '{ given: one({ volumeId: writtenByOther, readOnly: true }) }',
       ),
     ),
-    notBuilt('volumes', 'Every replica sits on a distinct node: N replicas need N+1 enrolled nodes'),
+    holds(
+      'Every replica sits on a distinct node: N replicas need N+1 enrolled nodes',
+      testsIn('controllers/volume-keeper/copies.test.ts')('are never where the primary is'),
+      testsIn('crds/volume/volume.test.ts')(
+        'fills in what was not said, announced, and warns of copies without a node',
+      ),
+    ),
     notBuilt('recommendations', 'A recommendation has id, applicable, type, priority, volume_id and parameters'),
     notBuilt(
       'recommendations',

@@ -106,11 +106,19 @@ export const endpointSentences: readonly Sentence[] = [
       'GET snapshots/{snap}: a snapshot record, else volume_snapshot_not_found',
       testsIn('api/routes/volume/routes.test.ts')('have no snapshots, and none can be made'),
     ),
-    notBuilt(
-      'volumes',
+    holds(
       'POST /api/v1/tenants/{tenant}/volumes/{id}/replicas adds a live copy on another node of a replicated volume',
+      testsIn('api/routes/volume/replicas.test.ts')('are asked for on a node, by its name or its id, and once'),
     ),
-    notBuilt('volumes', 'The copy is promoted if the primary is lost'),
+    holds(
+      'The copy is promoted if the primary is lost',
+      testsIn('controllers/volumes.test.ts')(
+        'with a copy are promoted when their node is lost, and what writes to them follows',
+      ),
+      testsIn('e2e/stories/volume-copies.test.ts')(
+        'is promoted when the machine of the primary is off, with every byte',
+      ),
+    ),
     holds(
       'POST /api/v1/backups: point-in-time copy of the deployment configuration',
       backups('bring a deleted deployment back with the same hash, as the next revision of its name'),

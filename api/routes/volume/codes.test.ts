@@ -108,9 +108,8 @@ describeCodes('volumes (7.5)', [
     code: 'feature_not_available',
     status: 501,
     cases: [
-      ['replicated', 'class', volume({ class: 'replicated' })],
-      ['replicated, so often', 'class', volume({ class: 'replicated', replicas: 2 })],
       ['a folder of the machine', 'type', volume({ type: 'bind' })],
+      ['a replicated one', 'type', volume({ class: 'replicated', type: 'bind' })],
     ],
   },
   {

@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+
+import { until } from '../../dev/testing/index.js';
+import { ControlPlane } from '../lab/control-plane.js';
+import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
+
+/** A volume as the API shows it, as far as the story looks. */
+interface ShownVolume {
+  readonly id: string;
+  readonly phase: string;
+  readonly epoch: number | null;
+  readonly primaryNodeName: string | null;
+  readonly replicas: readonly { readonly nodeName: string; readonly state: string; readonly syncedAt?: string }[];
+}
+
+describe('copies of volumes, on a real engine', () => {
+  let plane: ControlPlane;
+  let fleet: Fleet;
+  let shop: TenantClient;
+  let image: string;
+  let machine: EnrolledMachine;
+
+  before(async () => {
+    plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10', MOORING_NODE_GRACE_SECONDS: '5' });
+    fleet = await Fleet.start(plane);
+    shop = await TenantClient.open(plane, 'shop');
+    image = await fleet.image('1');
+    const flags = ['--volume-driver=directory', '--volume-listen=127.0.0.1:0'];
+    machine = await fleet.enrol(shop.client, 'shop-1', {}, { flags });
+    await fleet.enrol(shop.client, 'shop-2', {}, { flags });
+  });
+  after(async () => {
+    await fleet?.stop();
+    await plane?.stop();
+  });
+
+  const find = async (): Promise<ShownVolume> =>
+    unwrap(await shop.client.request<ShownVolume>('GET', '/api/v1/dvm/volumes/data'));
+  const becomes = (what: string, isSo: (volume: ShownVolume) => boolean) =>
+    until(what, async () => isSo(await find()), 240_000);
+  const only = async (): Promise<string> => {
+    const running = await fleet.view.running('db');
+    expect(running).to.have.length(1);
+    return running[0]!.id;
+  };
+  const isCopied = ({ replicas }: ShownVolume, node: string, since = 0) =>
+    replicas.some(
+      ({ nodeName, state, syncedAt = '' }) => nodeName === node && state === 'synced' && Date.parse(syncedAt) >= since,
+    );
+
+  it('is made on another node, and brought up to date', async () => {
+    const body = { name: 'data', class: 'replicated', sizeBytes: 128 * 2 ** 20, primaryNode: 'shop-1' };
+    const { id } = unwrap(await shop.client.request<ShownVolume>('POST', '/api/v1/dvm/volumes', { body }));
+    await becomes(
+      'the volume to be ready with a copy',
+      volume => volume.phase === 'Ready' && isCopied(volume, 'shop-2'),
+    );
+    await shop.apply({ name: 'db', image, replicas: 1, volumes: [{ volumeId: id, mountPath: '/data' }] });
+    await shop.reaches('db', 'Running');
+    expect(await fleet.view.succeeds(await only(), 'echo kept > /data/file && sync')).to.equal(true);
+    const written = Date.now();
+    await becomes('the copy to have it', volume => isCopied(volume, 'shop-2', written));
+  });
+
+  it('is promoted when the machine of the primary is off, with every byte', async () => {
+    const former = await only();
+    await machine.agent.kill('SIGKILL');
+    await fleet.view.kill(former);
+    unwrap(await shop.client.request('POST', '/api/v1/nodes/shop-1/fence', {}));
+    await becomes(
+      'the copy to be promoted',
+      ({ phase, primaryNodeName, epoch }) => phase === 'Ready' && primaryNodeName === 'shop-2' && epoch === 2,
+    );
+    await until('the workload to follow', async () => (await fleet.view.running('db')).length === 1, 240_000);
+    const { status } = await shop.reaches('db', 'Running');
+    expect(await only()).not.to.equal(former);
+    expect(status?.placements.map(({ nodeName }) => nodeName)).to.deep.equal(['shop-2']);
+    expect(await fleet.view.succeeds(await only(), 'grep -qx kept /data/file')).to.equal(true);
+  });
+
+  it('is made of the former primary when it returns', async () => {
+    machine.agent.start();
+    await becomes('the former primary to be a copy', volume => isCopied(volume, 'shop-1'));
+    expect(await find()).to.include({ phase: 'Ready', primaryNodeName: 'shop-2', epoch: 2 });
+  });
+});
