@@ -50,6 +50,32 @@ describe('volumes among all loops', () => {
     expect(await moves()).to.deep.equal(['Pending → Materializing', 'Materializing → Ready']);
   });
 
+  it('are resized by way of the phase for it, and the end is told with how long it took', async () => {
+    await cluster.enrol('a');
+    await declare();
+    await cluster.clock.pass(20_000);
+    const say = (capacityBytes: number, targetBytes: number) =>
+      cluster.put(keys.volumeReport(TENANT, ID, 'node_a'), {
+        id: ID,
+        state: 'ready',
+        nodeId: 'node_a',
+        at: AT,
+        capacityBytes,
+        targetBytes,
+      });
+    await say(2 ** 20, 2 ** 20);
+    await cluster.clock.pass(5_000);
+    await declare({ sizeBytes: 2 ** 21, metadata: { ...volume.metadata, generation: 2 } });
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.include({ phase: 'Resizing', reason: 'volume_resizing', capacityBytes: 2 ** 20 });
+    await say(2 ** 21, 2 ** 21);
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.include({ phase: 'Ready', reason: 'volume_ready', capacityBytes: 2 ** 21 });
+    expect((await moves()).slice(-2)).to.deep.equal(['Ready → Resizing', 'Resizing → Ready']);
+    const told = (await cluster.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'volume.resized');
+    expect(told.map(({ data }) => [data['from'], data['to']])).to.deep.equal([[2 ** 20, 2 ** 21]]);
+  });
+
   it('hold what mounts them on their node', async () => {
     for (const name of ['a', 'b', 'c']) await cluster.enrol(name);
     await declare({ primaryNode: 'node_b' });

@@ -8,7 +8,7 @@ import type { Cache, Store } from '../../pkg/store/index.js';
 import { type QueryParams, WRITE_QUERY } from './query.js';
 import type { Reply, RequestRejection } from './reply.js';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
  * Who may call a route: anyone (`open`), or the holders of certain kinds of token. A tenant's token also needs
@@ -23,9 +23,10 @@ export type Access =
  *
  * - `none`: it is about no tenant; the header is not looked at.
  * - `own`: exactly one: the token's, or the one an administrator names in `X-Tenant-ID`.
- * - `chosen`: the same, but an administrator may also name none and speak for the platform.
+ * - `named`: the same, and the header names it whoever calls.
+ * - `chosen`: the same as `own`, but an administrator may also name none and speak for the platform.
  */
-export type TenantRule = 'none' | 'own' | 'chosen';
+export type TenantRule = 'none' | 'own' | 'named' | 'chosen';
 
 /** What the body must be. `stream` is read by the handler itself, piece by piece. */
 export type BodyRule = 'none' | 'json' | 'stream';
@@ -47,7 +48,7 @@ export interface Route {
 
 /**
  * Declares a row of the route table. A role stands for tokens of a tenant with at least that role, and administrators.
- * Unless `more` says otherwise it is about one tenant, writes take `dryRun`, and POST and PUT take a JSON body.
+ * Unless `more` says otherwise it is about one tenant, writes take `dryRun`, and POST, PUT and PATCH take a JSON body.
  */
 export function defineRoute(
   access: Role | Access,
@@ -62,7 +63,7 @@ export function defineRoute(
     access: typeof access === 'object' || access === 'open' ? access : { tenant: access, admin: true },
     tenant: 'own',
     query: method === 'GET' ? [] : WRITE_QUERY,
-    body: method === 'POST' || method === 'PUT' ? 'json' : 'none',
+    body: method === 'GET' || method === 'DELETE' ? 'none' : 'json',
     handle,
     ...more,
   };

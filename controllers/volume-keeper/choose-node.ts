@@ -1,5 +1,6 @@
 import { formatBytes, formatCount } from '../../crds/grammar/index.js';
 import type { StoredVolume } from '../../crds/volume/index.js';
+import { usesDisk } from '../../pkg/fleet/index.js';
 import { type Candidate, type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
 
 /** A node of the tenant, as far as volumes depend on it. */
@@ -107,9 +108,4 @@ function refuseNode(node: VolumeCandidate, demand: VolumeDemand): string | undef
 /** Whether bytes of the volume may be on the node. */
 export function isInside({ labels }: Pick<VolumeCandidate, 'labels'>, { residency }: VolumeDemand): boolean {
   return !residency || satisfiesResidency(residency, labels);
-}
-
-/** Whether the size of a volume is taken from the disk of its node. */
-export function usesDisk({ type }: Pick<StoredVolume, 'type'>): boolean {
-  return type === 'volume';
 }

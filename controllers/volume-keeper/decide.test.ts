@@ -25,6 +25,7 @@ const volume: StoredVolume = {
   sizeBytes: 100,
   accessMode: 'ReadWriteOnce',
 };
+const changed: StoredVolume = { ...volume, metadata: { ...volume.metadata, generation: 2 } };
 const deleted: StoredVolume = { ...volume, metadata: { ...volume.metadata, deletedAt: AT } };
 const status = (phase: VolumePhase, primaryNode: string | undefined = 'node_a'): VolumeStatus => ({
   id: 'vol_1',
@@ -41,6 +42,12 @@ const report = (state: VolumeReport['state'], nodeId = 'node_a'): VolumeReport =
   nodeId,
   at: AT,
   ...(state === 'failed' && { message: 'no space is left' }),
+});
+const sized = (capacityBytes: number, targetBytes: number, message?: string): VolumeReport => ({
+  ...report('ready'),
+  capacityBytes,
+  targetBytes,
+  ...(message !== undefined && { message }),
 });
 const a: VolumeHost = { id: 'node_a', name: 'a', status: 'ready' };
 
@@ -118,6 +125,33 @@ describe('the volume keeper', () => {
       { status: status('Ready'), report: report('ready'), hosts: [], choice },
       'Degraded volume_node_gone node_a',
     ],
+    ['one that is to be larger', { status: status('Ready'), report: sized(50, 50) }, 'Resizing volume_resizing node_a'],
+    [
+      'one that was changed, of an agent that tells no size',
+      { volume: changed, status: status('Ready'), report: report('ready') },
+      'Ready volume_ready node_a',
+    ],
+    [
+      'one that cannot be larger yet',
+      { status: status('Resizing'), report: sized(50, 100, 'no space is left') },
+      'Resizing volume_refused node_a',
+    ],
+    ['one that has its size', { status: status('Resizing'), report: sized(100, 100) }, 'Ready volume_ready node_a'],
+    [
+      'one that got more than asked',
+      { status: status('Resizing'), report: sized(128, 100) },
+      'Ready volume_ready node_a',
+    ],
+    [
+      'one that is made, and was changed before',
+      { volume: changed, status: status('Materializing'), report: sized(50, 50) },
+      'Ready volume_resizing node_a',
+    ],
+    [
+      'one whose node is silent while it is resized',
+      { status: status('Resizing'), report: sized(50, 50), hosts: [silent] },
+      'Ready volume_node_silent node_a',
+    ],
     ['one whose status was lost', { report: report('ready'), choice }, 'Materializing volume_ready node_a'],
     [
       'one to delete',
@@ -186,6 +220,18 @@ describe('the volume keeper', () => {
       .and.not.have.property('refusedBy');
   });
 
+  it('measures how long a change of the size took', () => {
+    const before: VolumeStatus = { ...status('Resizing'), capacityBytes: 40 };
+    const ended = decide({ status: before, report: sized(100, 100) });
+    expect('status' in ended && ended.status).to.deep.include({
+      capacityBytes: 100,
+      lastResize: { bytes: 60, seconds: 300 },
+      since: NOW,
+    });
+    const kept = 'status' in ended && decide({ status: ended.status, report: sized(100, 100) });
+    expect(kept && 'status' in kept && kept.status).to.equal('status' in ended && ended.status);
+  });
+
   it('property: whatever is stored and said, it makes one move of the table, and settles', () => {
     fc.assert(
       fc.property(
@@ -194,9 +240,14 @@ describe('the volume keeper', () => {
         fc.constantFrom('node_a', 'node_b', ''),
         fc.constantFrom(volume, deleted),
         fc.constantFrom<readonly VolumeHost[]>([a], [silent], []),
-        (phase, state, reporter, given, hosts) => {
+        fc.constantFrom(
+          {},
+          { capacityBytes: 50, targetBytes: 50 },
+          { capacityBytes: 50, targetBytes: 100, message: '' },
+        ),
+        (phase, state, reporter, given, hosts, size) => {
           let current = phase && status(phase);
-          const said = state && report(state, reporter || 'node_a');
+          const said = state && { ...report(state, reporter || 'node_a'), ...size };
           for (let round = 0; round < 6; round++) {
             const next = decide(
               { volume: given, choice, ...(current && { status: current }), ...(said && { report: said }) },

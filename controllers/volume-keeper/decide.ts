@@ -4,6 +4,7 @@ import { isMadeVolume, listVolumeNodes, stepTowards, type VolumeStatus } from '.
 import { decideCopies, describeCopies } from './copies.js';
 import { findPrimary, findReport, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
 import { findPromotion, isOfEpoch, type Promotion } from './promote.js';
+import { judgeSize, measureResize } from './size.js';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
 export type VolumeDecision =
@@ -37,17 +38,19 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
     message: verdict.message + remark,
     ...(verdict.primaryNode !== undefined && { primaryNode: verdict.primaryNode }),
     ...places,
-    ...keepHistory(input, places.epoch, verdict.phase === 'Ready'),
+    ...keepHistory(input, places.epoch, verdict.phase === 'Ready' || verdict.phase === 'Resizing'),
     ...(verdict.refusedBy && { refusedBy: verdict.refusedBy }),
     ...(own?.driver !== undefined && { driver: own.driver }),
     ...(own?.limits !== undefined && { limits: own.limits }),
     ...(own?.usedBytes !== undefined && { usedBytes: own.usedBytes, measuredAt: own.at }),
+    ...(own?.capacityBytes !== undefined && { capacityBytes: own.capacityBytes }),
+    ...(status?.lastResize && { lastResize: status.lastResize }),
     since: status?.since ?? now,
   };
   if (status && status.phase === next.phase && !promotion) {
     return { status: isDeepStrictEqual(status, next) ? status : next };
   }
-  return { status: { ...next, since: now }, ...(promotion && { promotion }) };
+  return { status: { ...next, ...measureResize(status, next, now), since: now }, ...(promotion && { promotion }) };
 }
 
 /** What a replicated volume went through: the last epoch that was served, and what was set aside. */
@@ -122,6 +125,8 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   }
   const own = findReport(input, primaryNode);
   if (own?.state === 'ready' && isOfEpoch(own, status)) {
+    const resizing = judgeSize(volume, own, name);
+    if (resizing) return { phase: 'Resizing', ...resizing, primaryNode };
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }
   if (own?.state === 'failed') {

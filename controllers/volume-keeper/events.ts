@@ -1,10 +1,11 @@
+import { formatBytes, formatCount } from '../../crds/grammar/index.js';
 import type { StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { Promotion } from './promote.js';
 
 /** What is told of the next status of a volume: each move, each promotion, and what was set aside. */
 export function draftEvents(
-  { id, name, metadata }: StoredVolume,
+  { id, name, sizeBytes, metadata }: StoredVolume,
   before: VolumeStatus | undefined,
   { status, promotion }: { readonly status: VolumeStatus; readonly promotion?: Promotion },
 ): readonly EventDraft[] {
@@ -21,6 +22,17 @@ export function draftEvents(
       message: `volume ${name} is ${phase}: ${message}`,
       ...((phase === 'Degraded' || phase === 'Failed') && { severity: 'warning' as const }),
       data: { from, to: phase, ...(primaryNode !== undefined && { primaryNode }) },
+    });
+  }
+  const { capacityBytes = sizeBytes, lastResize } = status;
+  if (lastResize && lastResize !== before?.lastResize) {
+    const took = formatCount(lastResize.seconds, 'second');
+    drafts.push({
+      type: 'volume.resized',
+      ...about,
+      reason: 'volume_resized',
+      message: `volume ${name} has ${formatBytes(capacityBytes)} now, after ${took}`,
+      data: { from: before?.capacityBytes ?? null, to: capacityBytes, asked: sizeBytes, ...lastResize },
     });
   }
   if (promotion) {

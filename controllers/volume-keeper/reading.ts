@@ -1,17 +1,10 @@
 import { keys, ranges } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
-import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
-import { findNode, type PlacementPolicy, toCandidate } from '../../pkg/fleet/index.js';
+import type { StoredVolume, VolumeReport } from '../../crds/volume/index.js';
+import { findNode, type PlacementPolicy, sumVolumesByNode, toCandidate } from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
-import {
-  chooseNode,
-  chooseReplicaNodes,
-  isInside,
-  usesDisk,
-  type VolumeCandidate,
-  type VolumeDemand,
-} from './choose-node.js';
+import { chooseNode, chooseReplicaNodes, isInside, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
 import type { HostLoss, VolumeHost, VolumeInput } from './input.js';
 
 /** What is decided from, beside the record of the volume and its status. */
@@ -70,14 +63,7 @@ function readDemand(volume: StoredVolume, cache: Cache, { regions }: PlacementPo
 }
 
 function listCandidates(tenant: string, cache: Cache): readonly VolumeCandidate[] {
-  const promised = new Map<string, number>();
-  for (const volume of listValues<StoredVolume>(cache, ranges.of(ranges.volumes, tenant))) {
-    const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volume.id));
-    if (!status || !usesDisk(volume)) continue;
-    for (const nodeId of listVolumeNodes(status)) {
-      promised.set(nodeId, (promised.get(nodeId) ?? 0) + volume.sizeBytes);
-    }
-  }
+  const promised = sumVolumesByNode(cache, tenant);
   return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => ({
     ...toCandidate(node, cache),
     disk: node.capacity.disk,

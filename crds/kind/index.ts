@@ -21,7 +21,7 @@ export type KindOperation = 'list' | 'watch' | 'get' | 'create' | 'update' | 'de
 
 /** A line of the route table, as far as a descriptor decides it. */
 export interface OperationRoute {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
 }
 

@@ -47,6 +47,14 @@ export const volumeReasons = {
   volume_replica_removal_requested: {
     meaning: 'Somebody asked for the removal of a copy of the volume: its bytes are removed from that node.',
   },
+  volume_resize_requested: {
+    meaning: 'Somebody asked for another size of the volume. The agent of its node changes it while it is in use.',
+  },
+  volume_resizing: {
+    meaning: 'The agent of the node is changing the size of the volume.',
+    remedy: 'Wait; a message says when it cannot be done. Asking for the size that it has ends it.',
+  },
+  volume_resized: { meaning: 'The volume has the size that was asked for.' },
   volume_deletion_requested: {
     meaning: 'Somebody asked for the deletion of the volume: its bytes are removed from its node first.',
   },
@@ -54,6 +62,18 @@ export const volumeReasons = {
     meaning: 'The agent of the node is removing the bytes of the volume.',
     remedy: 'Wait a moment; if it lasts, look at the agent of the node and its log.',
   },
+  recommendation_appeared: {
+    meaning: 'Something would make a volume safer or cheaper. The message has the measurement and the arithmetic.',
+    remedy: '"moor recommendations" lists what holds now; "moor recommendations apply <id>" applies one.',
+  },
+  recommendation_changed: { meaning: 'A recommendation has become more urgent, or less.' },
+  recommendation_vanished: { meaning: 'The condition of a recommendation does not hold any more.' },
+  recommendation_applied: { meaning: 'Somebody applied a recommendation: the volume is changed as it says.' },
+  recommendation_auto_applied: {
+    meaning: 'A recommendation to grow a volume was applied by itself, because the tenant has switched that on.',
+    remedy: '"moor recommendations auto-apply off" switches it off.',
+  },
+  auto_apply_changed: { meaning: 'The tenant has switched on or off that volumes are grown as recommended.' },
   volume_deleted: { meaning: 'The volume is gone. The message says what became of its bytes.' },
   volume: {
     meaning: 'Filter: the workload mounts a volume whose bytes are on another node, or that does not exist.',

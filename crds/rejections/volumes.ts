@@ -131,6 +131,17 @@ export const volumeRejections = defineEntries('7.5', {
     fixed: 'DELETE /api/v1/dvm/volumes/vol_… once its record is restored',
   },
 
+  volume_size_unavailable: {
+    section: 'ours',
+    status: 409,
+    expected: ({ wanted }: { wanted: string }) => wanted,
+    sample: { wanted: 'at least 1073741824 bytes (1GiB), which the volume holds now' },
+    why: 'What the volume holds would not fit, or its node has no room for more.',
+    remedy: 'Choose a size within these bounds; remove files first, or make room on the node.',
+    example: 'PATCH /api/v1/dvm/volumes/vol_… with {"sizeBytes": 1048576} while it holds 1 GiB',
+    fixed: 'PATCH /api/v1/dvm/volumes/vol_… with {"sizeBytes": 2147483648}',
+  },
+
   volume_replica_unsupported: {
     section: 'ours',
     expected: 'a volume of class replicated',

@@ -7,7 +7,7 @@ import { type JsonSchema, toPublicSchema } from './json-schema.js';
 
 /** One endpoint, as far as the document speaks of it. */
 export interface RouteDescription extends RouteNotes {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With parameters in braces: `/api/v1/deployments/{name}`. */
   readonly path: string;
   /** Kinds of token it takes; none when anybody may call it. */

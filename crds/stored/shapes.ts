@@ -219,6 +219,7 @@ export const tenant = object({
   createdAt: time(LONG_AGO),
   platform: flag(false),
   quotas: maybe(map(anything)),
+  autoGrow: maybe(flag(false)),
 });
 
 export const volume = object({
@@ -272,7 +273,15 @@ export const volumeStatus = object({
   limits: maybe(text('')),
   usedBytes: maybe(count(0)),
   measuredAt: maybe(time(LONG_AGO)),
+  capacityBytes: maybe(count(0)),
+  lastResize: maybe(object({ bytes: count(0), seconds: count(0) })),
   since: time(LONG_AGO),
+});
+
+export const advice = object({
+  volume: object({ id: segment(1), name: text('') }),
+  lowSince: maybe(time(LONG_AGO)),
+  told: list(object({ id: text(''), type: text(''), priority: text('') })),
 });
 
 export const volumeReport = object({
@@ -290,5 +299,7 @@ export const volumeReport = object({
   syncedEpoch: maybe(count(0)),
   divergent: maybe(list(object(divergentMembers))),
   fencesAfterSeconds: maybe(count(0)),
+  capacityBytes: maybe(count(0)),
+  targetBytes: maybe(count(0)),
   at: time(LONG_AGO),
 });

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-import { FieldPath } from '../grammar/index.js';
+import { FieldPath, formatBytes } from '../grammar/index.js';
 import {
   checkResidency,
   completeResidency,
@@ -41,8 +41,8 @@ export interface VolumeFacts {
 /** Copies of a replicated volume, unless the document says otherwise. */
 const REPLICAS_DEFAULT = 1;
 export const VOLUME_REPLICAS_MAX = 20;
-const SIZE_MIN = 2 ** 20;
-const SIZE_MAX = 2 ** 50;
+export const VOLUME_SIZE_MIN = 2 ** 20;
+export const VOLUME_SIZE_MAX = 2 ** 50;
 const LISTED = 20;
 
 /** `POST /api/v1/dvm/volumes`. */
@@ -52,9 +52,9 @@ export const volumeSchema = Type.Object(
     class: Type.Enum(['ephemeral', 'replicated', 'object'], { type: 'string' }),
     type: Type.Optional(Type.Enum(['volume', 'bind', 'tmpfs'], { type: 'string' })),
     sizeBytes: Type.Integer({
-      minimum: SIZE_MIN,
-      maximum: SIZE_MAX,
-      ...annotate({ 'x-expected': `an integer from ${SIZE_MIN} to ${SIZE_MAX}` }),
+      minimum: VOLUME_SIZE_MIN,
+      maximum: VOLUME_SIZE_MAX,
+      ...annotate({ 'x-expected': `an integer from ${VOLUME_SIZE_MIN} to ${VOLUME_SIZE_MAX}` }),
     }),
     accessMode: Type.Optional(
       Type.Literal('ReadWriteOnce', { type: 'string', ...annotate({ 'x-expected': 'ReadWriteOnce' }) }),
@@ -135,7 +135,7 @@ export function admitVolume(document: unknown, facts: VolumeFacts): Admission<Vo
     ...(primary && { primaryNode: primary.id }),
     ...(residency && { residency }),
   };
-  return { ok: true, spec, alterations, warnings: nodeWarnings(replicas, facts) };
+  return { ok: true, spec, alterations, warnings: [...nodeWarnings(replicas, facts), ...sizeWarnings(spec)] };
 }
 
 /** Copies that have no node yet: the volume is stored, and they wait. */
@@ -143,6 +143,18 @@ function nodeWarnings(replicas: number | undefined, { nodes }: VolumeFacts): rea
   if (replicas === undefined || nodes === 'unreadable' || nodes.length > replicas) return [];
   const message = `${replicas} replicas need ${replicas + 1} nodes, and ${nodes.length} are enrolled: the others wait`;
   return [{ code: 'volume_replicas_wait_for_nodes', field: 'replicas', message }];
+}
+
+/** What a driver makes a volume at least, and in steps of which: its node, and with it the driver, is not known yet. */
+const DRIVER_MIN = 128 * 2 ** 20;
+const DRIVER_STEP = 2 ** 20;
+
+/** A size that a driver may not be able to make: the quota counts what is asked for, and the status shows what it became. */
+function sizeWarnings({ type, sizeBytes }: VolumeSpec): readonly Warning[] {
+  if (type !== 'volume' || (sizeBytes >= DRIVER_MIN && sizeBytes % DRIVER_STEP === 0)) return [];
+  const taken = Math.ceil(Math.max(sizeBytes, DRIVER_MIN) / DRIVER_STEP) * DRIVER_STEP;
+  const message = `its node may make it ${formatBytes(taken)}: the driver btrfs makes whole MiB, and no less than ${formatBytes(DRIVER_MIN)}; quotas count what is asked for`;
+  return [{ code: 'volume_size_rounded', field: 'sizeBytes', message }];
 }
 
 /** What the API has looked up. */

@@ -9,7 +9,13 @@
  * @module
  */
 export type { VolumeFacts } from './admission.js';
-export { admitVolume, checkVolumeReplica, VOLUME_REPLICAS_MAX } from './admission.js';
+export {
+  admitVolume,
+  checkVolumeReplica,
+  VOLUME_REPLICAS_MAX,
+  VOLUME_SIZE_MAX,
+  VOLUME_SIZE_MIN,
+} from './admission.js';
 export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 export { checkVolumeReports } from './reports.js';
 export { type AssignedVolume, listVolumeNodes, toAssignedVolume } from './assigned.js';
@@ -21,6 +27,7 @@ export type {
   VolumeReplica,
   VolumeRole,
 } from './replication.js';
+export { checkVolumeResize, findSizeProblem, type ResizeFacts } from './resize.js';
 export type {
   KnownVolume,
   MountType,

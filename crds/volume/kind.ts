@@ -10,6 +10,7 @@ import { volumePhases } from './phases.js';
 import { volumeReportsSchema } from './reports.js';
 import type { VolumeReplica } from './replication.js';
 import type { VolumeConsumer, VolumeSpec, VolumeStatus } from './volume.js';
+import { volumeResizeSchema } from './resize.js';
 
 /** A volume as the API shows it. */
 export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'> {
@@ -31,6 +32,8 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   readonly limits: string | null;
   readonly usedBytes: number | null;
   readonly measuredAt: string | null;
+  /** The size that it has on its node. */
+  readonly capacityBytes: number | null;
   readonly since: string | null;
   readonly consumers: readonly VolumeConsumer[];
 }
@@ -73,6 +76,7 @@ const answer = Type.Object({
   limits: orNull('string'),
   usedBytes: orNull('integer'),
   measuredAt: orNull('string'),
+  capacityBytes: orNull('integer'),
   since: orNull('string'),
   consumers: Type.Array(Type.Object({ deployment: text, readOnly: Type.Boolean() })),
 });
@@ -97,10 +101,15 @@ export const volumeKind = defineKind({
   },
   body: volumeSchema,
   answer,
-  requests: { VolumeReplicaRequest: volumeReplicaSchema, VolumeReports: volumeReportsSchema },
+  requests: {
+    VolumeReplicaRequest: volumeReplicaSchema,
+    VolumeReports: volumeReportsSchema,
+    VolumeResizeRequest: volumeResizeSchema,
+  },
   kubernetes: { shortNames: ['mvol'] },
   events: [
     'volume.phase_changed',
+    'volume.resized',
     'volume.replicas_changed',
     'volume.promoted',
     'volume.divergent',
@@ -112,6 +121,13 @@ export const volumeKind = defineKind({
   routes: {
     get: { summary: 'Shows a volume, by its id or its name', codes: found },
     create: { codes: documentCodes.volume },
+    'PATCH /{id}': {
+      summary: 'Changes the size of a volume, while it is in use',
+      headers: ['If-Match'],
+      body: 'VolumeResizeRequest',
+      answer: { status: 200, component: 'Volume' },
+      codes: [...documentCodes.volumeResize, ...found],
+    },
     delete: {
       summary: 'Deletes a volume that nothing mounts, with its bytes',
       headers: ['If-Match'],

@@ -46,6 +46,8 @@ export const volumeReportsSchema = Type.Object(
           driver: Type.Optional(Type.String({ maxLength: 63 })),
           limits: Type.Optional(Type.String({ maxLength: MESSAGE_MAX })),
           usedBytes: count,
+          capacityBytes: count,
+          targetBytes: count,
           epoch: count,
           role: Type.Optional(Type.Enum(['primary', 'replica'], { type: 'string' })),
           copies: Type.Optional(Type.Array(copySchema, { maxItems: LISTED_MAX })),

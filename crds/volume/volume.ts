@@ -56,7 +56,7 @@ export interface SeenVolume {
   readonly id: string;
   /** `removed`: its bytes are gone, as was ordered. */
   readonly state: 'ready' | 'failed' | 'removed';
-  /** Why it failed. */
+  /** Why it failed, or why it could not get the size that was asked for. */
   readonly message?: string;
   /** What keeps the bytes on the node: `btrfs`, `directory`, `bind` or `tmpfs`. */
   readonly driver?: string;
@@ -76,6 +76,10 @@ export interface SeenVolume {
   readonly divergent?: readonly DivergentBytes[];
   /** The agent stops what writes to the volume when it was not heard for so long. Left out by one that does not. */
   readonly fencesAfterSeconds?: number;
+  /** The size that it has. */
+  readonly capacityBytes?: number;
+  /** The size that was asked for when it was looked at. */
+  readonly targetBytes?: number;
 }
 
 /** `volume-reports/<tenant>/<id>/<nodeId>`: one of each node that has, or is to have, bytes of the volume. */
@@ -107,6 +111,10 @@ export interface VolumeStatus {
   readonly limits?: string;
   readonly usedBytes?: number;
   readonly measuredAt?: string;
+  /** The size that it has on its node, which may be more than was asked for. */
+  readonly capacityBytes?: number;
+  /** How much the last change of its size was, and how long it took. */
+  readonly lastResize?: { readonly bytes: number; readonly seconds: number };
   /** When it came into the phase. */
   readonly since: string;
 }

@@ -18,6 +18,7 @@ interface ShownVolume {
   readonly primaryNodeName: string | null;
   readonly driver: string | null;
   readonly usedBytes: number | null;
+  readonly capacityBytes: number | null;
   readonly consumers: readonly { readonly deployment: string; readonly readOnly: boolean }[];
 }
 
@@ -29,6 +30,7 @@ describe('volumes, on a real engine', () => {
   let shop: TenantClient;
   let images: readonly string[];
   let machine: EnrolledMachine;
+  let holder: EnrolledMachine;
 
   before(async () => {
     plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10' });
@@ -37,7 +39,7 @@ describe('volumes, on a real engine', () => {
     images = [await fleet.image('1'), await fleet.image('2')];
     const driver = { flags: ['--volume-driver=directory'] };
     const enrol = (name: string) => fleet.enrol(shop.client, name, {}, driver);
-    [machine] = await Promise.all([enrol('shop-1'), enrol('shop-2')]);
+    [machine, holder] = await Promise.all([enrol('shop-1'), enrol('shop-2')]);
   });
   after(async () => {
     await fleet?.stop();
@@ -107,6 +109,30 @@ describe('volumes, on a real engine', () => {
     expect(most).to.equal(1);
     await shop.reaches('db', 'Running');
     expect(await holds(await only('db'), '/data/file', 'kept')).to.equal(true);
+  });
+
+  it('get another size while they are in use, also when the agent is killed meanwhile', async () => {
+    const resize = async (sizeBytes: number) =>
+      unwrap(await shop.client.request<ShownVolume>('PATCH', '/api/v1/dvm/volumes/data', { body: { sizeBytes } }));
+    const has = (sizeBytes: number) =>
+      until(
+        `the volume to have ${sizeBytes} bytes`,
+        async () => {
+          const now = await find('data');
+          return now?.phase === 'Ready' && now.capacityBytes === sizeBytes;
+        },
+        120_000,
+      );
+    await has(SIZE);
+    const writer = await only('db');
+    await resize(2 * SIZE);
+    await has(2 * SIZE);
+    await resize(3 * SIZE);
+    await holder.agent.kill('SIGKILL');
+    holder.agent.start();
+    await has(3 * SIZE);
+    expect(await only('db')).to.equal(writer);
+    expect(await holds(writer, '/data/file', 'kept')).to.equal(true);
   });
 
   it('are read by others, below a folder of them and without a right to write', async () => {

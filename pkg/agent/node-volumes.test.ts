@@ -16,7 +16,8 @@ const SIZE = 100 * 2 ** 20;
 /** Volumes that are only names. */
 function fakeDriver() {
   const held = new Map<string, number>();
-  const state = { used: 0, failure: undefined as VolumeFault | undefined };
+  const none = undefined as VolumeFault | undefined;
+  const state = { used: 0, failure: none, refusal: none };
   const act = <T>(work: () => T): Promise<T> =>
     state.failure ? Promise.reject(state.failure) : Promise.resolve(work());
   const driver: Partial<VolumeDriver> = {
@@ -28,9 +29,17 @@ function fakeDriver() {
       shrinkFloorBytes: 0,
       limits: ['The size is only measured.'],
     }),
-    materialise: ({ id, sizeBytes }) => act(() => void held.set(id, sizeBytes)).then(() => ({ id, sizeBytes })),
+    materialise: ({ id, sizeBytes }) =>
+      act(() => {
+        if (!held.has(id)) held.set(id, sizeBytes);
+        return { id, sizeBytes: held.get(id)! };
+      }),
     mountPoint: (id, subPath) => act(() => `/volumes/${id}${subPath ? `/${subPath}` : ''}`),
     usage: id => act(() => ({ usedBytes: state.used, sizeBytes: held.get(id)!, measuredAt: 0 })),
+    resize: (id, sizeBytes) =>
+      state.refusal
+        ? Promise.reject(state.refusal)
+        : act(() => void held.set(id, sizeBytes)).then(() => ({ id, sizeBytes })),
     remove: id => act(() => void held.delete(id)),
   };
   return { held, state, driver: driver as VolumeDriver };
@@ -132,6 +141,38 @@ describe('volumes of a node', () => {
     await lab.put(entry.key, { ...value<VolumeStatus>(entry), phase: 'Ready' });
     await lab.clock.pass(65_000);
     expect(materialise.lastCall.args[0]).to.include({ id: ID, isMade: true });
+  });
+
+  it('are brought to the size that is asked for, also after a restart of the agent', async () => {
+    await declare();
+    expect(report()).to.include({ capacityBytes: SIZE, targetBytes: SIZE });
+    await declare({ sizeBytes: 2 * SIZE });
+    expect([...fake.held]).to.deep.equal([[ID, 2 * SIZE]]);
+    expect(report()).to.include({ state: 'ready', capacityBytes: 2 * SIZE, targetBytes: 2 * SIZE });
+    await lab.stopAgent();
+    await declare({ sizeBytes: 3 * SIZE });
+    await lab.startAgent();
+    await lab.clock.pass(2_000);
+    expect(report()).to.include({ capacityBytes: 3 * SIZE, targetBytes: 3 * SIZE });
+  });
+
+  it('that cannot have the size stay as they are, which is told, and it is tried again', async () => {
+    await declare();
+    fake.state.refusal = new VolumeFault('no_space', 'the disk is full; make room');
+    await declare({ sizeBytes: 2 * SIZE });
+    const told = { state: 'ready', capacityBytes: SIZE, targetBytes: 2 * SIZE, message: 'the disk is full; make room' };
+    expect(report()).to.include(told);
+    const resize = sinon.spy(fake.driver, 'resize');
+    await lab.clock.pass(12_000);
+    expect(resize.callCount).to.be.greaterThan(1);
+    fake.state.refusal = undefined;
+    await lab.clock.pass(10_000);
+    expect(report())
+      .to.include({ capacityBytes: 2 * SIZE })
+      .and.not.to.have.property('message');
+    const calls = resize.callCount;
+    await lab.clock.pass(65_000);
+    expect(resize.callCount).to.equal(calls);
   });
 
   it('that the node cannot provide are told, and tried again', async () => {

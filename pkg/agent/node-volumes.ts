@@ -4,6 +4,7 @@ import { asError, Fault } from '../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv } from './agent-env.js';
 import type { ContainerMount } from './engine/index.js';
+import { fitVolume } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
 import { isReplicationNews, Replication } from './replication/index.js';
 import type { VolumeDriver } from './volumes/index.js';
@@ -101,7 +102,7 @@ export class NodeVolumes {
     const seen = await this.#bringAbout(volume);
     if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
     await this.#say(volume, seen);
-    return seen.state === 'failed' ? again(AGAIN_MS, 'the node cannot provide a volume') : done;
+    return seen.message === undefined ? done : again(AGAIN_MS, 'the node cannot provide a volume as it is asked for');
   }
 
   /** Says how far copies are, without looking at the disk. */
@@ -115,18 +116,22 @@ export class NodeVolumes {
   async #bringAbout(volume: AssignedVolume): Promise<SeenVolume> {
     const { id } = volume;
     try {
-      if (volume.type === 'tmpfs') return { id, state: volume.isDeleted ? 'removed' : 'ready', driver: 'tmpfs' };
+      if (volume.type === 'tmpfs') {
+        const size = { capacityBytes: volume.sizeBytes, targetBytes: volume.sizeBytes };
+        return { id, state: volume.isDeleted ? 'removed' : 'ready', driver: 'tmpfs', ...size };
+      }
       const driver = this.#demandDriver(volume);
       if (volume.isDeleted) {
         await driver.remove(id);
         await this.#replication?.remove(id);
         return { id, state: 'removed' };
       }
-      await driver.materialise(volume);
+      const { sizeBytes } = await driver.materialise(volume);
+      const size = await fitVolume(driver, volume, sizeBytes, this.#env.log);
       const copies = await this.#replication?.settle(volume);
       const limits = driver.describe().limits.join(' ');
       const about = { driver: driver.name, ...(limits !== '' && { limits }) };
-      return { id, state: 'ready', ...about, ...copies, ...(await this.#measure(id, driver)) };
+      return { id, state: 'ready', ...about, ...size, ...copies, ...(await this.#measure(id, driver)) };
     } catch (thrown) {
       const error = asError(thrown);
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
@@ -162,7 +167,7 @@ export class NodeVolumes {
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {
-  const told = ['state', 'message', 'driver', 'limits'] as const;
+  const told = ['state', 'message', 'driver', 'limits', 'capacityBytes', 'targetBytes'] as const;
   if (told.some(member => before[member] !== seen[member]) || isReplicationNews(before, seen)) return true;
   const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
   return moved >= Math.max(NEWS_BYTES, sizeBytes / 100);

@@ -176,6 +176,16 @@ function addVolumes(program: Commander, run: Run): void {
       run(async () => (await import('./commands/describe.js')).describe, { kind: 'volume', name }),
     );
   volumes
+    .command('grow <name>')
+    .description('change the size of a volume while it is in use, and wait until it has it')
+    .requiredOption('--size <amount>', 'how much it is to hold, as 20Gi')
+    .option('--no-wait', 'do not wait')
+    .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)
+    .option('--dry-run', 'print what would happen, and change nothing')
+    .action((name: string, options: { size: string; wait: boolean }) =>
+      run(async () => (await import('./commands/volumes.js')).growVolume, { name, ...options }),
+    );
+  volumes
     .command('delete <name>')
     .description('delete a volume with its bytes; refused while something mounts it')
     .option('--wait', 'until its bytes are gone')

@@ -30,6 +30,7 @@ const data = {
   driver: 'directory',
   limits: 'The size is measured and not enforced.',
   usedBytes: 2 ** 20,
+  capacityBytes: 2 ** 30,
   measuredAt: '2026-01-01T00:00:00Z',
   since: '2026-01-01T00:00:00Z',
   consumers: [
@@ -124,6 +125,30 @@ describe('moor volumes', () => {
     expect(removed.out).to.equal('volume/data loses its copy on machine-2: 1 copy wanted\n');
     lab.api.replies.set(`POST ${path}`, replyRefused(422, 'volume_replica_node_conflict'));
     expect((await lab.moor(['volume', 'replicas', 'add', 'data', 'x'])).err).to.contain('volume_replica_node_conflict');
+  });
+
+  it('grow prints the old size and the new one, and waits with what happens', async () => {
+    const ready = { ...data, phase: 'Ready', message: 'it is on machine-1' };
+    const asked = { ...ready, sizeBytes: 2 ** 31, metadata: { ...data.metadata, generation: 2 } };
+    const message = 'its size is to change from 1GiB to 2GiB on machine-1';
+    lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body: ready });
+    lab.api.replies.set(`PATCH ${PATH}/data`, { status: 200, body: { ...asked, alterations: [], warnings: [] } });
+    const line = (object: object) => ({ type: 'modified', cursor: '1', object });
+    lab.api.replies.set(`GET ${PATH}?watch=true`, {
+      lines: [
+        line(ready),
+        line(asked),
+        line({ ...asked, phase: 'Resizing', message }),
+        line({ ...asked, capacityBytes: 2 ** 31 }),
+      ],
+    });
+    const { code, out, err } = await lab.moor(['volume', 'grow', 'data', '--size', '2Gi']);
+    expect([code, err]).to.deep.equal([0, `  ${message}\n`]);
+    expect(out).to.equal('volume/data resizing: 1GiB → 2GiB\nvolume/data resized: it has 2GiB now\n');
+    expect(lab.api.got.find(({ method }) => method === 'PATCH')!.body).to.deep.equal({ sizeBytes: 2 ** 31 });
+    expect((await lab.moor(['volume', 'grow', 'data', '--size', 'big'])).code).to.equal(2);
+    lab.api.replies.set(`PATCH ${PATH}/data`, replyRefused(409, 'volume_size_unavailable'));
+    expect((await lab.moor(['volume', 'grow', 'data', '--size', '2Gi'])).err).to.contain('volume_size_unavailable');
   });
 
   it('delete is refused while something mounts it', async () => {

@@ -26,6 +26,7 @@ export {
 export { TenantFleets, TenantUsage } from './fleets.js';
 export { explainWaiting, groupByForm, isHoldingOlder } from './forms.js';
 export { countUnended, type EndedJob, isJobEnded, listEndedJobs } from './jobs.js';
+export { findVolumeRoom, sumVolumesByNode, usesDisk } from './volume-room.js';
 export { findUsage, readScaling, withWantedReplicas } from './scaling.js';
 export {
   defaultPolicy,

@@ -20,6 +20,12 @@ const one = (method: string, id: string, as: 'rich' | 'bare' = 'rich', query = '
   path: `/api/v1/dvm/volumes/${id}${query}`,
   as,
 });
+const resize = (id: string, body: unknown, query = '', as: 'rich' | 'bare' = 'rich'): Refusable => ({
+  method: 'PATCH',
+  path: `/api/v1/dvm/volumes/${id}${query}`,
+  body,
+  as,
+});
 const snapshots = (method: string, id: string, rest = '', more: Partial<Refusable> = {}): Refusable => ({
   method,
   path: `/api/v1/tenants/self/volumes/${id}/snapshots${rest}`,
@@ -48,6 +54,8 @@ describeCodes('volumes (7.5)', [
     cases: [
       ['to show', 'id', one('GET', absent)],
       ['to delete', 'id', one('DELETE', absent)],
+      ['to resize', 'id', resize(absent, { sizeBytes: 2 ** 31 })],
+      ['another tenant’s to resize', 'id', resize(ready, { sizeBytes: 2 ** 31 }, '', 'bare')],
       ['no id', 'id', one('GET', 'vol_1')],
       ['another tenant’s', 'id', one('GET', ready, 'bare')],
       ['another tenant’s to delete', 'id', one('DELETE', ready, 'bare')],
@@ -74,6 +82,33 @@ describeCodes('volumes (7.5)', [
       ['with any body', `volumes.${ready}.snapshots`, snapshots('POST', ready, '', { body: { name: 'nightly' } })],
       ['of a volume that is not there', `volumes.${absent}.snapshots`, snapshots('POST', absent, '', { body: [] })],
     ],
+  },
+  {
+    code: 'volume_size_unavailable',
+    status: 409,
+    cases: [
+      ['more than its node has', 'sizeBytes', resize(ready, { sizeBytes: 2 ** 40 })],
+      ['in a trial', 'sizeBytes', resize(ready, { sizeBytes: 2 ** 40 }, '?dryRun=true')],
+    ],
+  },
+  {
+    code: 'field_immutable',
+    status: 422,
+    cases: [
+      ['the class', 'class', resize(ready, { sizeBytes: 2 ** 31, class: 'ephemeral' })],
+      ['the name', 'name', resize(ready, { sizeBytes: 2 ** 31, name: 'other' })],
+      ['the node', 'primaryNode', resize(ready, { sizeBytes: 2 ** 31, primaryNode: 'machine-2' })],
+    ],
+  },
+  {
+    code: 'volume_not_ready',
+    status: 409,
+    cases: [['another size', 'id', resize(degraded, { sizeBytes: 2 ** 31 })]],
+  },
+  {
+    code: 'volume_class_not_wired',
+    status: 422,
+    cases: [['another size of objects', 'id', resize(object, { sizeBytes: 2 ** 31 })]],
   },
   {
     code: 'volume_replica_unsupported',
@@ -122,6 +157,8 @@ describeCodes('volumes (7.5)', [
       ['a size below any', 'sizeBytes', volume({ sizeBytes: 1 })],
       ['an access mode', 'accessMode', volume({ accessMode: 'ReadWriteMany' })],
       ['a name', 'name', volume({ name: '../data' })],
+      ['no other size', 'sizeBytes', resize(ready, {})],
+      ['another size in words', 'sizeBytes', resize(ready, { sizeBytes: '2Gi' })],
       ['copied memory', 'type', volume({ class: 'replicated', type: 'tmpfs' })],
       ['no node for a copy', 'node_id', replicas('POST', ready, '', { body: {} })],
     ],
@@ -131,6 +168,7 @@ describeCodes('volumes (7.5)', [
     status: 422,
     cases: [
       ['a phase', 'phase', volume({ phase: 'Ready' })],
+      ['a phase beside a size', 'phase', resize(ready, { sizeBytes: 2 ** 31, phase: 'Ready' })],
       ['a path of the machine', 'hostPath', volume({ type: 'bind', hostPath: '/etc' })],
     ],
   },

@@ -274,6 +274,53 @@ describe('volumes over HTTP', () => {
     expect((await drop()).status).to.equal(200);
   });
 
+  it('get another size, which is stored, announced, and within the quota', async () => {
+    const { id } = await make();
+    await settle(id, { usedBytes: 2 ** 20, capacityBytes: 2 ** 20 });
+    const before = await listKeys();
+    const tried = await accept('PATCH', `dvm/volumes/${id}?dryRun=true`, { sizeBytes: 2 ** 21 });
+    expect(tried.body).to.deep.include({ change: 'update' });
+    const refuse = async (body: object, wanted: readonly unknown[], headers = {}) => {
+      const { status, body: answer } = await ask('PATCH', 'dvm/volumes/data', body, headers);
+      expect([status, answer['code'], answer['field']]).to.deep.equal(wanted);
+    };
+    await refuse({ sizeBytes: 2 ** 23 }, [409, 'quota_reached', 'sizeBytes']);
+    await refuse({ sizeBytes: 2 ** 20, class: 'replicated' }, [422, 'field_immutable', 'class']);
+    await refuse({ sizeBytes: 2 ** 21 }, [412, 'revision_mismatch', 'If-Match'], { 'if-match': '"1"' });
+    expect(await listKeys()).to.deep.equal(before);
+
+    const { body, headers } = await accept('PATCH', 'dvm/volumes/data', { sizeBytes: 2 ** 22 });
+    expect(body).to.deep.include({ id, sizeBytes: 2 ** 22, capacityBytes: 2 ** 20, alterations: [], warnings: [] });
+    expect(headers.get('etag')).to.equal(`"${(body['metadata'] as { revision: string }).revision}"`);
+    expect(stored(id)).to.deep.include({ sizeBytes: 2 ** 22, class: 'ephemeral' });
+    expect(stored(id)?.metadata.generation).to.equal(2);
+    const events = (await lab.store.list(ranges.events)).entries.map(entry => value<StoredEvent>(entry));
+    expect(events.at(-1)).to.include({ type: 'volume.phase_changed', reason: 'volume_resize_requested' });
+
+    const again = await listKeys();
+    await accept('PATCH', `dvm/volumes/${id}`, { sizeBytes: 2 ** 22 });
+    expect(await listKeys()).to.deep.equal(again);
+    await settle(id, { usedBytes: 2 ** 21, phase: 'Resizing' });
+    await refuse({ sizeBytes: 2 ** 20 }, [409, 'volume_size_unavailable', 'sizeBytes']);
+    await accept('PATCH', `dvm/volumes/${id}`, { sizeBytes: 2 ** 21 });
+  });
+
+  it('are grown within the quota also when several are grown at once', async () => {
+    const made = [await make({ name: 'one' }), await make({ name: 'two' })];
+    for (const { id } of made) await settle(id);
+    const answers = await Promise.all(
+      made.map(({ id }) => ask('PATCH', `dvm/volumes/${id}`, { sizeBytes: 3 * 2 ** 20 })),
+    );
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).to.deep.equal([200, 409]);
+  });
+
+  it('in memory get another size for the containers that start then', async () => {
+    const { id } = await make({ type: 'tmpfs' });
+    await settle(id);
+    const { body } = await accept('PATCH', `dvm/volumes/${id}`, { sizeBytes: 2 ** 21 });
+    expect((body['warnings'] as { code: string }[]).map(({ code }) => code)).to.deep.equal(['volume_resize_at_start']);
+  });
+
   it('are not deleted while their record is damaged, and the damage is not made final', async () => {
     const { id } = await make();
     await settle(id);

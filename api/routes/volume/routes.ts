@@ -21,6 +21,7 @@ import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concu
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { createReplicaRoutes } from './replicas.js';
+import { resizeVolume } from './resize.js';
 import { createSnapshotRoutes } from './snapshots.js';
 import { findByName, findVolume, toVolumeResponse } from './view.js';
 
@@ -30,6 +31,7 @@ const COLLECTION = '/api/v1/dvm/volumes';
 export function createVolumeRoutes(env: AdmissionEnv): readonly Route[] {
   return [
     defineRoute('deployer', 'POST', COLLECTION, call => createVolume(env, call)),
+    defineRoute('deployer', 'PATCH', `${COLLECTION}/{id}`, call => resizeVolume(env, call)),
     defineRoute('deployer', 'DELETE', `${COLLECTION}/{id}`, call => deleteVolume(env, call)),
     ...createReplicaRoutes(env),
     ...createSnapshotRoutes(env),

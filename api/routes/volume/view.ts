@@ -80,6 +80,7 @@ export function toVolumeResponse(
     limits: status?.limits ?? null,
     usedBytes: status?.usedBytes ?? null,
     measuredAt: status?.measuredAt ?? null,
+    capacityBytes: status?.capacityBytes ?? null,
     since: status?.since ?? null,
     consumers: listVolumeConsumers(cache, tenant, id),
   };

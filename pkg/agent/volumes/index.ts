@@ -11,4 +11,5 @@
  * @module
  */
 export { type VolumeDriver, VolumeFault } from './driver.js';
+export { roundSize } from './volume-checks.js';
 export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';

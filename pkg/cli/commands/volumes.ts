@@ -1,12 +1,14 @@
 import { formatBytes, parseMemory } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import type { Client } from '../../client/index.js';
+import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { type CellContext, volumes } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge } from '../print/text.js';
-import type { Command } from '../session.js';
+import { choosePaint, formatAge, stripControls } from '../print/text.js';
+import type { Command, Session } from '../session.js';
 import type { EventView } from '../views.js';
+import { startDeadline, type WaitOptions } from '../terminal.js';
 import { printRemarks } from './apply.js';
 
 interface WrittenVolume extends VolumeView {
@@ -26,11 +28,17 @@ interface CreateVolumeInput {
   readonly dryRun?: boolean;
 }
 
+/** The bytes that an option asks for. */
+export function demandSize(size: string): number {
+  const sizeBytes = parseMemory(size);
+  if (sizeBytes === undefined) throw new UsageFault(`--size ${size}: must be bytes with a unit such as 512Mi or 10Gi.`);
+  return sizeBytes;
+}
+
 /** Creates a volume. */
 export const createVolume: Command<CreateVolumeInput> = async (session, input) => {
   const { name, size, class: kind, type, replicas, node, country, region, dryRun } = input;
-  const sizeBytes = parseMemory(size);
-  if (sizeBytes === undefined) throw new UsageFault(`--size ${size}: must be bytes with a unit such as 512Mi or 10Gi.`);
+  const sizeBytes = demandSize(size);
   const residency = { ...(country !== undefined && { country }), ...(region !== undefined && { region }) };
   const body = {
     name,
@@ -74,11 +82,76 @@ export const changeReplicas: Command<ReplicasInput> = async (session, { name, no
   return exitCode.ok;
 };
 
+interface GrowInput extends WaitOptions {
+  readonly name: string;
+  readonly size: string;
+  readonly wait: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Changes the size of a volume and waits until it has it. */
+export const growVolume: Command<GrowInput> = async (session, { name, size, wait, dryRun, ...options }) => {
+  const { terminal, ink } = session;
+  const sizeBytes = demandSize(size);
+  const client = await session.connect();
+  const before = await client.request<VolumeView>('GET', volumes.pathOf(name));
+  if (!before.ok) return session.reportRejection(before);
+  const query = dryRun ? { dryRun: 'true' } : {};
+  const answer = await client.request<WrittenVolume>('PATCH', volumes.pathOf(name), { body: { sizeBytes }, query });
+  if (!answer.ok) return session.reportRejection(answer);
+  const change = `${formatBytes(before.value.sizeBytes)} → ${formatBytes(sizeBytes)}`;
+  const done = dryRun ? 'would be resized' : before.value.sizeBytes === sizeBytes ? 'unchanged' : 'resizing';
+  terminal.out(`volume/${name} ${ink.yellow(done)}: ${change}\n`);
+  printRemarks(session, answer.value.alterations ?? [], answer.value.warnings ?? []);
+  // What becomes smaller has the size that was asked for all the while.
+  if (dryRun || !wait || sizeBytes <= before.value.sizeBytes) return exitCode.ok;
+  const code = await untilResized(session, client, answer.value, options);
+  if (code === exitCode.timedOut) terminal.err(`volume/${name} does not have the size yet; the change continues\n`);
+  return code;
+};
+
+/** Follows a volume until its phase says that it has the size of this generation, and prints each thing that is new. */
+async function untilResized(
+  session: Session,
+  client: Client,
+  { id, name, metadata: { generation } }: VolumeView,
+  options: WaitOptions,
+): Promise<ExitCode> {
+  const { terminal, ink } = session;
+  const deadline = startDeadline(terminal, options);
+  let told = '';
+  try {
+    for await (const change of client.watch<VolumeView>(volumes.path, { signal: deadline.signal })) {
+      if (change.type === 'refused') return session.reportRejection(change.refusal);
+      if (change.type === 'bookmark' || change.object.id !== id) continue;
+      const { metadata, phase, message, capacityBytes, sizeBytes } = change.object;
+      if (change.type === 'deleted' || phase === 'Deleting' || phase === 'Degraded') {
+        terminal.err(`volume/${name} is ${change.type === 'deleted' ? 'gone' : `${phase}: ${message}`}\n`);
+        return exitCode.refused;
+      }
+      // A server that lags shows the volume as it was before, and the keeper comes after the server.
+      if (metadata.generation < generation) continue;
+      if (phase === 'Ready' && capacityBytes !== null && capacityBytes >= sizeBytes) {
+        terminal.out(`volume/${name} ${ink.green('resized')}: it has ${formatBytes(capacityBytes)} now\n`);
+        return exitCode.ok;
+      }
+      if (phase === 'Resizing' && message !== told) terminal.err(`  ${stripControls(message)}\n`);
+      told = message;
+    }
+    return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
+  } finally {
+    deadline.end();
+  }
+}
+
 /** A volume: where its bytes are, how far it is, who mounts it, and its events. */
 export function describeVolume(view: VolumeView, events: readonly EventView[], look: CellContext): string {
   const { metadata, phase, since, primaryNode, primaryNodeName, usedBytes, measuredAt, residency, consumers } = view;
   const { ink, now } = look;
-  const used = usedBytes === null ? undefined : `${formatBytes(usedBytes)} of ${formatBytes(view.sizeBytes)}`;
+  const { sizeBytes, capacityBytes } = view;
+  const has = capacityBytes ?? sizeBytes;
+  const used = usedBytes === null ? undefined : `${formatBytes(usedBytes)} of ${formatBytes(has)}`;
+  const size = has === sizeBytes ? '' : `, and ${formatBytes(has)} on its node`;
   const measured = measuredAt === null ? '' : `, measured ${formatAge(measuredAt, now)} ago`;
   const facts: readonly Fact[] = [
     ['Name', view.name],
@@ -88,7 +161,7 @@ export function describeVolume(view: VolumeView, events: readonly EventView[], l
     ['Since', since === null ? undefined : `${since} (${formatAge(since, now)} ago)`],
     ['Class', view.class],
     ['Type', view.type],
-    ['Size', formatBytes(view.sizeBytes)],
+    ['Size', `${formatBytes(sizeBytes)}${size}`],
     ['Used', used && `${used}${measured}`],
     ['Node', primaryNodeName === null ? (primaryNode ?? undefined) : `${primaryNodeName} (${primaryNode})`],
     ['Driver', view.driver ?? undefined],
