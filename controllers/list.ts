@@ -31,6 +31,7 @@ import { createScheduler } from './scheduler/index.js';
 import { createSecretResolver } from './secret-resolver/index.js';
 import { createStatusRoller } from './status-roller/index.js';
 import { createVolumeKeeper } from './volume-keeper/index.js';
+import { createVolumeRecommender } from './volume-recommender/index.js';
 
 /** Settings of the loops, in seconds. Left out: the defaults. */
 export interface LoopTimes {
@@ -54,6 +55,7 @@ export function createLoops(
     announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
     announceUnusable(createNetworkRoller(), recordsOfNetworks, findObjectOwner),
     announceUnusable(createVolumeKeeper(policy), recordsOfVolumes, findVolumeOwner),
+    createVolumeRecommender(policy),
   ];
 }
 
@@ -77,6 +79,7 @@ export const loopNames: readonly string[] = [
   'node-monitor',
   'network-roller',
   'volume-keeper',
+  'volume-recommender',
   'secret-resolver',
   'rotation-phaser',
   'janitor',

@@ -69,7 +69,7 @@ export const findObjectOwner: FindOwner = (entry, cache) => {
 
 export const recordsOfNetworks = [ranges.networks, ranges.networkStatuses, ranges.networkReports] as const;
 
-export const recordsOfVolumes = [ranges.volumes, ranges.volumeStatuses, ranges.volumeReports] as const;
+export const recordsOfVolumes = [ranges.volumes, ranges.volumeStatuses, ranges.volumeReports, ranges.advices] as const;
 
 /** The volume that a record stands beside, or is. Its tenant where there is none any more. */
 export const findVolumeOwner: FindOwner = (entry, cache) => {

@@ -158,7 +158,8 @@ describe('access to routes', () => {
       for (const route of lab.api.routes) {
         if (route.access === 'open' || route.path === '/agent/v1/assignments') continue;
         const path = route.path.replace(/\{[^}]*\}/g, 'zz');
-        const headers = kind === 'admin' && route.tenant === 'own' ? { 'x-tenant-id': lab.a } : {};
+        const isNamed = route.tenant === 'named' || (kind === 'admin' && route.tenant === 'own');
+        const headers = isNamed ? { 'x-tenant-id': lab.a } : {};
         const { status, body } = await lab.ask(route.method, path, { token: text, headers });
         const isForbidden = status === 403 && body['code'] === 'auth_forbidden';
 

@@ -40,6 +40,9 @@ export function resolveTenant(
   cache: Cache,
 ): string | RequestRejection | Promise<string | RequestRejection> {
   if (rule === 'none') return '';
+  if (rule === 'named' && headers.every(each => each === '')) {
+    return rejectRequest('dvm_recommendation_tenant_required', HEADER, '');
+  }
   const asked = parseHeader(headers);
   if (asked instanceof RequestRejection) return asked;
   if (caller.kind !== 'admin') {

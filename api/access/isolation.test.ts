@@ -16,6 +16,8 @@ const bodies: Readonly<Record<string, { readonly body: unknown }>> = {
   'POST /api/v1/deployments/{name}/canary': { body: { action: 'promote' } },
   'PUT /api/v1/deployments/{name}/scaling': { body: { minReplicas: 1, maxReplicas: 2, targetCpuPercent: 50 } },
   'POST /api/v1/archives/deployments/{name}/rollback': { body: { revision: 1 } },
+  'PATCH /api/v1/dvm/volumes/{id}': { body: { sizeBytes: 2 ** 21 } },
+  'POST /api/v1/dvm/recommendations/{id}/apply': { body: { parameters: {} } },
   'POST /api/v1/tenants/{tenant}/volumes/{id}/replicas': { body: { node_id: 'machine-1' } },
 };
 

@@ -17,6 +17,34 @@ const ifMatch = ['If-Match'] as const;
 export const descriptions: Readonly<Record<string, RouteNotes>> = {
   'GET /api/v1/usage': { summary: 'What the deployments and the nodes of the tenant use', answer: object },
   'GET /api/v1/scheduler/regions': { summary: 'The declared regions, and whether they are enforced', answer: object },
+  'GET /api/v1/dvm/recommendations': {
+    summary: 'What would make the volumes of the tenant safer or cheaper now, the most urgent first',
+    answer: object,
+    codes: [
+      'dvm_recommendation_tenant_required',
+      'dvm_recommendation_unknown_priority',
+      'dvm_recommendation_unknown_type',
+    ],
+  },
+  'POST /api/v1/dvm/recommendations/{id}/apply': {
+    summary: 'Applies a recommendation that holds now',
+    headers: ifMatch,
+    body: 'RecommendationApply',
+    answer: object,
+    codes: documentCodes.recommendationApply,
+  },
+  'GET /api/v1/dvm/recommendations/auto-apply': {
+    summary: 'Whether volumes are grown as recommended by themselves',
+    answer: object,
+    codes: ['dvm_recommendation_tenant_required'],
+  },
+  'PUT /api/v1/dvm/recommendations/auto-apply': {
+    summary: 'Switches on or off that volumes are grown as recommended by themselves, within the quota',
+    headers: ifMatch,
+    body: 'AutoApplyRequest',
+    answer: object,
+    codes: [...documentCodes.request, 'dvm_recommendation_tenant_required', 'revision_mismatch', 'outcome_unknown'],
+  },
   'POST /agent/v1/heartbeat': {
     summary: 'An agent says that it is there',
     body: 'Heartbeat',

@@ -26,6 +26,7 @@ import { createReaders, type KindReader, readRoutes } from './kind-routes.js';
 import { createNetworkRoutes } from './network/routes.js';
 import { createNodeRoutes } from './node/routes.js';
 import { type NodeEnv, createNodeReader, type NodeViewEnv } from './node/view.js';
+import { createRecommendationRoutes } from './recommendation/routes.js';
 import { createRotationRoutes } from './rotation/routes.js';
 import { createSecretReader, createSecretRoutes } from './secret/routes.js';
 import { createTenantReader, createTenantRoutes } from './tenant/routes.js';
@@ -72,6 +73,7 @@ export function createRoutes(env: RoutesEnv): readonly Route[] {
     ...createJobRoutes(env),
     ...createNetworkRoutes(env),
     ...createVolumeRoutes(env),
+    ...createRecommendationRoutes(env),
     ...createNodeRoutes(env),
     ...createTenantRoutes(env),
     ...createTokenRoutes(env),

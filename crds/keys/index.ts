@@ -89,6 +89,8 @@ export const keys = {
   networkReport: byTenantAndName('network-reports/'),
   volumeStatus: byTenantAndName(volumeKind.statusRange),
   volumeReport: (tenant: string, id: string, nodeId: string) => joinKey('volume-reports/', tenant, id, nodeId),
+  /** What was recommended about a volume. */
+  advice: byTenantAndName('advice/'),
   rotationProgress: byTenantAndName(rotationKind.statusRange),
   scheduling: byTenantAndName('scheduling/'),
   /** `name` is the id of a node. */
@@ -150,6 +152,7 @@ export const ranges = {
   networkReports: 'network-reports/',
   volumeStatuses: volumeKind.statusRange,
   volumeReports: 'volume-reports/',
+  advices: 'advice/',
   rotationProgress: rotationKind.statusRange,
   schedulings: 'scheduling/',
   replicas: 'replicas/',

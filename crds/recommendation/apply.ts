@@ -3,7 +3,13 @@ import { Type } from 'typebox';
 import { type FieldPath, FieldPath as Path } from '../grammar/index.js';
 import { type Rejection, reject } from '../rejections/index.js';
 import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
-import { type KnownVolume, VOLUME_REPLICAS_MAX } from '../volume/index.js';
+import {
+  findSizeProblem,
+  type KnownVolume,
+  VOLUME_REPLICAS_MAX,
+  VOLUME_SIZE_MAX,
+  VOLUME_SIZE_MIN,
+} from '../volume/index.js';
 import { type Recommendation, type RecommendationAction, recommendationActions } from './recommendation.js';
 
 /** What is known when a recommendation is to be applied. */
@@ -13,6 +19,8 @@ export interface ApplyFacts {
   readonly volumes: readonly KnownVolume[];
   /** How many nodes the tenant has enrolled. */
   readonly enrolled: number;
+  /** The largest size that the nodes of a volume have room for; undefined where that is not known. */
+  readonly findRoom: (volumeId: string) => number | undefined;
 }
 
 /** A change of a volume that may be carried out. */
@@ -21,7 +29,6 @@ export type VolumeChange = { readonly volumeId: string } & (
   | { readonly action: 'resize'; readonly sizeBytes: number }
 );
 
-const SIZE_MAX = 2 ** 50;
 const byRules = annotate({ 'x-rules': true });
 
 /** `POST /api/v1/dvm/recommendations/{id}/apply`. */
@@ -31,7 +38,7 @@ export const recommendationApplySchema = Type.Object(
       {
         action: Type.Enum([...recommendationActions], { type: 'string', ...byRules }),
         target_replicas: Type.Optional(Type.Integer({ minimum: 1, maximum: VOLUME_REPLICAS_MAX, ...byRules })),
-        target_size_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: SIZE_MAX, ...byRules })),
+        target_size_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: VOLUME_SIZE_MAX, ...byRules })),
       },
       { additionalProperties: false, ...annotate({ 'x-expected': 'an object with action and its target' }) },
     ),
@@ -48,7 +55,7 @@ interface Parameters {
 /** The one parameter that each action takes, and its range. */
 const TARGETS = {
   set_replicas: { name: 'target_replicas', max: VOLUME_REPLICAS_MAX },
-  resize: { name: 'target_size_bytes', max: SIZE_MAX },
+  resize: { name: 'target_size_bytes', max: VOLUME_SIZE_MAX },
 } as const;
 
 const actionIsKnown = rule('dvm_recommendation_unknown_action', ({ action }: Parameters, at, refuse) =>
@@ -78,7 +85,7 @@ const validate = createValidator(recommendationApplySchema, fields);
 /** Judges a request to apply a recommendation: its body first, then whether it still holds, then what it would do. */
 export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): CheckResult<VolumeChange> {
   const recommendation = facts.recommendations.find(each => each.id === id);
-  if (!recommendation) return toRefusal([reject('dvm_recommendation_not_found', 'id', id)])!;
+  if (!recommendation) return toRefusal([rejectAbsent(id, facts)])!;
   if (!recommendation.applicable) {
     const reason = recommendation.reason ?? 'this one is not';
     return toRefusal([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
@@ -92,6 +99,15 @@ export function checkRecommendationApply(id: string, document: unknown, facts: A
   return toRefusal(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
 }
 
+/** An id names its volume: of one that is gone it is told that it is, and not that the condition does not hold any more. */
+function rejectAbsent(id: string, { volumes }: ApplyFacts): Rejection {
+  const [, volume] = /^rec_([0-9a-z]{26})_[0-9a-z_]{1,40}$/.exec(id) ?? [];
+  const isGone = volume !== undefined && !volumes.some(each => each.id === `vol_${volume}`);
+  return isGone
+    ? reject('dvm_recommendation_volume_missing', 'volume_id', `vol_${volume}`)
+    : reject('dvm_recommendation_not_found', 'id', id);
+}
+
 function toVolumeChange(volumeId: string, parameters: Parameters): VolumeChange {
   return parameters.action === 'set_replicas'
     ? { volumeId, action: 'set_replicas', replicas: parameters.target_replicas as number }
@@ -101,22 +117,36 @@ function toVolumeChange(volumeId: string, parameters: Parameters): VolumeChange 
 const PARAMETERS: FieldPath = Path.root.child('parameters');
 
 /** What stands against the volume as it would be. */
-function outcomeRefusals(change: VolumeChange, volume: KnownVolume, { enrolled }: ApplyFacts): readonly Rejection[] {
-  if (change.action === 'resize') {
-    const used = volume.usedBytes ?? 0;
-    if (change.sizeBytes < used) {
-      const at = PARAMETERS.child('target_size_bytes');
-      return [reject('dvm_recommendation_stale_measurement', at, change.sizeBytes, { used })];
-    }
-    return [];
+function outcomeRefusals(change: VolumeChange, volume: KnownVolume, facts: ApplyFacts): readonly Rejection[] {
+  const { enrolled } = facts;
+  const used = volume.usedBytes ?? 0;
+  if (change.action === 'resize' && change.sizeBytes < used) {
+    const at = PARAMETERS.child('target_size_bytes');
+    return [reject('dvm_recommendation_stale_measurement', at, change.sizeBytes, { used })];
   }
-  if (volume.class !== 'replicated') {
-    const problem = `a volume of class ${volume.class} has no replicas`;
-    return [reject('dvm_recommendation_apply_invalid_spec', 'spec', change.replicas, { problem })];
+  const problem = findSpecProblem(change, volume, facts);
+  if (problem !== undefined) {
+    const received = change.action === 'resize' ? change.sizeBytes : change.replicas;
+    return [reject('dvm_recommendation_apply_invalid_spec', 'spec', received, { problem })];
   }
+  if (change.action === 'resize') return [];
   if (change.replicas + 1 > enrolled) {
     const at = PARAMETERS.child('target_replicas');
     return [reject('dvm_recommendation_insufficient_nodes', at, change.replicas, { enrolled })];
   }
   return [];
+}
+
+/** Why a volume cannot be what it would become. */
+function findSpecProblem(change: VolumeChange, volume: KnownVolume, { findRoom }: ApplyFacts): string | undefined {
+  if (change.action === 'set_replicas') {
+    if (volume.class !== 'replicated') return `a volume of class ${volume.class} has no replicas`;
+    const { replicas = 0 } = volume;
+    return change.replicas < replicas ? `it has ${replicas} replicas, and none is taken away so` : undefined;
+  }
+  if (volume.phase !== 'Ready' && volume.phase !== 'Resizing') {
+    return `its phase is ${volume.phase}, and a size is changed while it is Ready`;
+  }
+  if (change.sizeBytes < VOLUME_SIZE_MIN) return `a volume has at least ${VOLUME_SIZE_MIN} bytes`;
+  return findSizeProblem(change.sizeBytes, { volume, roomBytes: findRoom(volume.id) });
 }

@@ -3,14 +3,20 @@
  *
  * They are computed from the present state on every read and never stored, so applying one starts by finding it again.
  *
- *     const checked = checkRecommendationApply(id, document, { recommendations, volumes, enrolled });
+ *     const checked = checkRecommendationApply(id, document, { recommendations, volumes, enrolled, findRoom });
  *
- * Only requests are checked here; computing recommendations comes with volumes.
+ * Computing them is `pkg/recommend`; announcing what appears and vanishes is the loop `volume-recommender`.
  *
  * @module
  */
-export type { ApplyFacts } from './apply.js';
+export type { ApplyFacts, VolumeChange } from './apply.js';
 export { checkRecommendationApply } from './apply.js';
-export type { Recommendation } from './recommendation.js';
-export { checkRecommendationQuery } from './recommendation.js';
+export { checkAutoApply } from './auto-apply.js';
+export type { AdviceRecord, Recommendation } from './recommendation.js';
+export {
+  checkRecommendationQuery,
+  recommendationParameters,
+  recommendationPriorities,
+  recommendationTypes,
+} from './recommendation.js';
 export { recommendationKind } from './kind.js';

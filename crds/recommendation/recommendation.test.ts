@@ -5,17 +5,18 @@ import type { KnownVolume } from '../volume/index.js';
 import { type ApplyFacts, checkRecommendationApply, checkRecommendationQuery, type Recommendation } from './index.js';
 
 const tenant = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
+const MIB = 2 ** 20;
 const volume: KnownVolume = {
   id: 'vol_01jx4t9mk3v8q2zr5w7y6n0rdy',
   name: 'data',
   class: 'replicated',
   type: 'volume',
-  sizeBytes: 10_000,
+  sizeBytes: 10 * MIB,
   accessMode: 'ReadWriteOnce',
   phase: 'Ready',
   copies: [],
   consumers: [],
-  usedBytes: 9000,
+  usedBytes: 9 * MIB,
 };
 const recommendation: Recommendation = {
   id: 'rec_1',
@@ -23,14 +24,24 @@ const recommendation: Recommendation = {
   type: 'replication',
   priority: 'critical',
   volume_id: volume.id,
+  volume_name: 'data',
+  revision: '7',
+  message: '',
   parameters: { action: 'set_replicas', target_replicas: 2 },
   measurement: { at: '2026-01-31T12:00:00.000Z' },
 };
-const facts: ApplyFacts = { recommendations: [recommendation], volumes: [volume], enrolled: 3 };
+const facts: ApplyFacts = {
+  recommendations: [recommendation],
+  volumes: [volume],
+  enrolled: 3,
+  findRoom: () => undefined,
+};
 const replicas = (target_replicas: unknown, more = {}) => ({
   parameters: { action: 'set_replicas', target_replicas, ...more },
 });
 const resize = (target_size_bytes: unknown) => ({ parameters: { action: 'resize', target_size_bytes } });
+
+const INVALID = 'dvm_recommendation_apply_invalid_spec spec';
 
 type Outcome = {
   readonly ok: boolean;
@@ -58,7 +69,7 @@ describe('a query for recommendations', () => {
 describe('applying a recommendation', () => {
   const cases: ReadonlyArray<{ given: unknown; id?: string; otherFacts?: Partial<ApplyFacts>; found: string[] }> = [
     { given: replicas(2), found: [] },
-    { given: resize(9000), found: [] },
+    { given: resize(9 * MIB), found: [] },
     { given: replicas(2), id: 'rec_2', found: ['dvm_recommendation_not_found id'] },
     {
       given: replicas(2),
@@ -79,8 +90,14 @@ describe('applying a recommendation', () => {
     { given: resize(-1), found: ['dvm_recommendation_bad_parameter parameters.target_size_bytes'] },
     { given: replicas(2, { force: true }), found: ['field_unknown parameters.force'] },
     { given: replicas(3), found: ['dvm_recommendation_insufficient_nodes parameters.target_replicas'] },
-    { given: resize(8999), found: ['dvm_recommendation_stale_measurement parameters.target_size_bytes'] },
+    { given: resize(9 * MIB - 1), found: ['dvm_recommendation_stale_measurement parameters.target_size_bytes'] },
     { given: replicas(2), otherFacts: { volumes: [] }, found: ['dvm_recommendation_volume_missing volume_id'] },
+    { given: resize(MIB - 1), otherFacts: { volumes: [{ ...volume, usedBytes: 0 }] }, found: [INVALID] },
+    { given: resize(20 * MIB), otherFacts: { findRoom: () => 19 * MIB }, found: [INVALID] },
+    { given: resize(20 * MIB), otherFacts: { volumes: [{ ...volume, phase: 'Degraded' }] }, found: [INVALID] },
+    { given: replicas(1), otherFacts: { volumes: [{ ...volume, replicas: 2 }] }, found: [INVALID] },
+    { given: replicas(2), id: `rec_${'0'.repeat(26)}_grow`, found: ['dvm_recommendation_volume_missing volume_id'] },
+    { given: replicas(2), id: `rec_${volume.id.slice(4)}_grow`, found: ['dvm_recommendation_not_found id'] },
     {
       given: replicas(2),
       otherFacts: { volumes: [{ ...volume, class: 'ephemeral' }] },
@@ -107,7 +124,7 @@ describe('applying a recommendation', () => {
   }
 
   it('says what is to be done', () => {
-    const checked = checkRecommendationApply('rec_1', resize(20_000), facts);
-    expect(checked.ok && checked.value).to.deep.equal({ volumeId: volume.id, action: 'resize', sizeBytes: 20_000 });
+    const checked = checkRecommendationApply('rec_1', resize(20 * MIB), facts);
+    expect(checked.ok && checked.value).to.deep.equal({ volumeId: volume.id, action: 'resize', sizeBytes: 20 * MIB });
   });
 });

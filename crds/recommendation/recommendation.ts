@@ -26,8 +26,32 @@ export interface Recommendation {
   readonly type: RecommendationType;
   readonly priority: RecommendationPriority;
   readonly volume_id: string;
+  readonly volume_name: string;
   readonly parameters: RecommendationParameters;
-  readonly measurement: { readonly at: string; readonly usedBytes?: number; readonly syncedReplicas?: number };
+  readonly measurement: Measurement;
+  /** Of the measurement: who applies it with `If-Match` applies it to what was measured then. */
+  readonly revision: string;
+  /** The condition and the arithmetic, in words. */
+  readonly message: string;
+}
+
+/** What a recommendation is made from. */
+export interface Measurement {
+  readonly at: string;
+  readonly usedBytes?: number;
+  /** The size that the volume has on its node. */
+  readonly sizeBytes?: number;
+  readonly syncedReplicas?: number;
+  readonly wantedReplicas?: number;
+  /** Of a copy on a node that is impaired. */
+  readonly nodeId?: string;
+}
+
+/** `advice/<tenant>/<volume>`: what was announced of a volume, and since when it is nearly empty. */
+export interface AdviceRecord {
+  readonly volume: { readonly id: string; readonly name: string };
+  readonly lowSince?: string;
+  readonly told: readonly Pick<Recommendation, 'id' | 'type' | 'priority'>[];
 }
 
 /** Which recommendations are asked for. */

@@ -19,10 +19,8 @@ import {
   condition,
   archived,
   tenant,
-  volume,
-  volumeReport,
-  volumeStatus,
 } from './shapes.js';
+import { advice, volume, volumeReport, volumeStatus } from './volume-shapes.js';
 
 /** What every record must be like to be worked with, by range. What is kept beside it may be anything. */
 export const records: readonly (readonly [range: string, mend: Mender])[] = [
@@ -288,6 +286,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     object({ uid: text(NOBODY), state: text('failed'), message: maybe(text('')), at: time(LONG_AGO) }),
   ],
   [ranges.canaryOrders, canaryOrder],
+  [ranges.advices, advice],
   [ranges.volumes, volume],
   [ranges.volumeStatuses, volumeStatus],
   [ranges.volumeReports, volumeReport],

@@ -20,6 +20,8 @@ export interface StoredTenant {
   readonly platform: boolean;
   /** Set by the platform where the configured quotas do not fit this tenant. */
   readonly quotas?: Readonly<Record<string, number | null>>;
+  /** Set by the tenant: volumes that are nearly full are grown as recommended. */
+  readonly autoGrow?: true;
 }
 
 /** Whom a token speaks for. */

@@ -37,9 +37,4 @@ export const specifiedCodes: Readonly<Record<string, readonly string[]>> = {
  * Declared, documented and judged by rules, but not answered over HTTP before their feature is switched on. May only
  * shrink: a code that a test over HTTP expects must leave it.
  */
-export const later: readonly string[] = words(`
-  dvm_recommendation_apply_invalid_spec
-  dvm_recommendation_bad_parameter dvm_recommendation_insufficient_nodes dvm_recommendation_not_applicable
-  dvm_recommendation_not_found dvm_recommendation_stale_measurement dvm_recommendation_tenant_required
-  dvm_recommendation_unknown_action dvm_recommendation_unknown_priority dvm_recommendation_unknown_type
-  dvm_recommendation_volume_missing`);
+export const later: readonly string[] = [];

@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { holds, inSection, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const loops = testsIn('controllers/specification.test.ts');
@@ -17,6 +17,9 @@ const networkStory = testsIn('e2e/stories/networks.test.ts');
 const backupStory = testsIn('e2e/stories/backups.test.ts');
 
 const ON_NODE = '${JSON.stringify(residency)} on ${JSON.stringify(node)}';
+const recommendations = testsIn('api/routes/recommendation/routes.test.ts');
+const COMPUTED =
+  'are computed on every read from what is measured, the most urgent first, and vanish with their condition';
 const STORED_AS = 'placement.residency.${part} is stored as the label ${label}';
 
 /** Sections 2.6 to 2.8: volumes, placement, and the other records. */
@@ -56,10 +59,13 @@ export const placementSentences: readonly Sentence[] = [
         'fills in what was not said, announced, and warns of copies without a node',
       ),
     ),
-    notBuilt('recommendations', 'A recommendation has id, applicable, type, priority, volume_id and parameters'),
-    notBuilt(
-      'recommendations',
+    holds('A recommendation has id, applicable, type, priority, volume_id and parameters', recommendations(COMPUTED)),
+    holds(
       'Recommendations are recomputed from live volume state on every read and vanish when the condition stops holding',
+      recommendations(COMPUTED),
+      testsIn('pkg/recommend/recommend.test.ts')(
+        'property: ids are one for each condition, stay while it holds, and targets are sizes that fit',
+      ),
     ),
     holds(
       'A snapshot record has an id, reachable under snapshots/{snap}; snapshot records normally do not exist',

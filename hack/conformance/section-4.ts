@@ -16,6 +16,8 @@ const claims = testsIn('api/routes/node/claims.test.ts');
 const codes = testsIn('api/routes/deployment/deployment-codes.test.ts');
 const secretCodes = testsIn('api/routes/deployment/secret-codes.test.ts');
 const networkCodes = testsIn('api/routes/deployment/placement-codes.test.ts');
+const recommendations = testsIn('api/routes/recommendation/routes.test.ts');
+const recommendationCodes = testsIn('api/routes/recommendation/codes.test.ts');
 const life = testsIn('e2e/stories/deployment-life.test.ts');
 const residency = testsIn('e2e/stories/residency.test.ts');
 const placement = testsIn('controllers/placement.test.ts');
@@ -78,11 +80,18 @@ export const endpointSentences: readonly Sentence[] = [
       'GET /api/v1/secrets/resources/{name}/consumers: deployments that read that path',
       secrets('show the deployments that refer to them, and the keys used'),
     ),
-    notBuilt(
-      'recommendations',
+    holds(
       'GET /api/v1/dvm/recommendations: recommendations; X-Tenant-ID required; optional query priority and type',
+      recommendations(
+        'are computed on every read from what is measured, the most urgent first, and vanish with their condition',
+      ),
+      recommendations('belong to the tenant that the header names'),
     ),
-    notBuilt('recommendations', 'Recommendations: unknown priority or type value rejected'),
+    holds(
+      'Recommendations: unknown priority or type value rejected',
+      recommendationCodes(CODE_TITLE, "code: 'dvm_recommendation_unknown_priority'"),
+      recommendationCodes(CODE_TITLE, "code: 'dvm_recommendation_unknown_type'"),
+    ),
     holds(
       'Unknown query parameter rejected',
       pipeline(
@@ -183,9 +192,10 @@ export const endpointSentences: readonly Sentence[] = [
       'Secret write: a body with neither is rejected with secret_write_empty',
       secretCodes(CODE_TITLE, "code: 'secret_write_empty'"),
     ),
-    notBuilt(
-      'recommendations',
+    holds(
       'Apply recommendation: takes a recommendation id and parameters; applicable must be true',
+      recommendations('are applied to what was measured, with an event; a trial says where and how long'),
+      recommendationCodes(CODE_TITLE, "code: 'dvm_recommendation_not_applicable'"),
     ),
     holds(
       'Create network: takes name, driver, labels, internal and nodeId',
@@ -205,9 +215,10 @@ export const endpointSentences: readonly Sentence[] = [
       access('answers ${status} to a ${kind} token with ${name} in X-Tenant-ID'),
       access('lets an administrator act for the tenant it names, and for no other'),
     ),
-    notBuilt(
-      'recommendations',
+    holds(
       'It is required for recommendation reads (missing gives dvm_recommendation_tenant_required)',
+      recommendationCodes(CODE_TITLE, "code: 'dvm_recommendation_tenant_required'"),
+      recommendations('belong to the tenant that the header names'),
     ),
     holds(
       'It is required for node claim release: must be the UUID of the releasing tenant; missing gives node_claim_release_no_tenant',

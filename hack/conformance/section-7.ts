@@ -1,11 +1,11 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { later } from '../checks/specified-codes.js';
 import { holds, inSection, type SectionRow, type Sentence, type TestReference, testsIn } from './sentence.js';
 
 const deployment = testsIn('api/routes/deployment/deployment-codes.test.ts')(CODE_TITLE);
 const secret = testsIn('api/routes/deployment/secret-codes.test.ts')(CODE_TITLE);
 const placement = testsIn('api/routes/deployment/placement-codes.test.ts')(CODE_TITLE);
 const volume = testsIn('api/routes/volume/codes.test.ts')(CODE_TITLE);
+const recommendation = testsIn('api/routes/recommendation/codes.test.ts')(CODE_TITLE);
 const gate = testsIn('api/routes/secret/routes.test.ts');
 const rotate = testsIn('api/routes/rotation/routes.test.ts');
 const nodes = testsIn('api/routes/node/routes.test.ts');
@@ -17,13 +17,14 @@ function earned(code: string, field: string, condition: string, test: TestRefere
   return {
     text: `${code} (${field}): ${condition}`,
     rejection: { code, field },
-    ...(later.includes(code) ? { tests: [], notBuilt: 'recommendations' } : { tests: [test] }),
+    tests: [test],
   };
 }
 
 const d = (code: string, field: string, condition: string) => earned(code, field, condition, deployment);
 const s = (code: string, field: string, condition: string) => earned(code, field, condition, secret);
 const p = (code: string, field: string, condition: string) => earned(code, field, condition, placement);
+const r = (code: string, field: string, condition: string) => earned(code, field, condition, recommendation);
 const v = (code: string, field: string, condition: string) => earned(code, field, condition, volume);
 
 /** Section 7: what every rejection is, and each code with the field it is earned at. */
@@ -205,21 +206,21 @@ export const codeSentences: readonly Sentence[] = [
     p('volume_primary_mismatch', 'nodeId', 'read-write mount with nodeId not equal to the volume’s primary'),
     v('volume_snapshot_not_found', 'snapshots/{snap}', 'no such snapshot record'),
     v('volume_snapshot_not_implemented', 'computed', 'any snapshot creation; no body can succeed'),
-    p('dvm_recommendation_apply_invalid_spec', 'spec', 'applied change yields an invalid volume spec'),
-    p('dvm_recommendation_bad_parameter', 'parameters.<name>', 'bad parameter'),
-    p(
+    r('dvm_recommendation_apply_invalid_spec', 'spec', 'applied change yields an invalid volume spec'),
+    r('dvm_recommendation_bad_parameter', 'parameters.<name>', 'bad parameter'),
+    r(
       'dvm_recommendation_insufficient_nodes',
       'parameters.target_replicas',
       'fewer than replicas plus one enrolled nodes',
     ),
-    p('dvm_recommendation_not_applicable', 'id', 'applicable is false'),
-    p('dvm_recommendation_not_found', 'id', 'id not in the current list for the tenant'),
-    p('dvm_recommendation_stale_measurement', 'parameters.target_size_bytes', 'below what the volume currently holds'),
-    p('dvm_recommendation_tenant_required', 'X-Tenant-ID', 'header missing'),
-    p('dvm_recommendation_unknown_action', 'parameters.action', 'not one of the implemented action verbs'),
-    p('dvm_recommendation_unknown_priority', 'priority', 'not a known priority'),
-    p('dvm_recommendation_unknown_type', 'type', 'not a known type'),
-    p('dvm_recommendation_volume_missing', 'volume_id', 'volume deleted or moved since computation'),
+    r('dvm_recommendation_not_applicable', 'id', 'applicable is false'),
+    r('dvm_recommendation_not_found', 'id', 'id not in the current list for the tenant'),
+    r('dvm_recommendation_stale_measurement', 'parameters.target_size_bytes', 'below what the volume currently holds'),
+    r('dvm_recommendation_tenant_required', 'X-Tenant-ID', 'header missing'),
+    r('dvm_recommendation_unknown_action', 'parameters.action', 'not one of the implemented action verbs'),
+    r('dvm_recommendation_unknown_priority', 'priority', 'not a known priority'),
+    r('dvm_recommendation_unknown_type', 'type', 'not a known type'),
+    r('dvm_recommendation_volume_missing', 'volume_id', 'volume deleted or moved since computation'),
     earned(
       'query_parameter_unknown',
       'computed',

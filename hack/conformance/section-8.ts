@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { holds, inSection, type Sentence, testsIn } from './sentence.js';
 
 const http = testsIn('api/specification.test.ts');
 const loops = testsIn('controllers/specification.test.ts');
@@ -47,7 +47,14 @@ export const limitSentences: readonly Sentence[] = inSection(
   ),
   holds('Secret path label: 1-63 characters', http('has a path with a label of 1 to 63 characters')),
   holds('secretsVersion: 0 or greater', codes(CODE_TITLE, "code: 'secrets_version_negative'")),
-  notBuilt('recommendations', 'Recommendation replicas: enrolled nodes at least replicas plus one'),
+  holds(
+    'Recommendation replicas: enrolled nodes at least replicas plus one',
+    testsIn('api/routes/recommendation/codes.test.ts')(CODE_TITLE, "code: 'dvm_recommendation_insufficient_nodes'"),
+    testsIn('pkg/recommend/recommend.test.ts')(
+      "about a volume ${name}: ${told.join(', ') || 'none'}",
+      "'with one lost and too few nodes'",
+    ),
+  ),
   holds(
     'Volume writers: one read-write consumer per ReadWriteOnce volume',
     testsIn('api/routes/deployment/placement-codes.test.ts')(CODE_TITLE, "code: 'volume_access_mode_conflict'"),

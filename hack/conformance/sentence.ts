@@ -1,5 +1,5 @@
 /** What the specification describes and Mooring does not do yet. */
-export type UnbuiltFeature = 'dashboard' | 'jobs' | 'recommendations' | 'reverse proxy' | 'volumes';
+export type UnbuiltFeature = 'dashboard' | 'jobs' | 'reverse proxy' | 'volumes';
 
 /** A test that would fail if a sentence were false. */
 export interface TestReference {

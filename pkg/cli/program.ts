@@ -4,6 +4,7 @@ import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeHelp, UsageFault } from './exit-code.js';
 import { addGroups } from './groups.js';
+import { addRecommendations } from './recommendation-group.js';
 import { type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
 import type { OutputFormat } from './print/text.js';
 import { openSession } from './session.js';
@@ -40,6 +41,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
   addReading(program, run);
   addWriting(program, run);
   addGroups(program, run);
+  addRecommendations(program, run);
   addSelf(program, run);
   return program;
 }

@@ -22,6 +22,8 @@ export interface Refusable {
   readonly body?: unknown;
   /** Default: the tenant that has something of everything. `bare` has nothing at all. */
   readonly as?: 'rich' | 'bare';
+  /** `X-Tenant-ID` names the tenant of the caller. */
+  readonly isNamed?: true;
 }
 
 /** One row of a table: a request, and the rejection that it earns. */
@@ -87,6 +89,8 @@ export interface WorldOptions {
   readonly isSilent?: boolean;
   /** A deployment that another waits for to be healthy, and that is not there. */
   readonly waitedFor?: string;
+  /** What is stored beside the usual of the tenant that has something of everything, by key. */
+  readonly records?: (tenant: string) => Readonly<Record<string, object>>;
 }
 
 /** A store that can stop saying how far it is. */
@@ -106,6 +110,7 @@ export class RejectionLab {
   readonly #isAway: boolean;
   readonly #isSilent: boolean;
   readonly #waitedFor: string | undefined;
+  readonly #records: NonNullable<WorldOptions['records']>;
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
 
   constructor(options: WorldOptions = {}) {
@@ -115,11 +120,13 @@ export class RejectionLab {
       isAway = false,
       isSilent = false,
       waitedFor,
+      records = () => ({}),
     } = options;
     this.lab = new ApiLab({ store: this.#store, images, supportedFields, settings });
     this.#isAway = isAway;
     this.#isSilent = isSilent;
     this.#waitedFor = waitedFor;
+    this.#records = records;
   }
 
   async start(): Promise<void> {
@@ -149,6 +156,7 @@ export class RejectionLab {
       const dependsOn = [{ name: this.#waitedFor, condition: 'healthy' }];
       await this.#accept('/api/v1/deployments', 'POST', web({ name: 'patient', dependsOn }).body);
     }
+    for (const [key, record] of Object.entries(this.#records(a))) await create(this.lab.store, key, record);
     if (this.#isSilent) await this.#silence('machine-1', 'machine-2');
     await this.lab.cache.barrier();
     this.#store.isAway = this.#isAway;
@@ -173,8 +181,10 @@ export class RejectionLab {
     return this.lab.stop();
   }
 
-  ask({ method = 'POST', path = '/api/v1/deployments', body, as = 'rich' }: Refusable): Promise<LabResponse> {
-    return this.lab.ask(method, path, { token: this.#tokens[as], ...(body !== undefined && { body }) });
+  ask({ method = 'POST', path = '/api/v1/deployments', body, as = 'rich', isNamed }: Refusable): Promise<LabResponse> {
+    const { a, b } = this.lab;
+    const headers = isNamed ? { 'x-tenant-id': as === 'rich' ? a : b } : {};
+    return this.lab.ask(method, path, { token: this.#tokens[as], headers, ...(body !== undefined && { body }) });
   }
 
   /** Everything that is stored: records, secrets and all. */

@@ -1,0 +1,51 @@
+import { formatBytes, formatCount } from '../../../crds/grammar/index.js';
+import { keys, ranges } from '../../../crds/keys/index.js';
+import type { StoredNode } from '../../../crds/node/index.js';
+import type { VolumeChange } from '../../../crds/recommendation/index.js';
+import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
+import { findNode } from '../../../pkg/fleet/index.js';
+import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
+
+/** What a change would do where, and how long it may take. */
+interface ChangePreview {
+  readonly nodes: readonly { readonly nodeId: string; readonly name: string | null; readonly change: string }[];
+  /** Null where nothing like it was measured. */
+  readonly seconds: number | null;
+  /** What the time is taken from, in words. */
+  readonly because: string;
+}
+
+export function previewChange(cache: Cache, volume: StoredVolume, change: VolumeChange): ChangePreview {
+  const { tenant } = volume.metadata;
+  const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volume.id));
+  const holders = [status?.primaryNode, ...(status?.copies ?? []).map(({ nodeId }) => nodeId)].filter(
+    id => id !== undefined,
+  );
+  if (change.action === 'set_replicas') {
+    const free = listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).filter(
+      ({ id }) => !holders.includes(id),
+    );
+    const bytes = formatBytes(status?.usedBytes ?? volume.sizeBytes);
+    const nodes = free.map(({ id, name }) => ({ nodeId: id, name, change: `may get a copy of ${bytes}` }));
+    const more = change.replicas - (volume.replicas ?? 0);
+    const because = `the nodes of ${formatCount(more, 'more replica')} are chosen then; how fast copies are made was not measured yet`;
+    return { nodes, seconds: null, because };
+  }
+  const from = status?.capacityBytes ?? volume.sizeBytes;
+  const words = `its size changes from ${formatBytes(from)} to ${formatBytes(change.sizeBytes)} while it is in use`;
+  const nodes = holders.map(nodeId => ({ nodeId, name: findNode(nodeId, tenant, cache)?.name ?? null, change: words }));
+  const measured = findResize(cache, volume, status);
+  if (!measured) return { nodes, seconds: null, because: 'no change of a size was measured on its node yet' };
+  const bytes = Math.abs(change.sizeBytes - from);
+  const rate = measured.bytes / Math.max(1, measured.seconds);
+  const seconds = Math.max(1, Math.ceil(bytes / rate));
+  const because = `the last change there was ${formatBytes(measured.bytes)} in ${formatCount(measured.seconds, 'second')}`;
+  return { nodes, seconds, because };
+}
+
+/** The last change of the size of this volume, or of another one on the same node. */
+function findResize(cache: Cache, volume: StoredVolume, status: VolumeStatus | undefined) {
+  if (status?.lastResize) return status.lastResize;
+  const others = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, volume.metadata.tenant));
+  return others.find(({ primaryNode, lastResize }) => lastResize && primaryNode === status?.primaryNode)?.lastResize;
+}

@@ -1,0 +1,85 @@
+import { volumePhases } from '../volume/index.js';
+import { count, list, type Mender, name, object, segment, text, time } from './mend.js';
+import { LONG_AGO, maybe, metadata, NOBODY } from './shapes.js';
+
+export const volume = object({
+  metadata,
+  id: segment(1),
+  name: text(NOBODY),
+  class: text('object'),
+  type: text('tmpfs'),
+  sizeBytes: count(0),
+  accessMode: text('ReadWriteOnce'),
+  replicas: maybe(count(0)),
+  primaryNode: maybe(name(NOBODY)),
+  residency: maybe(object({})),
+  replicaNodes: maybe(list(name(NOBODY))),
+  excludedNodes: maybe(list(name(NOBODY))),
+});
+
+const phase: Mender = (value, context, path) => {
+  if (volumePhases.some(known => known === value)) return value;
+  context.faults.push(`${path} is no phase`);
+  return 'Pending';
+};
+
+const copies = list(
+  object({
+    nodeId: name(NOBODY),
+    state: text('lost'),
+    syncedAt: maybe(time(LONG_AGO)),
+    lagBytes: maybe(count(0)),
+    sentBytes: maybe(count(0)),
+    totalBytes: maybe(count(0)),
+    message: maybe(text('')),
+  }),
+);
+
+const divergentMembers = { name: text(''), epoch: count(0), at: time(LONG_AGO) };
+
+export const volumeStatus = object({
+  id: segment(1),
+  phase,
+  reason: text('record_unusable'),
+  message: text(''),
+  primaryNode: maybe(name(NOBODY)),
+  epoch: maybe(count(0)),
+  servedEpoch: maybe(count(0)),
+  copies,
+  divergent: maybe(list(object({ nodeId: name(NOBODY), ...divergentMembers }))),
+  leaving: maybe(list(name(NOBODY))),
+  refusedBy: maybe(list(name(NOBODY))),
+  driver: maybe(text('')),
+  limits: maybe(text('')),
+  usedBytes: maybe(count(0)),
+  measuredAt: maybe(time(LONG_AGO)),
+  capacityBytes: maybe(count(0)),
+  lastResize: maybe(object({ bytes: count(0), seconds: count(0) })),
+  since: time(LONG_AGO),
+});
+
+export const advice = object({
+  volume: object({ id: segment(1), name: text('') }),
+  lowSince: maybe(time(LONG_AGO)),
+  told: list(object({ id: text(''), type: text(''), priority: text('') })),
+});
+
+export const volumeReport = object({
+  id: segment(1),
+  nodeId: segment(2),
+  state: text('failed'),
+  message: maybe(text('')),
+  driver: maybe(text('')),
+  limits: maybe(text('')),
+  usedBytes: maybe(count(0)),
+  epoch: maybe(count(0)),
+  role: maybe(text('')),
+  copies: maybe(copies),
+  syncedAt: maybe(time(LONG_AGO)),
+  syncedEpoch: maybe(count(0)),
+  divergent: maybe(list(object(divergentMembers))),
+  fencesAfterSeconds: maybe(count(0)),
+  capacityBytes: maybe(count(0)),
+  targetBytes: maybe(count(0)),
+  at: time(LONG_AGO),
+});
