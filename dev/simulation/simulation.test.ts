@@ -6,6 +6,7 @@ import { SimProcess } from './sim-process.js';
 import { SimulatedStore } from './simulated-store.js';
 import { calm, type FaultProfile } from './fault-profile.js';
 import { SimWorld } from './sim-world.js';
+import { createSimulatedVolumes, VolumeDisk } from './simulated-volumes.js';
 
 const create = (key: string) => ({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(1) }], deletes: [] });
 
@@ -179,5 +180,65 @@ describe('a store behind a bad wire', () => {
     await world.pass(10_000);
 
     expect(told).to.deep.equal(['1 a', '1 b', '1 c', '1 d']);
+  });
+});
+
+describe('simulated volumes', () => {
+  const volume = { id: 'v1', sizeBytes: 1 };
+
+  it('outlive the agent that made them, and what it had begun when it died is not done', async () => {
+    const { world, life, faults } = setUp();
+    const disk = new VolumeDisk();
+    void createSimulatedVolumes(life, disk).materialise(volume);
+    await world.pass(100);
+    void createSimulatedVolumes(life, disk).remove(volume.id);
+    life.kill();
+    await world.pass(100);
+
+    const next = outcome(createSimulatedVolumes(new SimProcess('q', world, faults), disk).mountPoint(volume.id));
+    await world.pass(100);
+    expect(disk.findMounted(next.value!).held).to.include({ records: 0 });
+    expect(disk.removed).to.deep.equal([]);
+  });
+
+  it('that were made are refused while their disk is away, and others are made in its place', async () => {
+    const { world, life } = setUp();
+    const disk = new VolumeDisk(new Map([[volume.id, { sizeBytes: 1, records: 5 }]]));
+    const driver = createSimulatedVolumes(life, disk);
+    disk.unmount();
+    const made = outcome(driver.materialise({ ...volume, isMade: true }));
+    await world.pass(100);
+    expect(made.error).to.include({ why: 'not_found' });
+    void driver.materialise(volume);
+    await world.pass(100);
+    expect(disk.held.get(volume.id)?.records).to.equal(0);
+    disk.mount();
+    expect(disk.held.get(volume.id)?.records).to.equal(5);
+  });
+
+  it('take their calls one after another, however long each takes', async () => {
+    const { world, life } = setUp({ delayMs: 50 });
+    const disk = new VolumeDisk();
+    const driver = createSimulatedVolumes(life, disk);
+    for (let turn = 0; turn < 20; turn++) {
+      void driver.materialise(volume);
+      void driver.remove(volume.id);
+      await world.pass(2_000);
+      expect([...disk.held.keys()]).to.deep.equal([]);
+    }
+  });
+
+  it('fail before or after they have done what they were asked for', async () => {
+    const disks = await Promise.all(
+      Array.from({ length: 20 }, async (_, seed) => {
+        const { world, life } = setUp({ unreachable: 1 }, seed);
+        const disk = new VolumeDisk();
+        const made = outcome(createSimulatedVolumes(life, disk).materialise(volume));
+        await world.pass(100);
+        expect(made.error).to.include({ why: 'failed' });
+        return disk.held.size;
+      }),
+    );
+    expect(new Set(disks)).to.deep.equal(new Set([0, 1]));
   });
 });

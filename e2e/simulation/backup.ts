@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
-import { ranges } from '../../crds/keys/index.js';
+import { ranges, splitKey } from '../../crds/keys/index.js';
 import { declareRestore } from '../../pkg/link/index.js';
 import type { SimCluster } from './cluster.js';
 import type { History } from './history.js';
 import { useCluster } from './users.js';
+import { useVolumes } from './volumes.js';
 
 /** How long users go on after the backup was made. */
 const LOST_MS = 20_000;
@@ -20,12 +21,16 @@ const NEW_LEADERS_MS = 30_000;
 export async function restoreBackup(
   cluster: SimCluster,
   history: History,
-  { underWayMs, inspect, settle }: RestoreSteps,
+  { underWayMs, inspect, settle, onRestored }: RestoreSteps,
 ): Promise<void> {
   const { world, server, machines } = cluster;
   const backup = server.save();
   const saved = listGenerations(history);
   useCluster(cluster, history, world.time + LOST_MS, 'lost');
+  const known = new Set(history.entries(ranges.volumes).map(({ key }) => splitKey(key)[1]));
+  // A volume that is in the backup and was deleted since has no bytes: nothing brings those back.
+  const volumeUsers = { prefix: 'lost-volume', mayRemove: (id: string) => !known.has(id) };
+  if (cluster.mix.hasVolumes) useVolumes(cluster, history, world.time + LOST_MS, volumeUsers);
   await world.pass(LOST_MS + underWayMs, inspect);
 
   const agents = new Set(machines.map(({ seat }) => seat));
@@ -33,6 +38,7 @@ export async function restoreBackup(
   await world.pass(underWayMs, inspect);
   server.restore(backup);
   await declareRestore(server, world.clock);
+  onRestored();
   cluster.start();
   await settle();
   await world.pass(NEW_LEADERS_MS, inspect);
@@ -44,6 +50,8 @@ interface RestoreSteps {
   readonly underWayMs: number;
   readonly inspect: () => void;
   readonly settle: () => Promise<unknown>;
+  /** Told when the store has its older state. */
+  readonly onRestored: () => void;
 }
 
 function listGenerations(history: History): readonly string[] {

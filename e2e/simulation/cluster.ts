@@ -2,14 +2,28 @@ import { createLoops, createControllers, createSecretLoops } from '../../control
 import { cacheScope, keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
-import { Agent, createMemoryDisk, type ProcessTable, SimulatedEngine } from '../../pkg/agent/index.js';
+import {
+  Agent,
+  type ContainerMount,
+  createMemoryDisk,
+  type ProcessTable,
+  SimulatedEngine,
+} from '../../pkg/agent/index.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
 import { AgentDispatcher, Tickets } from '../../pkg/link/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { createMetrics } from '../../pkg/metrics/index.js';
-import { calm, type SimProcess, SimulatedStore, type FaultProfile, SimWorld } from '../../dev/simulation/index.js';
+import {
+  calm,
+  createSimulatedVolumes,
+  type FaultProfile,
+  type SimProcess,
+  SimulatedStore,
+  SimWorld,
+  VolumeDisk,
+} from '../../dev/simulation/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
 import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
 import { hastenSchedules } from './haste.js';
@@ -48,6 +62,9 @@ export interface Machine {
   joinToken: string;
   /** What its agent has stored. */
   readonly files: Map<string, string>;
+  /** Its volumes, and what each of its containers was made with, by their ids. */
+  readonly disk: VolumeDisk;
+  readonly mounts: Map<string, readonly ContainerMount[]>;
 }
 
 /** Short, so that a storm is long enough for nodes to be lost. */
@@ -212,8 +229,8 @@ export class SimCluster {
   }
 
   /** A copy of a machine: its state folder and an engine without containers. It is not among the machines. */
-  copy({ name, labels, files }: Machine): Machine {
-    const copy = this.#machine(name, `copy-${name}`, new Map(files));
+  copy({ name, labels, files, disk }: Machine): Machine {
+    const copy = this.#machine(name, `copy-${name}`, new Map(files), new VolumeDisk(disk.held));
     Object.assign(copy.labels, labels);
     return copy;
   }
@@ -229,7 +246,7 @@ export class SimCluster {
     };
   }
 
-  #machine(name: string, title = `agent-${name}`, files = new Map<string, string>()): Machine {
+  #machine(name: string, title = `agent-${name}`, files = new Map<string, string>(), disk = new VolumeDisk()): Machine {
     const { world } = this;
     const engine = new SimulatedEngine({
       clock: world.clock,
@@ -240,20 +257,26 @@ export class SimCluster {
     });
     const labels = { [COUNTRY]: 'DE' };
     const seat = this.#seat(title, life => this.#bootAgent(life, machine));
-    const machine: Machine = { name, engine, seat, labels, joinToken: '', files };
+    const machine: Machine = { name, engine, seat, labels, joinToken: '', files, disk, mounts: new Map() };
     return machine;
   }
 
   #bootAgent(life: SimProcess, machine: Machine): void {
-    const { name, engine, labels, joinToken, files } = machine;
+    const { name, engine, labels, joinToken, files, mounts } = machine;
     const { clock, random } = life;
     const disk = attach(createMemoryDisk(files), life);
     const processes = this.#listProcesses(life, machine);
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
-    const reached = createRemoteEngine(life, engine, (id, order) => this.vault.delivered(id, order));
-    const env = { clock, random, link, disk, processes, engine: this.#variant.engine?.(reached, this) ?? reached };
+    const reached = createRemoteEngine(life, engine, (id, order) => {
+      this.vault.delivered(id, order);
+      // One that is found under its name and adopted has what it was made with.
+      if (order.mounts && !mounts.has(id)) mounts.set(id, order.mounts);
+    });
+    const volumes = createSimulatedVolumes(life, machine.disk);
+    const altered = this.#variant.engine?.(reached, this) ?? reached;
+    const parts = { clock, random, link, disk, processes, volumes, engine: altered, log: silentLogger };
     const { usageMs } = this;
     const options = { name, version: '0', joinToken, labels: { ...labels }, ...(usageMs && { usageMs }) };
-    void new Agent({ ...env, log: silentLogger }, options).run(forever());
+    void new Agent(this.#variant.agent?.(parts) ?? parts, options).run(forever());
   }
 }

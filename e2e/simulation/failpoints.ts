@@ -3,7 +3,7 @@ import type { SimCluster } from './cluster.js';
 
 /** What no simulated process passes, by the beginning of its name, and why. */
 const UNREACHED = {
-  'volume.': 'the disk of a machine is not simulated; the tests of its drivers fail there',
+  'volume.': 'inside the drivers of a real disk, which a simulated one takes the place of; their tests fail there',
   'agent.network_':
     "inside the driver of Docker, which the simulated engine takes the place of; the story 'networks' kills there",
 } as const;

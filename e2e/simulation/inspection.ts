@@ -12,6 +12,7 @@ import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
 import { expectJobsEnded } from './jobs.js';
 import { expectNetworks, hasNetworks } from './networks.js';
 import { expectRotated } from './secrets.js';
+import { expectVolumes, hasVolumes } from './volumes.js';
 
 /**
  * Must hold after every step: never two running containers of one slot that was not given up, nor any two on one machine, never a container on a
@@ -62,6 +63,7 @@ export function expectConverged(cluster: SimCluster, history: History): void {
   for (const deployment of deployments) expectServed(deployment, cluster, history);
   expectRotated(history);
   expectNetworks(cluster, history);
+  if (cluster.mix.hasVolumes) expectVolumes(cluster, history);
 
   expectJobsEnded(history);
   const owners = [...deployments, ...history.all<StoredJob>(ranges.jobs)];
@@ -118,9 +120,9 @@ function expectServed(deployment: StoredDeployment, cluster: SimCluster, history
   expect(status, `status of ${name}`).to.include({ uid, phase, readyReplicas: possible + kept, observedGeneration });
 }
 
-/** Whether the node is the tenant's, where the data may be, and has the networks. */
+/** Whether the node is the tenant's, where the data may be, and has the networks and the volumes. */
 function mayHost(deployment: StoredDeployment, node: StoredNode | undefined, history: History): boolean {
   const country = deployment.placement?.residency?.country;
-  if (!node || !hasNetworks(deployment, node, history)) return false;
+  if (!node || !hasNetworks(deployment, node, history) || !hasVolumes(deployment, node, history)) return false;
   return country === undefined || node.labels[COUNTRY] === country;
 }

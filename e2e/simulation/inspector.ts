@@ -5,6 +5,7 @@ import type { History } from './history.js';
 import { inspectSecrets } from './inspect-secrets.js';
 import { expectUnclaimed, inspectContainers } from './inspection.js';
 import type { AttemptWatch } from './jobs.js';
+import type { VolumeWatch } from './volume-watch.js';
 
 /** An agent notices within 25 s that its engine does not answer; the rest is for a new leader. */
 const UNCLAIMED_AFTER_MS = 45_000;
@@ -14,10 +15,12 @@ interface Watches {
   readonly attempts: AttemptWatch;
   readonly containers: ContainerWatch;
   readonly kills: FailpointKills;
+  readonly volumes: VolumeWatch | undefined;
 }
 
 /** Looks at the containers only when an engine has done something, or a credential has changed. */
-export function createInspector(cluster: SimCluster, history: History, { attempts, containers, kills }: Watches) {
+export function createInspector(cluster: SimCluster, history: History, watches: Watches) {
+  const { attempts, containers, kills, volumes } = watches;
   let seen = -1;
   let since: number | undefined;
   let longest = 0;
@@ -28,11 +31,12 @@ export function createInspector(cluster: SimCluster, history: History, { attempt
     kills.inspect();
     inspectEngines(cluster, history, lostSince);
     let changes = history.secretChanges;
-    for (const { engine } of cluster.machines) changes += engine.changes;
+    for (const { engine, disk } of cluster.machines) changes += engine.changes + disk.changes;
     if (changes === seen) return;
     seen = changes;
     const { time } = cluster.world;
     containers.look(cluster, history);
+    volumes?.look();
     inspectSecrets(cluster, history);
     const doubled = inspectContainers(cluster, history) > 0;
     if (since !== undefined) longest = Math.max(longest, time - since);

@@ -10,6 +10,7 @@ import { findReason } from '../../crds/reasons/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
+import type { StoredVolume } from '../../crds/volume/index.js';
 import { value } from '../../pkg/store/index.js';
 import { isTrueOf } from '../agreement/contradictions.js';
 import type { History, Invariant, StoreChange } from './history.js';
@@ -79,6 +80,7 @@ export function countAll(tenant: string, history: History): Readonly<Record<stri
   const placed = of(ranges.replicas)
     .map(entry => value<Replica>(entry))
     .filter(({ nodeId }) => nodeId !== undefined);
+  const volumes = of(ranges.volumes).map(entry => value<StoredVolume>(entry));
   const cpu = placed.reduce((sum, { template }) => sum + (parseCpu(template.resources?.cpu ?? '') ?? 0), 0);
   return {
     containers: placed.length,
@@ -86,6 +88,8 @@ export function countAll(tenant: string, history: History): Readonly<Record<stri
     deployments: of(ranges.deployments).length,
     nodes: of(ranges.nodes).length,
     secrets: of(ranges.secrets).length,
+    volumes: volumes.length,
+    volumeBytes: volumes.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
   };
 }
 

@@ -8,6 +8,8 @@ export interface Mix {
   readonly isRolled: boolean;
   /** Users ask for jobs with a schedule. */
   readonly isScheduled: boolean;
+  /** Volumes come, are mounted, and go. */
+  readonly hasVolumes: boolean;
   /** The deployment that load moves. */
   readonly scaled?: string;
 }
@@ -15,8 +17,10 @@ export interface Mix {
 export type MixName = keyof typeof TURNS;
 
 /** Whose turn it is, out of so many: the rest of the seeds have nothing of it. */
-const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4 } as const;
+const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4, volumes: 5 } as const;
 const MIXES = 8;
+/** Volumes, which cost most, have every second of theirs, and one more: in the end of an even seed nothing may happen, of an odd one quotas are lowered. */
+const VOLUMES_AT: readonly number[] = [TURNS.volumes, 2 * MIXES - 2];
 
 /** One thing at a time, everything at once (a canary of what load moves, while jobs run), and nothing of it. */
 export function chooseMix(seed: number, name?: MixName): Mix {
@@ -25,6 +29,7 @@ export function chooseMix(seed: number, name?: MixName): Mix {
   return {
     isRolled: isAll || turn === TURNS.rollouts,
     isScheduled: isAll || turn === TURNS.schedules,
+    hasVolumes: name ? name === 'volumes' : VOLUMES_AT.includes(seed % (2 * MIXES)),
     ...((isAll || turn === TURNS.scaling) && { scaled: isAll ? SHOP : POOL }),
   };
 }

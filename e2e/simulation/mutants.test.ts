@@ -7,12 +7,13 @@ import { rolloutMutants } from './rollout-mutants.js';
 import { scalingMutants } from './scaling-mutants.js';
 import { scheduleMutants } from './schedule-mutants.js';
 import { BrokenPromiseError, runScenario } from './scenario.js';
+import { volumeMutants } from './volume-mutants.js';
 
 const WITHIN_SEEDS = 250;
 
 describe('the simulation notices', () => {
   const seeds = Array.from({ length: WITHIN_SEEDS }, (_, at) => at + 1);
-  const ofRunning = [...jobMutants, ...scheduleMutants, ...rolloutMutants, ...scalingMutants];
+  const ofRunning = [...jobMutants, ...scheduleMutants, ...rolloutMutants, ...scalingMutants, ...volumeMutants];
   const all = [...mutants, ...ofRunning, ...crashMutants];
   for (const { mistake, noticedAt, ...variant } of all) {
     it(`when ${mistake}`, async () => {

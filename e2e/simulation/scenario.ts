@@ -29,6 +29,10 @@ import { duplicateMachine } from './second-agent.js';
 import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
 import { put, useCluster } from './users.js';
 import type { Variant } from './variant.js';
+import { createVolumeInvariants } from './volume-invariants.js';
+import { VolumeStory } from './volume-story.js';
+import { VolumeWatch } from './volume-watch.js';
+import { endVolumes, useVolumes } from './volumes.js';
 
 const STORM_MS = 60_000;
 /** No request is on its way for longer. */
@@ -64,6 +68,8 @@ export interface Outcome {
   readonly aborted: number;
   /** How often load moved the number of replicas. */
   readonly scaled: number;
+  /** To how many volumes something was written. */
+  readonly writtenVolumes: number;
   /** The longest virtual time for which a container that was given up ran beside another one of its slot. */
   readonly doubledMs: number;
   /** The failpoints that were passed, and those at which a process was killed. */
@@ -106,12 +112,16 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const { world } = cluster;
   const attempts = new AttemptWatch();
   const containers = new ContainerWatch();
-  const watches = [containers.note, makesOneAttempt, attempts.keepsEnds, createScheduleInvariant()];
-  const history = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...watches]);
+  const { scaled, hasVolumes } = cluster.mix;
+  const volumes = hasVolumes ? new VolumeWatch(cluster, () => history) : undefined;
+  const ofVolumes = volumes ? [volumes.note, ...createVolumeInvariants(cluster)] : [];
+  const watches = [containers.note, makesOneAttempt, attempts.keepsEnds, createScheduleInvariant(), ...ofVolumes];
+  const history: History = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...watches]);
   cluster.handedOut = ticket => history.handedOut(ticket);
-  const { inspect, doubledMs } = createInspector(cluster, history, { attempts, containers, kills });
+  const { inspect, doubledMs } = createInspector(cluster, history, { attempts, containers, kills, volumes });
   await cluster.begin();
   attempts.endPrograms(cluster);
+  volumes?.useBytes();
   await world.pass(5_000, inspect);
 
   kills.arm(seed);
@@ -125,7 +135,10 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const convergedAfterMs = await converge(cluster, history, inspect);
   kills.disarm();
   history.checkAnswers();
-  const { scaled } = cluster.mix;
+  if (volumes) {
+    await new VolumeStory({ cluster, history, watch: volumes, inspect }).tell();
+    await converge(cluster, history, inspect);
+  }
   if (scaled) {
     await expectScaled(cluster, history, inspect, scaled);
     await converge(cluster, history, inspect);
@@ -140,7 +153,8 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const givenUp = history.givenUp.size;
   if (seed % Math.ceil(SEEDS_A_RESTORE / (cluster.pace.restores ?? 1)) === 0) {
     const settle = () => converge(cluster, history, inspect);
-    await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle });
+    const onRestored = () => volumes?.forgetUnmade();
+    await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle, onRestored });
   }
 
   await expectNetworksKept(cluster, history, inspect);
@@ -153,15 +167,16 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const told = (type: string) => history.all<StoredEvent>(ranges.events).filter(event => event.type === type).length;
   const [canaries, aborted] = [told('deployment.canary_started'), told('deployment.canary_aborted')];
   const counts = { enrolled, delivered, givenUp, canaries, aborted, scaled: told('deployment.scaled') };
+  const { writtenVolumes = 0 } = volumes ?? {};
   const at = { passed: [...kills.passed].toSorted(), killed: [...kills.killed].toSorted() };
-  return { seed, hash, steps, convergedAfterMs, ...counts, ...at, doubledMs: doubledMs() };
+  return { seed, hash, steps, convergedAfterMs, ...counts, ...at, writtenVolumes, doubledMs: doubledMs() };
 }
 
 /** Everything goes wrong, everybody wants something, and then it is over. */
 async function faults(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
   const { world } = cluster;
   const until = world.time + STORM_MS;
-  const { isRolled, isScheduled, scaled } = cluster.mix;
+  const { isRolled, isScheduled, scaled, hasVolumes } = cluster.mix;
   Object.assign(cluster.faults, storm);
   useCluster(cluster, history, until);
   useSecrets(cluster, until);
@@ -169,6 +184,7 @@ async function faults(cluster: SimCluster, history: History, inspect: () => void
   if (isScheduled) useSchedules(cluster, history, until);
   if (isRolled) rollDeployments(cluster, history, until);
   if (scaled) scaleDeployments(cluster, history, until, scaled);
+  if (hasVolumes) useVolumes(cluster, history, until);
   useNetworks(cluster, until);
   makeTrouble(cluster, until);
   orderNodes(cluster, until);
@@ -204,6 +220,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
     await endRollouts(cluster);
     await endScaling(cluster);
     endSchedules(cluster, history);
+    if (cluster.mix.hasVolumes) endVolumes(cluster, history);
     await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);
@@ -258,5 +275,5 @@ async function expectCounted(cluster: SimCluster, history: History, inspect: () 
 }
 
 function standing({ machines }: SimCluster, { changes }: History): unknown {
-  return { stored: changes, made: machines.map(({ engine }) => engine.changes) };
+  return { stored: changes, made: machines.map(({ engine, disk }) => engine.changes + disk.changes) };
 }

@@ -22,12 +22,13 @@ describe('the whole system in a simulated world', () => {
     const delivered = sum(each => each.delivered);
     const [canaries, aborted] = [sum(each => each.canaries), sum(each => each.aborted)];
     const scaled = sum(each => each.scaled);
+    const written = sum(each => each.writtenVolumes);
     for (const line of [
       `${SEEDS} seeds, ${sum(({ steps }) => steps)} steps`,
       `all as asked after at most ${most(({ convergedAfterMs }) => convergedAfterMs)} s of quiet`,
       `${givenUp} replicas given up with their nodes; two of a slot for at most ${most(({ doubledMs }) => doubledMs)} s`,
       `${enrolled} nodes of ${3 * SEEDS} machines; secrets handed out ${delivered} times`,
-      `${canaries} canaries, of which ${aborted} were taken back; load moved ${scaled} times`,
+      `${canaries} canaries, of which ${aborted} were taken back; load moved ${scaled} times; ${written} volumes written to`,
     ])
       console.log(`      ${line}`);
     const killed = new Set(outcomes.flatMap(each => each.killed));
@@ -44,6 +45,7 @@ describe('the whole system in a simulated world', () => {
     expect(enrolled, 'no machine changed hands').to.be.greaterThan(3 * SEEDS);
     expect(delivered, 'nobody was given a secret').to.be.greaterThan(0);
     expect(scaled, 'load moved nothing').to.be.greaterThan(0);
+    expect(written, 'no volume was written to').to.be.greaterThan(0);
     expect(aborted, 'no canary was taken back').to.be.greaterThan(0);
     expect(canaries, 'every canary was taken back').to.be.greaterThan(aborted);
   });

@@ -1,10 +1,13 @@
-import type { Engine } from '../../pkg/agent/index.js';
+import type { Agent, Engine } from '../../pkg/agent/index.js';
 import type { AgentLink } from '../../pkg/link/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Reconnecting } from '../../dev/simulation/index.js';
 import type { Cache, Store } from '../../pkg/store/index.js';
 import type { MixName } from './mix.js';
+
+/** Everything that an agent works with. */
+export type AgentParts = ConstructorParameters<typeof Agent>[0];
 
 /** How many times more often than usual things happen: what is seldom noticed is noticed soon then. Default: once. */
 export interface Pace {
@@ -14,6 +17,8 @@ export interface Pace {
   readonly networks?: number;
   /** Operators give orders. */
   readonly orders?: number;
+  /** Volumes are asked for, where there are any. */
+  readonly volumes?: number;
   /** What happens at every seed: else it is one seed's turn after another. */
   readonly mix?: MixName;
   /** A backup is restored: else at every fifth seed. */
@@ -31,5 +36,6 @@ export interface Variant {
   readonly apiCache?: (cache: Cache) => Cache;
   readonly apiSecrets?: (secrets: SecretStore) => SecretStore;
   readonly link?: (link: AgentLink) => AgentLink;
+  readonly agent?: (parts: AgentParts) => AgentParts;
   readonly engine?: (engine: Engine, cluster: { readonly server: Store }) => Engine;
 }
