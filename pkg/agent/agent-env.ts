@@ -24,6 +24,8 @@ export interface AgentEnv {
   readonly peers?: Peers | undefined;
   /** Tells whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
   readonly processes?: ProcessTable | undefined;
+  /** Milliseconds since the boot of the machine, suspended or not. Without it those of `clock`. */
+  readonly uptimeMs?: (() => number) | undefined;
   /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */
   readonly resolve?: HostResolver;
 }

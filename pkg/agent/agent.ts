@@ -109,7 +109,7 @@ export class Agent {
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
       keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
       this.#every(DISK_MS, signal, () => run.volumes.check()),
-      run.volumes.replicate(signal),
+      run.volumes.replicate(run, signal),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),
       this.#every(RESEND_MS, signal, () => (hold.isHeld ? run.outbox.resendAll() : undefined)),

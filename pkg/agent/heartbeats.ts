@@ -6,6 +6,7 @@ import type { AgentEnv, AgentOptions } from './agent-env.js';
 import type { EngineMonitor } from './engine-monitor.js';
 import type { ContainerView } from './container-view.js';
 import type { NodeHold } from './node-hold.js';
+import type { NodeVolumes } from './node-volumes.js';
 import { sendHeartbeat } from './server-calls.js';
 import { UsageSampler } from './usage-sampler.js';
 
@@ -18,6 +19,7 @@ const AGAIN = {
 
 interface HeartbeatParts {
   readonly hold: NodeHold;
+  readonly volumes: Pick<NodeVolumes, 'fence'>;
   readonly monitor: EngineMonitor;
   readonly view: ContainerView;
   readonly call: <T>(call: () => Promise<T>) => Promise<T>;
@@ -33,6 +35,7 @@ export async function sendHeartbeats(env: AgentEnv, options: AgentOptions, parts
 async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts, sampler: UsageSampler): Promise<void> {
   const { clock, engine, random, log } = env;
   const { hold, monitor, call, signal } = parts;
+  const { fence } = parts.volumes;
   const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = options;
   const warned = new Set<string>();
   for (let failures = 0; !signal.aborted; ) {
@@ -46,9 +49,11 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const { address: volumeAddress } = env.peers ?? {};
       const sometimes = { ...(usage && { usage }), ...(volumeAddress !== undefined && { volumeAddress }) };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
+      const sentAt = fence.now();
       const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, ...known, ...told }));
       sampler.markSent(usage);
       hold.confirm();
+      fence.heard(sentAt);
       waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
       failures = 0;
     } catch (thrown) {

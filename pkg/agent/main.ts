@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs';
 import { mkdir, realpath, statfs } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { hostname } from 'node:os';
+import { hostname, uptime } from 'node:os';
 import { join } from 'node:path';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -194,7 +194,20 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const { volumeListen: listen, volumeAddress: address, volumeBandwidth: bandwidth } = flags;
   const peers = await TlsPeers.open({ key: await loadPrivateKey(disk, random), clock, listen, address, bandwidth });
   if (peers.address !== undefined) log.info('copies of volumes are received', { address: peers.address });
-  const env = { clock, random, log, engine, link, disk, volumes, peers, processes: readProcessTable(), ...resolver };
+  const uptimeMs = () => uptime() * 1000;
+  const env = {
+    clock,
+    random,
+    log,
+    engine,
+    link,
+    disk,
+    volumes,
+    peers,
+    processes: readProcessTable(),
+    uptimeMs,
+    ...resolver,
+  };
   const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];

@@ -7,11 +7,13 @@ import type { ContainerMount } from './engine/index.js';
 import { fitVolume } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
 import { isReplicationNews, Replication } from './replication/index.js';
+import { type GuardParts, VolumeFence } from './volume-fence.js';
 import type { VolumeDriver } from './volumes/index.js';
 
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
 const AGAIN_MS = 5_000;
+const FENCED = 'may be promoted elsewhere: the control plane was not heard for too long, and has to be first';
 /** Ends the key of a volume of whose copies there is news. */
 const COPIES = ' copies';
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
@@ -38,11 +40,13 @@ export class NodeVolumes {
   /** What was last said of each, by id. */
   readonly #said = new Map<string, SeenVolume>();
   readonly #replication: Replication | undefined;
+  readonly fence: VolumeFence;
   readonly queue: WorkQueue;
 
   constructor(env: AgentEnv, report: (volumes: readonly SeenVolume[]) => Promise<void>) {
     this.#env = env;
     this.#report = report;
+    this.fence = new VolumeFence(env);
     const { clock, random } = env;
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
     this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, onChange });
@@ -56,6 +60,7 @@ export class NodeVolumes {
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
     for (const id of this.#said.keys()) if (!this.#wanted.has(id)) this.#said.delete(id);
     this.#replication?.assign(this.#wanted);
+    void this.fence.assign(volumes, isFresh);
     this.check();
   }
 
@@ -65,9 +70,9 @@ export class NodeVolumes {
     this.#replication?.assign();
   }
 
-  /** Sends and receives copies of volumes until aborted. */
-  async replicate(signal: AbortSignal): Promise<void> {
-    await this.#replication?.run(signal);
+  /** Sends and receives copies of volumes, and guards those that may be promoted elsewhere, until aborted. */
+  async replicate(parts: GuardParts, signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#replication?.run(signal), this.fence.guard(parts, signal)]);
   }
 
   /** Compares what is wanted with what the disk has, and measures it. */
@@ -76,7 +81,7 @@ export class NodeVolumes {
   }
 
   /** Makes sure that the volumes of a replica are there, and answers what its container mounts. */
-  async prepare({ template: { volumes: mounts = [] } }: Replica): Promise<readonly ContainerMount[]> {
+  async prepare({ uid, template: { volumes: mounts = [] } }: Replica): Promise<readonly ContainerMount[]> {
     const prepared: ContainerMount[] = [];
     for (const { volumeId, mountPath, readOnly, subPath } of mounts) {
       const volume = this.#wanted?.get(volumeId);
@@ -86,6 +91,8 @@ export class NodeVolumes {
         continue;
       }
       const driver = this.#demandDriver(volume);
+      const isFenced = !readOnly && !(await this.fence.admit(volumeId, uid));
+      if (isFenced) throw new VolumeMissingFault(volumeId, FENCED);
       const unusable = await this.#replication?.explainUnusable(volume);
       if (unusable !== undefined) throw new VolumeMissingFault(volumeId, unusable);
       await driver.materialise(volume);
@@ -128,7 +135,7 @@ export class NodeVolumes {
       }
       const { sizeBytes } = await driver.materialise(volume);
       const size = await fitVolume(driver, volume, sizeBytes, this.#env.log);
-      const copies = await this.#replication?.settle(volume);
+      const copies = { ...(await this.#replication?.settle(volume)), ...this.fence.describe(volume) };
       const limits = driver.describe().limits.join(' ');
       const about = { driver: driver.name, ...(limits !== '' && { limits }) };
       return { id, state: 'ready', ...about, ...size, ...copies, ...(await this.#measure(id, driver)) };
@@ -167,7 +174,7 @@ export class NodeVolumes {
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {
-  const told = ['state', 'message', 'driver', 'limits', 'capacityBytes', 'targetBytes'] as const;
+  const told = ['state', 'message', 'driver', 'limits', 'capacityBytes', 'targetBytes', 'fencesAfterSeconds'] as const;
   if (told.some(member => before[member] !== seen[member]) || isReplicationNews(before, seen)) return true;
   const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
   return moved >= Math.max(NEWS_BYTES, sizeBytes / 100);

@@ -1,0 +1,171 @@
+import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
+import { sleep } from '../clock/index.js';
+import { asError } from '../fault/index.js';
+import type { AgentEnv } from './agent-env.js';
+import type { ContainerView } from './container-view.js';
+import { readStateFile } from './disk.js';
+
+const FILE = 'heard.json';
+const CHECK_MS = 1_000;
+/** A container has so long to end before it is killed: whoever promotes a copy counts on it. */
+const STOP_GRACE_SECONDS = 5;
+/** The moment on disk may be older than the true one by this part of the shortest fence time. */
+const SAVED_SHARE = 0.25;
+/** One writes at a time: of those before, a few may still have containers. */
+const WRITERS_MAX = 16;
+const NEVER = Number.MIN_SAFE_INTEGER;
+
+/** What is kept of one volume that may be promoted elsewhere. */
+interface FencedVolume {
+  readonly afterMs: number;
+  /** The replicas whose containers were let write to it. */
+  readonly writers: readonly string[];
+}
+
+/** What is kept across restarts. */
+interface HeardRecord {
+  /** Time counts only within one boot. */
+  readonly boot: string;
+  /** When the last heartbeat was sent that was answered, in milliseconds since the boot. */
+  readonly at: number;
+  readonly volumes: Readonly<Record<string, FencedVolume>>;
+}
+
+export interface GuardParts {
+  readonly view: Pick<ContainerView, 'containers' | 'markChanged'>;
+  readonly queue: { add(uid: string): void };
+  /** Asks for everything that is assigned. */
+  readonly dial: { again(): void };
+}
+
+/**
+ * Stops what writes to replicated volumes when the control plane has not been heard for so long that it may promote a copy elsewhere.
+ * Suspended or restarted, the time goes on; after a reboot it counts as passed.
+ */
+export class VolumeFence {
+  readonly #env: AgentEnv;
+  readonly #loaded: Promise<void>;
+  #heardAt = NEVER;
+  #savedAt = NEVER;
+  #volumes: Readonly<Record<string, FencedVolume>> = {};
+  /** The time of some volume had passed: what is assigned may be out of date until all of it has come anew. */
+  #isClosed = false;
+
+  constructor(env: AgentEnv) {
+    this.#env = env;
+    this.#loaded = this.#load();
+  }
+
+  /** Time that goes on whatever becomes of this process. */
+  now(): number {
+    return this.#env.uptimeMs?.() ?? this.#env.clock.monotonic();
+  }
+
+  /** Takes which volumes may be promoted elsewhere from now on; `isFresh`: the control plane has just told everything. */
+  async assign(volumes: readonly AssignedVolume[], isFresh: boolean): Promise<void> {
+    await this.#loaded;
+    if (isFresh) this.#isClosed = false;
+    const before = JSON.stringify(this.#volumes);
+    const fenced = volumes.flatMap(({ id, replication }) => {
+      const { writers = [] } = this.#volumes[id] ?? {};
+      return replication?.role === 'primary'
+        ? [[id, { afterMs: replication.fenceAfterSeconds * 1000, writers }] as const]
+        : [];
+    });
+    this.#volumes = Object.fromEntries(fenced);
+    if (JSON.stringify(this.#volumes) !== before) await this.#save();
+  }
+
+  /** Says that this agent keeps to the time that it was told: a copy is promoted only then. */
+  describe({ replication }: AssignedVolume): Pick<SeenVolume, 'fencesAfterSeconds'> {
+    return replication?.role === 'primary' ? { fencesAfterSeconds: replication.fenceAfterSeconds } : {};
+  }
+
+  /** A heartbeat that was sent at `sentAt` was answered. */
+  heard(sentAt: number): void {
+    this.#heardAt = Math.max(this.#heardAt, sentAt);
+    const shortest = Math.min(...Object.values(this.#volumes).map(({ afterMs }) => afterMs));
+    if (this.#heardAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
+  }
+
+  /** Whether a volume may be promoted elsewhere: nothing may write to it here. */
+  isFenced(volumeId: string): boolean {
+    return volumeId in this.#volumes && (this.#isClosed || this.#hasPassed(volumeId));
+  }
+
+  /** Lets the container of a replica write to a volume, which is on disk before it does; false while it is fenced. */
+  async admit(volumeId: string, replica: string): Promise<boolean> {
+    await this.#loaded;
+    const volume = this.#volumes[volumeId];
+    if (!volume) return true;
+    if (!volume.writers.includes(replica)) {
+      const writers = [...volume.writers, replica].slice(-WRITERS_MAX);
+      this.#volumes = { ...this.#volumes, [volumeId]: { ...volume, writers } };
+      await this.#save();
+    }
+    return !this.isFenced(volumeId);
+  }
+
+  /** Stops containers that write to fenced volumes, until aborted. Heard again, everything is asked for anew before they may start. */
+  async guard(parts: GuardParts, signal: AbortSignal): Promise<void> {
+    await this.#loaded;
+    while (!signal.aborted) {
+      await sleep(this.#env.clock, CHECK_MS, signal);
+      if (signal.aborted) return;
+      const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id));
+      if (hasPassed) this.#isClosed = true;
+      else if (this.#isClosed) parts.dial.again();
+      if (!this.#isClosed) continue;
+      const writers = new Set(Object.values(this.#volumes).flatMap(each => each.writers));
+      const running = parts.view.containers.filter(
+        ({ state, owner }) => state === 'running' && writers.has(owner.replica),
+      );
+      await Promise.all(running.map(({ id, owner }) => this.#stop(id, owner.replica, parts)));
+    }
+  }
+
+  #hasPassed(volumeId: string): boolean {
+    return this.now() - this.#heardAt >= (this.#volumes[volumeId]?.afterMs ?? Number.POSITIVE_INFINITY);
+  }
+
+  async #stop(container: string, replica: string, { view, queue }: GuardParts): Promise<void> {
+    const { engine, log } = this.#env;
+    try {
+      await engine.stop(container, STOP_GRACE_SECONDS);
+      log.warn('the control plane was not heard for too long: stopped what writes to a replicated volume', {
+        replica,
+        container,
+      });
+      view.markChanged(replica);
+      queue.add(replica);
+    } catch (thrown) {
+      log.error('what writes to a replicated volume could not be stopped, retrying', {
+        replica,
+        error: asError(thrown),
+      });
+    }
+  }
+
+  async #load(): Promise<void> {
+    const isSound = ({ at, volumes }: Partial<HeardRecord>) => typeof at === 'number' && typeof volumes === 'object';
+    const stored = await readStateFile<HeardRecord>(this.#env.disk, FILE, isSound).catch(() => undefined);
+    if (!stored) return;
+    this.#volumes = stored.volumes;
+    if (stored.boot === this.#boot) this.#heardAt = Math.max(this.#heardAt, stored.at);
+  }
+
+  get #boot(): string {
+    return this.#env.processes?.boot ?? '';
+  }
+
+  /** One that cannot be written leaves an older moment on the disk: the next agent stops earlier. */
+  async #save(): Promise<void> {
+    this.#savedAt = this.#heardAt;
+    const record: HeardRecord = { boot: this.#boot, at: this.#heardAt, volumes: this.#volumes };
+    try {
+      await this.#env.disk.write(FILE, JSON.stringify(record));
+    } catch (thrown) {
+      this.#env.log.warn('the state folder cannot be written', { error: asError(thrown) });
+    }
+  }
+}
