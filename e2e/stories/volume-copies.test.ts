@@ -67,7 +67,6 @@ describe('copies of volumes, on a real engine', () => {
     const former = await only();
     await machine.agent.kill('SIGKILL');
     await fleet.view.kill(former);
-    unwrap(await shop.client.request('POST', '/api/v1/nodes/shop-1/fence', {}));
     await becomes(
       'the copy to be promoted',
       ({ phase, primaryNodeName, epoch }) => phase === 'Ready' && primaryNodeName === 'shop-2' && epoch === 2,
