@@ -79,6 +79,10 @@ export const volumeReasons = {
     meaning: 'Filter: the workload mounts a volume whose bytes are on another node, or that does not exist.',
     remedy: 'Make the node of the volume ready, or change volumes; "moor get volumes" shows the node of each.',
   },
+  volume_busy: {
+    meaning: 'Another container on the node still writes to a volume that the container is to write to.',
+    remedy: 'Wait until that one has stopped; the message names it. The agent tries again.',
+  },
   volume_missing: {
     meaning: 'A volume that the container mounts is not on the node yet, or cannot be mounted there.',
     remedy: '"moor get volumes" shows the state of each; the agent tries again.',

@@ -10,7 +10,6 @@ import { Assignments } from './assignments.js';
 import { Attempts } from './attempts.js';
 import { ContainerView } from './container-view.js';
 import type { OnEngineEvent } from './engine/index.js';
-import { readStateFile } from './disk.js';
 import { DiskLimit } from './disk-limit.js';
 import { EngineMonitor } from './engine-monitor.js';
 import { sendHeartbeats } from './heartbeats.js';
@@ -20,7 +19,7 @@ import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
 import { NodeNetworks } from './networks.js';
 import { NodeVolumes } from './node-volumes.js';
-import { keepRemovingOrphans, removeContainers, stopDoubles } from './orphans.js';
+import { clearFormerNodes, keepRemovingOrphans, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
 import { Redial, sendReports } from './server-calls.js';
@@ -28,8 +27,6 @@ import { ReplicaWorker } from './replica-worker.js';
 import { StartHistory } from './start-history.js';
 
 const EVERYTHING = 'everything';
-/** The former node identities whose images have been removed. */
-const PRUNED_FILE = 'pruned.json';
 const STOP_GRACE_MS = 5_000;
 const RESEND_MS = 300_000;
 const PRUNE = { firstMs: 5_000, capMs: 300_000 };
@@ -108,6 +105,7 @@ export class Agent {
       run.monitor.run(signal),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
       keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
+      run.volumes.recover(hold, signal),
       this.#every(DISK_MS, signal, () => run.volumes.check()),
       run.volumes.replicate(run, signal),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
@@ -149,7 +147,8 @@ export class Agent {
       runAside: act => queue.runAside(act),
     });
     const { concurrency = 8 } = this.#options;
-    const queue = new WorkQueue(uid => worker.work(uid), { clock, random, concurrency, backoff: WORK_BACKOFF });
+    const work = (uid: string) => worker.work(uid).finally(() => volumes.writers.release(uid));
+    const queue = new WorkQueue(work, { clock, random, concurrency, backoff: WORK_BACKOFF });
     const streamer = new LogStreamer(this.#env, { view, kept }, signal);
     const findGone = (uids: readonly string[]) => this.#call(() => link.findGoneDeployments(uids));
     const pruning = new WorkQueue(() => pruneKeptLogs({ kept, assignments }, findGone), {
@@ -246,7 +245,7 @@ export class Agent {
     const { assignments, view, queue } = run;
     const requestedAt = this.#env.clock.monotonic();
     try {
-      await this.#clearFormerNodes();
+      await clearFormerNodes(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
       this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
@@ -257,20 +256,6 @@ export class Agent {
     assignments.witness(view.containers.map(({ owner }) => owner));
     for (const uid of new Set([...assignments.uids, ...view.uids])) queue.add(uid);
     return done;
-  }
-
-  /** Removes what the machine's former owners left: containers each time, images once. */
-  async #clearFormerNodes(): Promise<void> {
-    const { engine, disk, log } = this.#env;
-    const { formerNodeIds: former } = this.#membership;
-    if (former.length === 0) return;
-    await removeContainers(former, this.#env, this.#options);
-    const pruned = (await readStateFile<readonly string[]>(disk, PRUNED_FILE, Array.isArray)) ?? [];
-    if (former.every(id => pruned.includes(id))) return;
-
-    await engine.pruneImages();
-    await disk.write(PRUNED_FILE, JSON.stringify(former));
-    log.info('removed the images of former node identities');
   }
 
   /** Has the containers looked at that have written too much. */

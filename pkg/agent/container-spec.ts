@@ -34,6 +34,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   const { user, readOnlyRootFilesystem, resources } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
+  const writes = listWrittenVolumes(replica);
   return {
     name: containerName(replica, parts),
     image,
@@ -60,8 +61,14 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
       generation,
       templateHash,
       ...(restoreEpoch > 0 && { restoreEpoch }),
+      ...(writes.length > 0 && { writes }),
     },
   };
+}
+
+/** Each container has memory of its own: nobody else writes to that. */
+function listWrittenVolumes({ template: { volumes = [] } }: Replica): readonly string[] {
+  return volumes.filter(({ readOnly, type }) => !readOnly && type !== 'tmpfs').map(({ volumeId }) => volumeId);
 }
 
 function parseLimits({ cpu, memory, pids }: NonNullable<ResourceRequests['limits']>): ContainerLimits {

@@ -30,7 +30,7 @@ import { readProcessTable } from './process-table.js';
 import { loadPrivateKey } from './membership.js';
 import { type PeerAddress, parsePeerAddress, TlsPeers } from './replication/index.js';
 import { loadServerAuthority } from './trust.js';
-import { openVolumeDriver, type VolumeDriverChoice } from './volumes/index.js';
+import { countRoom, openVolumeDriver, type VolumeDriverChoice } from './volumes/index.js';
 
 const STOP_WITHIN_MS = 3_000;
 const USAGE_MS = 15_000;
@@ -153,18 +153,16 @@ function openEngine({ engine, dockerHost, hostPortAddress, registryLoginsFile }:
   return new DockerEngine({ host: dockerHost, hostPortAddress, logins, clock: systemClock });
 }
 
-/** Volumes are mounted again before any container that uses one is started. */
+/** Nothing is changed yet: another agent may have the node. Volumes are mounted again before a container that uses one is started. */
 async function openVolumes({ stateDir, volumeDriver, volumeReserve }: AgentFlags, clock: Clock, log: Logger) {
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   // The engine mounts no relative path, and the kernel names mounts by the path without links.
   const root = join(await realpath(stateDir), 'volumes');
   const driver = await openVolumeDriver(volumeDriver, { clock, root, reserveBytes: volumeReserve });
-  await driver.recover();
-  for (const { id, fault } of await driver.list()) {
-    if (fault !== undefined) log.warn('a volume cannot be used', { volume: id, because: fault });
-  }
-  log.info('volumes are ready', { driver: driver.name });
-  return driver;
+  log.info('volumes are kept', { driver: driver.name });
+  const { bavail, bsize } = await statfs(stateDir);
+  const disk = { freeBytes: bavail * bsize, reserveBytes: volumeReserve };
+  return { volumes: driver, diskBytes: countRoom(disk, driver.describe(), await driver.list()) };
 }
 
 /** The join token may carry the fingerprint of the server’s authority: `mjn_…@sha256:…`. */
@@ -190,7 +188,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const engine = openEngine(flags);
   const link = new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) });
   const resolver = flags.engine === 'docker' ? { resolve: systemResolver } : {};
-  const volumes = await openVolumes(flags, clock, log);
+  const { volumes, diskBytes } = await openVolumes(flags, clock, log);
   const { volumeListen: listen, volumeAddress: address, volumeBandwidth: bandwidth } = flags;
   const peers = await TlsPeers.open({ key: await loadPrivateKey(disk, random), clock, listen, address, bandwidth });
   if (peers.address !== undefined) log.info('copies of volumes are received', { address: peers.address });
@@ -208,14 +206,13 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     uptimeMs,
     ...resolver,
   };
-  const { bavail, bsize } = await statfs('/');
   // A container on the port of the control plane or of the engine would be taken for it.
   const reservedHostPorts = [...flags.reservedHostPorts, ...findLocalPorts([flags.server, flags.dockerHost])];
   const described = { name, labels, namePrefix, controlPlane, stopGraceSeconds, reservedHostPorts };
   const options = {
     ...described,
     version: readProductVersion(),
-    diskBytes: bavail * bsize,
+    diskBytes,
     usageMs: USAGE_MS,
     ...(flags.containerDiskLimit !== undefined && { containerDiskBytes: flags.containerDiskLimit }),
     ...(joining && { joinToken: joining.token }),

@@ -14,6 +14,7 @@ import {
 import { HostPortReservedFault } from './host-ports.js';
 import { NetworkMissingFault } from './networks.js';
 import { VolumeMissingFault } from './node-volumes.js';
+import { VolumeBusyFault } from './volume-writers.js';
 import { VolumeFault } from './volumes/index.js';
 import { normaliseMessage } from './normalise-message.js';
 
@@ -173,6 +174,7 @@ function toReason(step: ReplicaStep['kind'], error: Error): Reason {
   if (error instanceof ImageMissingFault) return 'image_pull_failed';
   if (error instanceof NameConflictFault) return 'name_conflict';
   if (error instanceof NetworkMissingFault) return 'network_missing';
+  if (error instanceof VolumeBusyFault) return 'volume_busy';
   if (error instanceof VolumeMissingFault || error instanceof VolumeFault) return 'volume_missing';
   if (error instanceof HostPortReservedFault) return 'host_port_reserved';
   return (error instanceof EngineRefusedFault && REFUSED_STEPS[step]) || 'agent_failed';

@@ -66,7 +66,8 @@ export class NodeLab extends DispatcherLab {
     const random = seededRandom(100 + this.#starts++);
     const engine = new SimulatedEngine({ clock, random });
     const link = this.link();
-    const env = { clock, random, engine, link, disk: createMemoryDisk(new Map(this.files)), log: silentLogger };
+    const disk = createMemoryDisk(new Map(this.files));
+    const env = { clock, random, engine, link, disk, log: silentLogger, volumes: this.volumes };
     const end = new AbortController();
     void new Agent(env, { name: 'n1', version: 'test' }).run(end.signal);
     await clock.pass(100);

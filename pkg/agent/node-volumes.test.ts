@@ -17,7 +17,7 @@ const SIZE = 100 * 2 ** 20;
 function fakeDriver() {
   const held = new Map<string, number>();
   const none = undefined as VolumeFault | undefined;
-  const state = { used: 0, failure: none, refusal: none };
+  const state = { used: 0, recoveries: 0, failure: none, refusal: none };
   const act = <T>(work: () => T): Promise<T> =>
     state.failure ? Promise.reject(state.failure) : Promise.resolve(work());
   const driver: Partial<VolumeDriver> = {
@@ -41,6 +41,8 @@ function fakeDriver() {
         ? Promise.reject(state.refusal)
         : act(() => void held.set(id, sizeBytes)).then(() => ({ id, sizeBytes })),
     remove: id => act(() => void held.delete(id)),
+    recover: () => Promise.resolve(void state.recoveries++),
+    list: () => Promise.resolve([]),
   };
   return { held, state, driver: driver as VolumeDriver };
 }
@@ -209,10 +211,48 @@ describe('volumes of a node', () => {
     ]);
   });
 
+  it('are left alone by an agent that does not have the node', async () => {
+    expect(fake.state.recoveries).to.equal(1);
+    const copy = await lab.startCopy();
+    await lab.clock.pass(5 * 60_000);
+    expect(fake.state.recoveries).to.equal(1);
+    lab.wire.up = false;
+    await lab.clock.pass(60_000);
+    expect(fake.state.recoveries, 'the first one is gone').to.equal(2);
+    copy.stop();
+    lab.wire.up = true;
+    await lab.clock.pass(60_000);
+  });
+
+  it('keep nothing waiting that hangs while they are brought back', async () => {
+    await lab.stopAgent();
+    sinon.stub(fake.driver, 'recover').returns(new Promise(() => undefined));
+    await lab.startAgent();
+    await declare();
+    await lab.assign(mounting());
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.have.length(1);
+  });
+
+  it('have one writer at a time, whatever is assigned', async () => {
+    await declare();
+    await lab.assign(mounting());
+    await lab.clock.pass(5_000);
+    await lab.assign({ ...mounting(), uid: 'rep_2', deployment: 'other', deploymentUid: 'another' });
+    await lab.clock.pass(30_000);
+    expect(lab.running).to.deep.equal(['web running']);
+    expect(lab.report('rep_2')).to.include({ reason: 'volume_busy' });
+    expect(lab.report('rep_2')?.message).to.contain('still written to by web');
+    await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
+    await lab.clock.pass(2 * 60_000);
+    expect(lab.running).to.deep.equal(['other running']);
+  });
+
   it('of memory need no disk', async () => {
     const created = sinon.spy(lab.engine, 'create');
     await declare({ type: 'tmpfs' });
     expect(report()).to.include({ state: 'ready', driver: 'tmpfs' });
+    expect(report()?.limits).to.contain('of its own');
     await lab.assign(mounting());
     await lab.clock.pass(5_000);
     expect(created.firstCall.args[0].mounts).to.deep.equal([

@@ -1,13 +1,16 @@
 import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
 import type { Replica } from '../../crds/replica/index.js';
+import { untilAborted } from '../clock/index.js';
 import { asError, Fault } from '../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv } from './agent-env.js';
-import type { ContainerMount } from './engine/index.js';
+import type { ContainerMount, ContainerStatus } from './engine/index.js';
 import { fitVolume } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
+import type { NodeHold } from './node-hold.js';
 import { isReplicationNews, Replication } from './replication/index.js';
 import { type GuardParts, VolumeFence } from './volume-fence.js';
+import { VolumeWriters } from './volume-writers.js';
 import type { VolumeDriver } from './volumes/index.js';
 
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
@@ -18,6 +21,13 @@ const FENCED = 'may be promoted elsewhere: the control plane was not heard for t
 const COPIES = ' copies';
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
 const NEWS_BYTES = 2 ** 20;
+
+const GONE = { state: 'removed' } as const;
+const IN_MEMORY = {
+  state: 'ready',
+  limits:
+    'Each container that mounts it has memory of its own, which is empty when it starts and gone when it ends: readers do not see what the writer writes. The size is a limit and nothing is set aside for it; what is used counts towards the memory limit of the container.',
+} as const;
 
 /** A volume that a container mounts cannot be mounted here, or not yet. */
 export class VolumeMissingFault extends Fault {
@@ -42,12 +52,14 @@ export class NodeVolumes {
   readonly #replication: Replication | undefined;
   readonly fence: VolumeFence;
   readonly queue: WorkQueue;
+  readonly writers: VolumeWriters;
 
   constructor(env: AgentEnv, report: (volumes: readonly SeenVolume[]) => Promise<void>) {
     this.#env = env;
     this.#report = report;
     this.fence = new VolumeFence(env);
-    const { clock, random } = env;
+    const { clock, random, engine } = env;
+    this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
     this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, onChange });
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
@@ -80,8 +92,28 @@ export class NodeVolumes {
     for (const id of this.#wanted?.keys() ?? []) this.queue.add(id);
   }
 
-  /** Makes sure that the volumes of a replica are there, and answers what its container mounts. */
-  async prepare({ uid, template: { volumes: mounts = [] } }: Replica): Promise<readonly ContainerMount[]> {
+  /**
+   * Brings back what is on the disk, once this agent has the node: until then another one may be at work on it. Nothing waits for that,
+   * since one volume may hang.
+   */
+  async recover(hold: Pick<NodeHold, 'untilHeld'>, signal: AbortSignal): Promise<void> {
+    const { volumes, log } = this.#env;
+    await hold.untilHeld(signal);
+    if (!volumes || signal.aborted) return;
+    const recovered = (async () => {
+      await volumes.recover();
+      for (const { id, fault } of await volumes.list()) {
+        if (fault !== undefined) log.warn('a volume cannot be used', { volume: id, because: fault });
+      }
+    })().catch((thrown: unknown) => log.warn('volumes could not be brought back', { error: asError(thrown) }));
+    await Promise.race([recovered, untilAborted(signal)]);
+  }
+
+  /** Makes sure that the volumes of a replica are there, and that no other container writes to them; answers what its container mounts. */
+  async prepare(
+    { uid, template: { volumes: mounts = [] } }: Replica,
+    containers: readonly ContainerStatus[],
+  ): Promise<readonly ContainerMount[]> {
     const prepared: ContainerMount[] = [];
     for (const { volumeId, mountPath, readOnly, subPath } of mounts) {
       const volume = this.#wanted?.get(volumeId);
@@ -95,6 +127,7 @@ export class NodeVolumes {
       if (isFenced) throw new VolumeMissingFault(volumeId, FENCED);
       const unusable = await this.#replication?.explainUnusable(volume);
       if (unusable !== undefined) throw new VolumeMissingFault(volumeId, unusable);
+      if (!readOnly) await this.writers.claim(volumeId, uid, containers);
       await driver.materialise(volume);
       prepared.push({ kind: 'bind', source: await driver.mountPoint(volumeId, subPath), target: mountPath, readOnly });
     }
@@ -125,7 +158,7 @@ export class NodeVolumes {
     try {
       if (volume.type === 'tmpfs') {
         const size = { capacityBytes: volume.sizeBytes, targetBytes: volume.sizeBytes };
-        return { id, state: volume.isDeleted ? 'removed' : 'ready', driver: 'tmpfs', ...size };
+        return { id, driver: 'tmpfs', ...size, ...(volume.isDeleted ? GONE : IN_MEMORY) };
       }
       const driver = this.#demandDriver(volume);
       if (volume.isDeleted) {

@@ -2,11 +2,14 @@ import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import type { HeldContainer, NodeIdentity } from '../link/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
+import { readStateFile } from './disk.js';
 import type { NodeHold } from './node-hold.js';
 
 type OrphansEnv = Pick<AgentEnv, 'engine' | 'log'>;
 type OrphansOptions = Pick<AgentOptions, 'stopGraceSeconds'>;
 
+/** The former node identities whose images have been removed. */
+const PRUNED_FILE = 'pruned.json';
 /** What the control plane can be asked about: anything else in a label is not an id that it gave. */
 const NODE_ID = /^node_[0-9A-Za-z_]{1,59}$/;
 const ASKED_MAX = 100;
@@ -60,6 +63,23 @@ export async function removeOrphans(
   const gone = new Set(await findGone(others));
   const orphaned = others.filter(id => gone.has(id));
   await removeContainers(orphaned, env, { ...options, tenant: node.tenant });
+}
+
+/** Removes what former owners of the machine left: containers each time, images once. */
+export async function clearFormerNodes(
+  former: readonly string[],
+  env: Pick<AgentEnv, 'engine' | 'disk' | 'log'>,
+  options: OrphansOptions,
+): Promise<void> {
+  const { engine, disk, log } = env;
+  if (former.length === 0) return;
+  await removeContainers(former, env, options);
+  const pruned = (await readStateFile<readonly string[]>(disk, PRUNED_FILE, Array.isArray)) ?? [];
+  if (former.every(id => pruned.includes(id))) return;
+
+  await engine.pruneImages();
+  await disk.write(PRUNED_FILE, JSON.stringify(former));
+  log.info('removed the images of former node identities');
 }
 
 /**

@@ -192,7 +192,7 @@ export class ReplicaWorker {
     }
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
     const joined = await this.#parts.networks.prepare(replica, view.get(uid));
-    const mounts = await this.#parts.volumes.prepare(replica);
+    const mounts = await this.#parts.volumes.prepare(replica, view.containers);
     if (step === 'create') {
       await this.#parts.images.demand(image, engine);
       const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));

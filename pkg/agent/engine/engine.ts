@@ -18,6 +18,8 @@ export interface Ownership {
   readonly templateHash: string;
   /** The restore epoch in which it was created, where there was one. */
   readonly restoreEpoch?: number;
+  /** The volumes that it writes to, where there are any. */
+  readonly writes?: readonly string[];
 }
 
 /** Everything a driver needs to create one container. Security settings are fixed by the driver. */

@@ -23,7 +23,12 @@ export interface Backend {
   /** Whether the volume was made here: a folder of it alone may be where its disk is not mounted. */
   isMade(folder: string): Promise<boolean>;
 
-  /** Makes what is missing, completes a promotion, brings the volume to its size, and makes it usable. */
+  /** How many bytes the volume has yet to take of the machine's disk in order to have a size; 0 when it takes none beforehand. */
+  countMissing(folder: string, sizeBytes: number): Promise<number>;
+  /** Takes them: all or none. */
+  takeSpace(folder: string, sizeBytes: number): Promise<void>;
+
+  /** Completes a promotion, brings the volume to its size, for which it has the space, and makes it usable. */
   settle(folder: string, sizeBytes: number): Promise<void>;
 
   /** The folder that holds the workload's files. Throws when the volume is not in use. */

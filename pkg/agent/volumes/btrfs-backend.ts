@@ -8,15 +8,16 @@ import { guardStream, INCOMING } from './btrfs-stream.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import {
+  countMissing,
   countWritten,
   detach,
   detachRemoved,
-  ensureImage,
   ensureSize,
   mountStore,
   mountSubvolume,
   pathsOf,
   pinFolder,
+  takeSpace,
   unmountBelow,
 } from './loop-image.js';
 import { findMount } from './mounts.js';
@@ -32,13 +33,44 @@ const limits: DriverLimits = {
   limits: [
     'A volume takes its whole size of the disk of its node from the beginning, less than 128 MiB is made 128 MiB, and none is shrunk below 256 MiB.',
     'The file system itself and the snapshots that replication keeps count towards the size.',
-    'Devices on a volume do not work and stop its replication; setuid bits have no effect.',
+    'Devices on a volume do not work and, like subvolumes that a workload makes, stop its replication; setuid bits have no effect.',
   ],
 };
 
-const removeSubvolume = async (path: string): Promise<void> => {
-  await runTool('btrfs', 'subvolume', 'delete', '--', path);
-};
+/** Removes a subvolume, and those that its workload has made inside of it: no right is needed for that. */
+async function removeSubvolume(path: string): Promise<void> {
+  const remove = () => runTool('btrfs', 'subvolume', 'delete', '--', path);
+  try {
+    await remove();
+  } catch {
+    // The root of a subvolume, and nothing else on btrfs, has this inode. `find` passes names on as they are, whatever is in them.
+    const inside = ['-type', 'd', '-inum', '256', '-exec', 'btrfs'];
+    await runTool(
+      'find',
+      path,
+      '-mindepth',
+      '1',
+      ...inside,
+      'property',
+      'set',
+      '-t',
+      'subvol',
+      '{}',
+      'ro',
+      'false',
+      ';',
+    );
+    await runTool('find', path, '-mindepth', '1', '-depth', ...inside, 'subvolume', 'delete', '--', '{}', ';');
+    await remove();
+  }
+}
+
+/** Throws when a copy of the workload's files would not have all of them. */
+async function checkNoneNested(data: string): Promise<void> {
+  if ((await runTool('btrfs', 'subvolume', 'list', '-o', '--', data)).trim() === '') return;
+  const message = 'the workload has made btrfs subvolumes on the volume, which no copy of it would have';
+  throw new VolumeFault('refused', `${message}; replace them by plain folders`);
+}
 
 /** Runs a part of `btrfs` that reads or writes a stream. */
 function startBtrfs(words: readonly string[]) {
@@ -76,10 +108,12 @@ export const btrfsBackend: Backend = {
 
   isMade: folder => isPresent(pathsOf(folder).image),
 
+  countMissing,
+  takeSpace,
+
   async settle(folder, sizeBytes) {
     const { store } = pathsOf(folder);
     const { data } = placesIn(store);
-    await ensureImage(folder, sizeBytes);
     await mountStore(folder);
     await finishSwap(store, removeSubvolume);
     if (!(await isPresent(data))) {
@@ -105,7 +139,9 @@ export const btrfsBackend: Backend = {
 
   async takeSnapshot(folder, name) {
     const { store } = pathsOf(folder);
-    await runTool('btrfs', 'subvolume', 'snapshot', '-r', '--', placesIn(store).data, join(store, name));
+    const { data } = placesIn(store);
+    await checkNoneNested(data);
+    await runTool('btrfs', 'subvolume', 'snapshot', '-r', '--', data, join(store, name));
   },
 
   async listSnapshots(folder) {

@@ -1,17 +1,29 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
+import { systemClock } from '../../clock/index.js';
 import { sealCommand } from './btrfs-stream.js';
 import { describeCrashes } from './crashes.contract.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, B, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 import { listLoopDevices, listMounts } from './mounts.js';
-import { explainNoBtrfs } from './open-driver.js';
+import { explainNoBtrfs, openVolumeDriver } from './open-driver.js';
 
 const missing = await explainNoBtrfs();
 
@@ -146,6 +158,50 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect(await refusal(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
       expect(await strict.driver.list()).to.deep.equal([]);
       await strict.close();
+    });
+
+    it('keeps the reserve also of a volume that a killed process has begun', async () => {
+      const strict = await openLab('btrfs', 2 ** 60);
+      mkdirSync(join(strict.root, A));
+      writeFileSync(join(strict.root, A, 'volume.json'), JSON.stringify({ driver: 'btrfs', sizeBytes: 128 * MIB }));
+      expect(await refusal(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
+      expect(readdirSync(join(strict.root, A))).to.deep.equal(['volume.json']);
+      await strict.driver.remove(A);
+      await strict.close();
+    });
+
+    it('takes no space beyond the reserve for a growth that a killed process has begun', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: MIB });
+      writeFileSync(
+        join(lab.root, A, 'volume.json'),
+        JSON.stringify({ driver: 'btrfs', sizeBytes: 256 * MIB, from: 128 * MIB }),
+      );
+      const strict = await openVolumeDriver('btrfs', { clock: systemClock, root: lab.root, reserveBytes: 2 ** 60 });
+      await strict.recover();
+      expect(await strict.list()).to.deep.equal([{ id: A, sizeBytes: 128 * MIB }]);
+      expect(statSync(join(lab.root, A, 'image')).size).to.equal(128 * MIB);
+    });
+
+    it('removes what a workload has made inside of its volume, and takes no copy that would not have all of it', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: MIB });
+      const nest = async () => {
+        const path = await lab.driver.mountPoint(A);
+        const made = [
+          ['subvolume', 'create', join(path, 'outer')],
+          ['subvolume', 'create', join(path, 'outer/in\nner')],
+          ['property', 'set', '-t', 'subvol', join(path, 'outer'), 'ro', 'true'],
+        ].map(words => spawnSync('btrfs', words).status);
+        expect(made).to.deep.equal([0, 0, 0]);
+      };
+      await lab.driver.snapshot(A, 'first');
+      await nest();
+      expect(await refusal(lab.driver.snapshot(A, 'second'))).to.equal('refused');
+      await lab.driver.promote(A, 'first');
+      expect(readdirSync(await lab.driver.mountPoint(A))).to.deep.equal([]);
+      expect(readdirSync(join(lab.root, A, 'store')).sort()).to.deep.equal(['.data', 'first']);
+      await lab.driver.snapshot(A, 'second');
+      await nest();
+      await lab.driver.remove(A);
     });
 
     it('mounts volumes again after a reboot', async () => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { createReadStream, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createReadStream, readdirSync, readFileSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
@@ -85,6 +85,8 @@ export function describeCrashes(
     },
     async grow() {
       expect((await lab.driver.usage(A)).sizeBytes).to.equal(2 * size);
+      const { blocks, bsize } = statfsSync(await lab.driver.mountPoint(A));
+      if (choice === 'btrfs') expect(blocks * bsize, 'of the file system').to.equal(2 * size);
       expect(await read(A)).to.equal('now');
     },
     async shrink() {
@@ -111,6 +113,7 @@ export function describeCrashes(
       if (call !== 'materialise') await prepare();
       killAt(point, call);
       await lab.driver.recover();
+      if (call === 'grow') await isDone.grow();
       const faults = (await lab.driver.list()).filter(({ fault }) => fault !== undefined);
       expect(faults).to.deep.equal([]);
       await repeat[call]();

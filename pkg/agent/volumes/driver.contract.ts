@@ -16,8 +16,10 @@ import { buffer } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
+import { systemClock } from '../../clock/index.js';
 import type { IncomingSnapshot, VolumeDriver } from './driver.js';
 import { A, arriving, B, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
+import { openVolumeDriver } from './open-driver.js';
 
 /** What every driver does, whatever it keeps volumes in. `sizeBytes` is one that can be halved. */
 export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number): void {
@@ -214,6 +216,26 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     expect(await arrival).to.be.oneOf(['failed', 'not_found']);
     expect(await driver.list()).to.deep.equal([]);
     expect(readdirSync(lab.root)).to.deep.equal([]);
+  });
+
+  it('gives up streams that stall, and one whose digest does not come', async () => {
+    const hasty = await openVolumeDriver(choice, { clock: systemClock, root: lab.root, reserveBytes: 0, stallMs: 300 });
+    const [path] = [await make(A), await make(B)];
+    writeFileSync(join(path, 'file'), randomBytes(8 * MIB), { flush: true });
+    await driver.snapshot(A, 'first');
+    const unread = await hasty.send(A, 'first');
+    expect(await refusal(unread.digest), 'nobody reads it').to.equal('failed');
+    const { bytes, digest } = await send('first');
+    const stalled = new Readable({ read: () => undefined });
+    stalled.push(bytes.subarray(0, 1000));
+    const late = hasty.receive(B, stalled, { snapshot: 'first', digest });
+    expect(await refusal(late), 'no more comes').to.equal('failed');
+    const never = new Promise<string>(() => undefined);
+    const unsealed = hasty.receive(B, arriving(bytes), { snapshot: 'first', digest: never });
+    expect(await refusal(unsealed), 'no digest comes').to.equal('failed');
+    expect(await driver.listSnapshots(B)).to.deep.equal([]);
+    await receive(bytes, { snapshot: 'first', digest });
+    expect(await driver.listSnapshots(B)).to.deep.equal(['first']);
   });
 
   it('makes no empty volume in the place of one whose bytes are away', async () => {

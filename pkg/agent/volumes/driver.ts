@@ -67,8 +67,8 @@ export interface VolumeDriver {
   describe(): DriverLimits;
 
   /**
-   * After a start of the agent, before anything else: volumes that are there can be mounted again, what was begun and
-   * cannot be completed is cleaned up. A volume that cannot be brought back is told by `list` and stops no other.
+   * Once the agent has its node: volumes that are there can be mounted again, what was begun and cannot be completed is cleaned up. A
+   * volume that cannot be brought back is told by `list` and stops no other. No other call needs to wait for it.
    */
   recover(): Promise<void>;
 
@@ -122,7 +122,7 @@ export interface VolumeDriver {
   /** Removes the volume with its snapshots. Does nothing when there is none. */
   remove(id: string): Promise<void>;
 
-  /** Everything that is there, also what nobody asked for. */
+  /** Everything that is there, also what nobody asked for. Changes nothing. */
   list(): Promise<readonly LocalVolume[]>;
 }
 

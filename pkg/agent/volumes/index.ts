@@ -13,3 +13,4 @@
 export { type VolumeDriver, VolumeFault } from './driver.js';
 export { roundSize } from './volume-checks.js';
 export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';
+export { countRoom } from './volume-checks.js';

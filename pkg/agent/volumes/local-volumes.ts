@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readdir, rename, statfs } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
 import { isTypedId } from '../../../crds/grammar/index.js';
-import type { Clock } from '../../clock/index.js';
-import { failpoint, FailpointFault } from '../../failpoint/index.js';
-import type { Backend } from './backend.js';
+import { type Clock, sleep } from '../../clock/index.js';
+import { failpoint } from '../../failpoint/index.js';
 import {
   type DriverLimits,
   type IncomingSnapshot,
@@ -18,46 +17,48 @@ import {
 } from './driver.js';
 import { isPresent, makePrivateFolder, syncFolder } from './files.js';
 import { runTool } from './run-tool.js';
-import { checkDigest, hashing, toOutgoing } from './stream-digest.js';
+import { checkDigest, hashing, StallWatch, toOutgoing } from './stream-digest.js';
 import { openBelow } from './sub-path.js';
 import { Turns } from './turns.js';
+import { checkRecord, checkShrink, checkSnapshotName, roundSize, throwLost, toVolumeFault } from './volume-checks.js';
 import {
-  checkRecord,
-  checkReserve,
-  checkShrink,
-  checkSnapshotName,
-  roundSize,
-  throwLost,
-  toVolumeFault,
-} from './volume-checks.js';
-import { readRecord, type VolumeRecord, writeRecord } from './volume-record.js';
+  listRemovedIds,
+  listKeptIds,
+  readRecord,
+  toRemovedName,
+  type VolumeRecord,
+  writeRecord,
+} from './volume-record.js';
+import { VolumeSizes, type VolumeSizesEnv } from './volume-sizes.js';
 
-const REMOVED = '.removed-';
 const removeFolder = (path: string) => runTool('rm', '-rf', '--one-file-system', '--', path);
-/** The turn of what takes space of the machine: two must not count on the same. */
-const SPACE = 'space';
+/** How long everything else waits, at first, for what volumes that are gone still hold of the machine. */
+const CLEAN_MS = 10_000;
+/** Volumes that are brought back at the same time. */
+const LANES = 8;
+/** A stream of which nothing was heard for so long is given up. */
+const STALL_MS = 300_000;
 
-export interface LocalVolumesEnv {
+export interface LocalVolumesEnv extends VolumeSizesEnv {
   readonly clock: Clock;
-  readonly backend: Backend;
-  /** Where volumes are kept, each in a folder of its own. */
-  readonly root: string;
-  /** What volumes leave free on the machine's file system, in bytes. */
-  readonly reserveBytes: number;
+  /** For tests. Default: five minutes. */
+  readonly stallMs?: number;
 }
 
 /** The volumes in a folder of this machine: order, sizes and checks around the steps of a backend. */
 export class LocalVolumes implements VolumeDriver {
   readonly #env: LocalVolumesEnv;
-  readonly #backend: Backend;
+  readonly #backend: LocalVolumesEnv['backend'];
   readonly #turns = new Turns();
+  readonly #sizes: VolumeSizes;
   readonly #receiving = new Map<string, AbortController>();
-  readonly #faults = new Map<string, string>();
   readonly writtenBytes = (id: string) => this.#backend.countWritten(join(this.#env.root, id)); // asked for often: not in turn
+  #begun: Promise<void> | undefined;
 
   constructor(env: LocalVolumesEnv) {
     this.#env = env;
     this.#backend = env.backend;
+    this.#sizes = new VolumeSizes(env, this.#turns);
   }
 
   get name() {
@@ -70,35 +71,57 @@ export class LocalVolumes implements VolumeDriver {
 
   async recover(): Promise<void> {
     const { root } = this.#env;
+    this.#begun = undefined;
+    await this.#untilBegun();
+    const removals = (await listRemovedIds(root)).map(
+      id => () => this.#inTurn(id, async () => void (await removeFolder(join(root, toRemovedName(id))))),
+    );
+    const returns = (await listKeptIds(root)).map(id => () => this.#bringBack(id));
+    const waiting = [...returns, ...removals];
+    const work = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) await next().catch(() => undefined); // told by `list`
+    };
+    await Promise.all(Array.from({ length: LANES }, work));
+  }
+
+  async #bringBack(id: string): Promise<void> {
+    const isMade = await this.#inTurn(id, async folder => {
+      const isThere = await this.#backend.isMade(folder);
+      if (isThere) await this.#sizes.settle(id, folder);
+      return isThere;
+    });
+    if (isMade) await this.#inTurn(id, folder => this.#backend.discard(folder), `${id} receives`);
+  }
+
+  /** Resolves once things may be changed. What fails is tried again by the next call. */
+  #untilBegun(): Promise<void> {
+    this.#begun ??= this.#begin().catch((thrown: unknown) => {
+      this.#begun = undefined;
+      throw thrown;
+    });
+    return this.#begun;
+  }
+
+  /** A device that hangs is not waited for. */
+  async #begin(): Promise<void> {
+    const { clock, root } = this.#env;
     await makePrivateFolder(root);
-    await this.#backend.recover(root);
-    for (const name of await readdir(root)) {
-      if (name.startsWith(REMOVED)) await removeFolder(join(root, name)).catch(() => undefined); // again at the next start
-    }
-    for (const id of await this.#listIds()) {
-      await this.#inTurn(id, async folder => {
-        if (!(await this.#backend.isMade(folder))) return;
-        await this.#settle(id, folder);
-        await this.#backend.discard(folder);
-      }).catch(() => undefined); // told by `list`
-    }
+    await Promise.race([this.#backend.recover(root), sleep(clock, CLEAN_MS)]);
   }
 
   materialise({ id, sizeBytes, isMade }: Parameters<VolumeDriver['materialise']>[0]): Promise<LocalVolume> {
-    return this.#inTurn(id, folder =>
-      this.#turns.run(SPACE, async () => {
-        if (isMade && !(await this.#backend.isMade(folder))) throwLost();
-        if (!(await readRecord(folder))) {
-          const size = roundSize(sizeBytes, this.describe());
-          if (!(await isPresent(folder))) await this.#checkReserve(size);
-          await makePrivateFolder(folder);
-          await syncFolder(this.#env.root);
-          await writeRecord(folder, { driver: this.name, sizeBytes: size });
-          failpoint('volume.recorded');
-        }
-        return { id, sizeBytes: await this.#settle(id, folder) };
-      }),
-    );
+    return this.#inTurn(id, async folder => {
+      if (isMade && !(await this.#backend.isMade(folder))) throwLost();
+      if (!(await readRecord(folder))) {
+        const size = roundSize(sizeBytes, this.describe());
+        await this.#sizes.checkRoom(folder, size);
+        await makePrivateFolder(folder);
+        await syncFolder(this.#env.root);
+        await writeRecord(folder, { driver: this.name, sizeBytes: size });
+        failpoint('volume.recorded');
+      }
+      return { id, sizeBytes: await this.#sizes.settle(id, folder) };
+    });
   }
 
   mountPoint(id: string, subPath = ''): Promise<string> {
@@ -121,18 +144,17 @@ export class LocalVolumes implements VolumeDriver {
   }
 
   resize(id: string, sizeBytes: number): Promise<LocalVolume> {
-    return this.#onVolume(id, (folder, { sizeBytes: from }) => {
+    return this.#onVolume(id, async (folder, record) => {
+      const { sizeBytes: from } = record;
       const size = roundSize(sizeBytes, this.describe());
-      return this.#turns.run(size > from ? SPACE : `${id} shrinks`, async () => {
-        if (size > from) await this.#checkReserve(size - from);
-        if (size < from) checkShrink(size, await this.#backend.measure(folder), this.describe());
-        if (size !== from) await writeRecord(folder, { driver: this.name, sizeBytes: size, from });
-        failpoint('volume.resizing');
-        const settled = await this.#settle(id, folder);
-        failpoint('volume.resized');
-        if (settled === size) return { id, sizeBytes: size };
-        throw new VolumeFault('refused', 'what the volume holds cannot be moved into that size; choose a larger one');
-      });
+      if (size > from) await this.#sizes.checkRoom(folder, size);
+      if (size < from) checkShrink(size, await this.#backend.measure(folder), this.describe());
+      if (size !== from) await writeRecord(folder, { ...record, sizeBytes: size, from });
+      failpoint('volume.resizing');
+      const settled = await this.#sizes.settle(id, folder);
+      failpoint('volume.resized');
+      if (settled === size) return { id, sizeBytes: size };
+      throw new VolumeFault('refused', 'what the volume holds cannot be moved into that size; choose a larger one');
     });
   }
 
@@ -160,7 +182,7 @@ export class LocalVolumes implements VolumeDriver {
     return this.#onVolume(id, async folder => {
       await this.#checkSnapshots(folder, [snapshot, ...(parent === undefined ? [] : [parent])]);
       const { source, ended } = this.#backend.send(folder, snapshot, parent);
-      return toOutgoing(source, ended);
+      return toOutgoing(source, ended, giveUp => this.#watch(giveUp));
     });
   }
 
@@ -173,21 +195,24 @@ export class LocalVolumes implements VolumeDriver {
         if (await this.#has(folder, snapshot)) return;
         if (parent !== undefined) await this.#checkSnapshots(folder, [parent]);
         this.#receiving.set(id, giveUp);
-        giveUp.signal.addEventListener('abort', () => stream.destroy(giveUp.signal.reason as Error));
+        const { signal } = giveUp;
+        signal.addEventListener('abort', () => stream.destroy(signal.reason as Error));
+        const watch = this.#watch(fault => giveUp.abort(fault));
         try {
           await this.#backend.discard(folder);
           const hash = createHash('sha256');
-          await this.#backend.receive(folder, hashing(stream, hash), { parent, maxBytes, signal: giveUp.signal });
-          await checkDigest(hash, digest);
-          giveUp.signal.throwIfAborted();
+          await this.#backend.receive(folder, hashing(stream, hash, watch), { parent, maxBytes, signal });
+          await checkDigest(hash, digest, signal);
+          signal.throwIfAborted();
           failpoint('volume.received');
           await this.#backend.accept(folder, snapshot);
           failpoint('volume.accepted');
         } catch (thrown) {
           stream.destroy();
           await this.#backend.discard(folder);
-          throw thrown;
+          throw signal.aborted ? (signal.reason as Error) : thrown;
         } finally {
+          watch.end();
           this.#receiving.delete(id);
         }
       },
@@ -196,14 +221,14 @@ export class LocalVolumes implements VolumeDriver {
   }
 
   promote(id: string, snapshot: string, keepAs?: string): Promise<void> {
-    return this.#onVolume(id, async (folder, { sizeBytes }) => {
+    return this.#onVolume(id, async folder => {
       await this.#checkSnapshots(folder, [snapshot]);
       if (keepAs !== undefined && !(await this.#has(folder, keepAs))) {
         await this.#backend.takeSnapshot(folder, keepAs);
       }
-      await this.#backend.settle(folder, sizeBytes);
+      await this.#sizes.settle(id, folder);
       await this.#backend.promote(folder, snapshot);
-      await this.#backend.settle(folder, sizeBytes);
+      await this.#sizes.settle(id, folder);
     });
   }
 
@@ -211,7 +236,7 @@ export class LocalVolumes implements VolumeDriver {
     this.#receiving.get(id)?.abort(new VolumeFault('failed', 'the volume is being removed; send it elsewhere'));
     await this.#turns.run(`${id} receives`, () => Promise.resolve());
     await this.#inTurn(id, async folder => {
-      const removed = join(this.#env.root, `${REMOVED}${id}`);
+      const removed = join(this.#env.root, toRemovedName(id));
       await removeFolder(removed);
       if (!(await isPresent(folder))) return;
       const record = await readRecord(folder);
@@ -225,51 +250,20 @@ export class LocalVolumes implements VolumeDriver {
   }
 
   async list(): Promise<readonly LocalVolume[]> {
-    const ids = await this.#listIds();
+    const ids = await listKeptIds(this.#env.root);
     return Promise.all(
       ids.map(async id => {
         const record = await readRecord(join(this.#env.root, id));
-        const fault = this.#faults.get(id) ?? (record ? undefined : 'its record cannot be read; materialise it again');
+        const fault =
+          this.#sizes.findFault(id) ?? (record ? undefined : 'its record cannot be read; materialise it again');
         return { id, sizeBytes: record?.sizeBytes ?? 0, ...(fault === undefined ? {} : { fault }) };
       }),
     );
   }
 
-  async #listIds(): Promise<readonly string[]> {
-    const names = (await isPresent(this.#env.root)) ? await readdir(this.#env.root) : [];
-    return names.filter(name => isTypedId('vol', name)).sort();
-  }
-
-  /** Brings a volume to the size of its record, or back to the one before when it cannot have that; answers which. */
-  async #settle(id: string, folder: string): Promise<number> {
-    try {
-      const record = checkRecord(await readRecord(folder), this.name);
-      const size = await this.#settleTo(folder, record);
-      if (record.from !== undefined) await writeRecord(folder, { driver: this.name, sizeBytes: size });
-      this.#faults.delete(id);
-      return size;
-    } catch (thrown) {
-      this.#faults.set(id, toVolumeFault(thrown).message);
-      throw thrown;
-    }
-  }
-
-  async #settleTo(folder: string, { sizeBytes, from }: VolumeRecord): Promise<number> {
-    try {
-      await this.#backend.settle(folder, sizeBytes);
-      return sizeBytes;
-    } catch (thrown) {
-      if (from === undefined || thrown instanceof FailpointFault) throw thrown;
-      await this.#backend.settle(folder, from);
-      return from;
-    }
-  }
-
-  async #checkReserve(moreBytes: number): Promise<void> {
-    const { root, reserveBytes } = this.#env;
-    if (!this.#backend.limits.enforcesSize) return;
-    const { bavail, bsize } = await statfs(root);
-    checkReserve(moreBytes, { freeBytes: bavail * bsize, reserveBytes });
+  #watch(giveUp: (fault: VolumeFault) => void): StallWatch {
+    const { clock, stallMs = STALL_MS } = this.#env;
+    return new StallWatch(clock, stallMs, giveUp);
   }
 
   async #checkSnapshots(folder: string, names: readonly string[]): Promise<void> {
@@ -292,7 +286,10 @@ export class LocalVolumes implements VolumeDriver {
   async #inTurn<T>(id: string, work: (folder: string) => Promise<T>, key = id): Promise<T> {
     if (!isTypedId('vol', id)) throw new VolumeFault('refused', 'that is not the id of a volume; use vol_…');
     return this.#turns
-      .run(key, () => work(join(this.#env.root, id)))
+      .run(key, async () => {
+        await this.#untilBegun();
+        return work(join(this.#env.root, id));
+      })
       .catch((thrown: unknown) => {
         throw toVolumeFault(thrown);
       });

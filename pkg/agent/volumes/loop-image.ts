@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import { readFile, rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -20,14 +21,34 @@ export function pathsOf(folder: string) {
   };
 }
 
-/**
- * Makes the image, if there is none: a file system in a file whose blocks are all taken from the machine now, so that a
- * write inside of it can never find the machine's disk full.
- */
-export async function ensureImage(folder: string, sizeBytes: number): Promise<void> {
+const draftOf = (image: string) => `${image}.new`;
+
+/** What the image of a volume lacks of a size. What a killed process has left of a draft is given back first. */
+export async function countMissing(folder: string, sizeBytes: number): Promise<number> {
   const { image } = pathsOf(folder);
-  if (await isPresent(image)) return;
-  const draft = `${image}.new`;
+  const taken = (await statIfPresent(image))?.size ?? ((await statIfPresent(draftOf(image)))?.blocks ?? 0) * 512;
+  return Math.max(0, sizeBytes - taken);
+}
+
+async function statIfPresent(path: string): Promise<Stats | undefined> {
+  return (await isPresent(path)) ? stat(path) : undefined;
+}
+
+/**
+ * Makes the image, or makes it longer. Its blocks are all taken from the machine now, so that a write inside of it can never find
+ * the machine's disk full.
+ */
+export async function takeSpace(folder: string, sizeBytes: number): Promise<void> {
+  const { image } = pathsOf(folder);
+  const made = await statIfPresent(image);
+  if (!made) return makeImage(folder, sizeBytes);
+  await grow(image, made.size, sizeBytes);
+  failpoint('volume.image_grown');
+}
+
+async function makeImage(folder: string, sizeBytes: number): Promise<void> {
+  const { image } = pathsOf(folder);
+  const draft = draftOf(image);
   await rm(draft, { force: true });
   try {
     await runTool('fallocate', '--length', String(sizeBytes), '--', draft);
@@ -89,23 +110,22 @@ export async function mountSubvolume(folder: string, subvolume: string): Promise
   await runTool('mount', '-t', 'btrfs', '-o', `${OPTIONS},subvol=${subvolume}`, '--', device, mount);
 }
 
-/** Brings image and file system to a size, while they are in use. */
+/** Brings image and file system to a size that the image has or exceeds, while they are in use. */
 export async function ensureSize(folder: string, sizeBytes: number): Promise<void> {
   const { image, store } = pathsOf(folder);
   const { size: imageBytes } = await stat(image);
   const { blocks, bsize } = await statfs(store);
+  const device = (await findMount(store))?.source ?? '';
   if (blocks * bsize > sizeBytes) await runTool('btrfs', 'filesystem', 'resize', String(sizeBytes), store);
   if (imageBytes > sizeBytes) {
     failpoint('volume.shrunk');
     await truncate(image, sizeBytes);
+    await runTool('losetup', '--set-capacity', device);
   }
-  if (imageBytes < sizeBytes) {
-    await grow(image, imageBytes, sizeBytes);
-    failpoint('volume.image_grown');
+  if (blocks * bsize < sizeBytes) {
+    await runTool('losetup', '--set-capacity', device);
+    await runTool('btrfs', 'filesystem', 'resize', 'max', store);
   }
-  const device = (await findMount(store))?.source ?? '';
-  if (imageBytes !== sizeBytes) await runTool('losetup', '--set-capacity', device);
-  if (blocks * bsize < sizeBytes) await runTool('btrfs', 'filesystem', 'resize', 'max', store);
 }
 
 async function grow(image: string, from: number, to: number): Promise<void> {
@@ -130,11 +150,12 @@ export async function detach(image: string): Promise<void> {
   }
 }
 
-/** Detaches the devices of images below a folder that were removed. */
+/** Detaches the devices of images below a folder that were removed. What cannot be detached now is tried at the next start. */
 export async function detachRemoved(root: string): Promise<void> {
   for (const { device, file } of await listLoopDevices()) {
+    if (!file.startsWith(`${root}/`)) continue;
     const isGone = file.endsWith(' (deleted)') || !(await isPresent(file));
-    if (file.startsWith(`${root}/`) && isGone) await runTool('losetup', '--detach', device);
+    if (isGone) await runTool('losetup', '--detach', device).catch(() => undefined);
   }
 }
 

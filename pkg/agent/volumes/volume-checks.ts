@@ -1,6 +1,6 @@
 import { asError } from '../../fault/index.js';
 import { normaliseMessage } from '../normalise-message.js';
-import { type DriverLimits, type VolumeDriverName, VolumeFault } from './driver.js';
+import { type DriverLimits, type LocalVolume, type VolumeDriverName, VolumeFault } from './driver.js';
 import type { VolumeRecord } from './volume-record.js';
 
 const MEBIBYTE = 2 ** 20;
@@ -16,6 +16,19 @@ export function checkReserve(moreBytes: number, disk: { readonly freeBytes: numb
   if (freeBytes - moreBytes >= reserveBytes) return;
   const message = `the disk of the node has ${toMebibytes(freeBytes)} MiB free, of which ${toMebibytes(reserveBytes)} MiB are its reserve`;
   throw new VolumeFault('no_space', `${message}; free some space, or choose a smaller size or another node`);
+}
+
+/**
+ * What a disk has for volumes, those that are there included: the control plane subtracts the sizes of all of them. At least 1, since
+ * 0 means that it is not known.
+ */
+export function countRoom(
+  disk: { readonly freeBytes: number; readonly reserveBytes: number },
+  { enforcesSize }: Pick<DriverLimits, 'enforcesSize'>,
+  volumes: readonly Pick<LocalVolume, 'sizeBytes'>[],
+): number {
+  const taken = enforcesSize ? volumes.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) : 0;
+  return Math.max(1, disk.freeBytes + taken - disk.reserveBytes);
 }
 
 /** Throws when a volume cannot be shrunk to a size. */

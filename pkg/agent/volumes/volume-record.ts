@@ -1,3 +1,6 @@
+import { readdir } from 'node:fs/promises';
+
+import { isTypedId } from '../../../crds/grammar/index.js';
 import { createDirectoryDisk, readStateFile } from '../disk.js';
 import type { VolumeDriverName } from './driver.js';
 
@@ -23,4 +26,29 @@ export function readRecord(folder: string): Promise<VolumeRecord | undefined> {
 
 export function writeRecord(folder: string, record: VolumeRecord): Promise<void> {
   return createDirectoryDisk(folder).write(NAME, JSON.stringify(record));
+}
+
+/** The volumes in a folder, in the order of their ids. Each has a folder of its own there. */
+export async function listKeptIds(root: string): Promise<readonly string[]> {
+  return (await listNames(root)).filter(name => isTypedId('vol', name)).sort();
+}
+
+const REMOVED = '.removed-';
+
+/** Where a volume is on its way out. */
+export function toRemovedName(id: string): string {
+  return `${REMOVED}${id}`;
+}
+
+/** The volumes whose removal has begun and not ended. */
+export async function listRemovedIds(root: string): Promise<readonly string[]> {
+  const names = (await listNames(root)).filter(name => name.startsWith(REMOVED));
+  return names.map(name => name.slice(REMOVED.length)).filter(id => isTypedId('vol', id));
+}
+
+async function listNames(root: string): Promise<readonly string[]> {
+  return readdir(root).catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ENOENT') return [];
+    throw thrown;
+  });
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { HealthCheck } from '../../../../crds/deployment/index.js';
-import { type HealthConfig, buildHealthConfig } from './docker-container.js';
+import { type HealthConfig, buildHealthConfig, readOwner, toLabels } from './docker-container.js';
 
 describe('health check for the engine', () => {
   const cases: ReadonlyArray<{ name: string; given: Omit<HealthCheck, 'type'>; config: HealthConfig }> = [
@@ -36,4 +36,23 @@ describe('health check for the engine', () => {
   for (const { name, given, config } of cases) {
     it(name, () => expect(buildHealthConfig({ type: 'exec', ...given })).to.deep.equal(config));
   }
+});
+
+describe('the owner of a container', () => {
+  const owner = {
+    nodeId: 'node_1',
+    tenant: 'shop',
+    deployment: 'web',
+    deploymentUid: 'u',
+    replica: 'rep_1',
+    slot: 0,
+    generation: 3,
+    templateHash: 'h',
+  };
+
+  it('is found again in its labels, with the volumes that it writes to', () => {
+    for (const each of [owner, { ...owner, restoreEpoch: 2 }, { ...owner, writes: ['vol_1', 'vol_2'] }]) {
+      expect(readOwner(toLabels(each))).to.deep.equal(each);
+    }
+  });
 });

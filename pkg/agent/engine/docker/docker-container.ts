@@ -34,6 +34,7 @@ export function toLabels(owner: Ownership): Record<string, string> {
     'mooring.io/generation': String(owner.generation),
     'mooring.io/template-hash': owner.templateHash,
     ...(owner.restoreEpoch !== undefined && { 'mooring.io/restore-epoch': String(owner.restoreEpoch) }),
+    ...(owner.writes && { 'mooring.io/writes': owner.writes.join(',') }),
   };
 }
 
@@ -50,6 +51,7 @@ export function readOwner(labels: Readonly<Record<string, string>> | null | unde
     generation: Number.parseInt(read('generation'), 10),
     templateHash: read('template-hash'),
     ...(/^\d{1,15}$/.test(read('restore-epoch')) && { restoreEpoch: Number(read('restore-epoch')) }),
+    ...(read('writes') !== '' && { writes: read('writes').split(',') }),
   };
   const complete = owner.nodeId && owner.tenant && owner.deployment && owner.deploymentUid && owner.replica;
   return complete && owner.slot >= 0 && owner.generation >= 0 ? owner : undefined;

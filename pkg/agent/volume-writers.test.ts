@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+
+import type { ContainerStatus } from './engine/index.js';
+import { VolumeBusyFault, VolumeWriters } from './volume-writers.js';
+
+describe('the writers of a volume on one node', () => {
+  const container = (
+    replica: string,
+    state: ContainerStatus['state'],
+    writes?: readonly string[],
+  ): ContainerStatus => ({
+    id: `container of ${replica}`,
+    name: replica,
+    owner: {
+      nodeId: 'n',
+      tenant: 't',
+      deployment: 'd',
+      deploymentUid: 'u',
+      replica,
+      slot: 0,
+      generation: 1,
+      templateHash: 'h',
+      ...(writes && { writes }),
+    },
+    state,
+    health: 'none',
+    exitCode: undefined,
+  });
+  /** The engine knows better than what was last seen. */
+  const open = (running: readonly string[] = []) =>
+    new VolumeWriters({
+      inspect: async id =>
+        container('x', running.some(replica => id === `container of ${replica}`) ? 'running' : 'exited'),
+    });
+  const isBusy = (claim: Promise<void>) =>
+    claim.then(
+      () => false,
+      (thrown: unknown) => thrown instanceof VolumeBusyFault,
+    );
+
+  const rows: readonly { name: string; others: readonly ContainerStatus[]; running: string[]; busy: boolean }[] = [
+    { name: 'nothing else is there', others: [], running: [], busy: false },
+    { name: 'its own container runs', others: [container('a', 'running', ['v'])], running: ['a'], busy: false },
+    { name: 'another one runs', others: [container('b', 'running', ['v'])], running: ['b'], busy: true },
+    {
+      name: 'the start of another was not answered',
+      others: [container('b', 'created', ['v'])],
+      running: ['b'],
+      busy: true,
+    },
+    { name: 'another one has ended', others: [container('b', 'running', ['v'])], running: [], busy: false },
+    { name: 'another one writes elsewhere', others: [container('b', 'running', ['w'])], running: ['b'], busy: false },
+    { name: 'another one only reads', others: [container('b', 'running')], running: ['b'], busy: false },
+  ];
+  for (const { name, others, running, busy } of rows) {
+    it(`${busy ? 'wait' : 'do not wait'} when ${name}`, async () => {
+      expect(await isBusy(open(running).claim('v', 'a', others))).to.equal(busy);
+    });
+  }
+
+  it('wait for one that is being started, until that has ended', async () => {
+    const writers = open();
+    await writers.claim('v', 'a', []);
+    await writers.claim('v', 'a', []);
+    expect(await isBusy(writers.claim('v', 'b', []))).to.equal(true);
+    await writers.claim('w', 'b', []);
+    writers.release('b');
+    expect(await isBusy(writers.claim('v', 'b', []))).to.equal(true);
+    writers.release('a');
+    await writers.claim('v', 'b', []);
+  });
+
+  it('exclude each other when both begin at the same moment', async () => {
+    const writers = open();
+    const both = ['a', 'b'].map(replica => isBusy(writers.claim('v', replica, [])));
+    expect(await Promise.all(both)).to.deep.equal([false, true]);
+  });
+});
