@@ -89,7 +89,7 @@ export const nodeKind = defineKind({
     delete: {
       summary: 'Deletes a node on which nothing runs',
       headers: ['If-Match'],
-      codes: ['resource_not_found', 'outcome_unknown', 'node_in_use', 'revision_mismatch'],
+      codes: ['resource_not_found', 'outcome_unknown', 'node_in_use', 'node_has_volumes', 'revision_mismatch'],
     },
     'POST /join-tokens': {
       summary: 'Mints a token with which one machine may enrol',
@@ -121,7 +121,13 @@ export const nodeKind = defineKind({
       summary: 'Releases the tenant’s own claim on a node',
       headers: ['X-Tenant-ID'],
       answer: { status: 200, component: 'Object' },
-      codes: ['resource_not_found', 'outcome_unknown', 'node_claim_release_no_tenant', 'node_in_use'],
+      codes: [
+        'resource_not_found',
+        'outcome_unknown',
+        'node_claim_release_no_tenant',
+        'node_in_use',
+        'node_has_volumes',
+      ],
     },
     'POST /{nodeName}/claims': {
       summary: 'Records a second claim on a node',

@@ -16,6 +16,18 @@ export const nodeRejections = defineEntries('ours', {
     fixed: 'POST /api/v1/nodes/machine-1/drain, then DELETE /api/v1/nodes/machine-1 once it is empty',
   },
 
+  node_has_volumes: {
+    status: 409,
+    expected: ({ volumes }: { volumes: readonly string[] }) =>
+      `a node without volumes, or force=true; the bytes of ${volumes.join(', ')} are on this one`,
+    sample: { volumes: ['db-data', 'uploads'] },
+    why: 'The only copies of the volumes are on the machine. Once its record is gone no command reaches them, also when the machine enrols again: it is then another node.',
+    remedy:
+      'Start the agent of the machine and delete the volumes, or keep the node. To give the volumes up, repeat the request with force=true; docs/OPERATIONS.md says how to get the bytes from the machine by hand.',
+    example: 'DELETE /api/v1/nodes/machine-1, while its agent is silent and db-data is on it',
+    fixed: 'DELETE /api/v1/nodes/machine-1?force=true',
+  },
+
   node_held_by_another_agent: {
     status: 409,
     expected: 'the agent that has the node, or none that has sent a heartbeat lately',

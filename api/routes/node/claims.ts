@@ -3,27 +3,31 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
-import { listVolumeNodes, type VolumeStatus } from '../../../crds/volume/index.js';
+import { isMadeVolume, listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../../crds/volume/index.js';
 import { type Change, encode, type Entry, listValues, type Put, replace, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { checkCountQuota } from '../../admission/quota.js';
 import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { listOlderNodeTokens } from '../token/routes.js';
 import { loadNode, type NodeEnv } from './view.js';
 
 const MOST_CLAIMS = 2;
+/** Volumes that a refusal names; it counts the others. */
+const NAMED_MAX = 20;
 const NODE = '/api/v1/nodes/{nodeName}';
 
 /** Claims to a machine: the oldest owns it, a second one waits until the first is released. */
 export function createNodeClaimRoutes(env: NodeEnv): readonly Route[] {
   const body = 'none';
+  const query = [...WRITE_QUERY, 'force'];
   return [
-    defineRoute('admin', 'DELETE', '/api/v1/nodes/{id}', call => removeNode(env, call)),
+    defineRoute('admin', 'DELETE', '/api/v1/nodes/{id}', call => removeNode(env, call), { query }),
     // A missing header is answered with a code of its own, for administrators too: `chosen` leaves it to the handler.
-    defineRoute('admin', 'DELETE', `${NODE}/claim`, call => releaseNamed(env, call), { tenant: 'chosen' }),
+    defineRoute('admin', 'DELETE', `${NODE}/claim`, call => releaseNamed(env, call), { tenant: 'chosen', query }),
     defineRoute({ admin: true }, 'POST', `${NODE}/claims`, call => addClaim(env, call), { body }),
   ];
 }
@@ -53,6 +57,8 @@ interface ReleaseRequest {
 async function releaseClaim(env: NodeEnv, call: ApiCall, request: ReleaseRequest): Promise<RouteResult> {
   const { tenant, isDryRun } = call;
   const { name, reason, ifMatch } = request;
+  const isForced = readFlag(call.query, 'force');
+  if (isForced instanceof RequestRejection) return isForced;
   return retryOnConflict(name, async () => {
     await env.cache.barrier();
     const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
@@ -60,7 +66,10 @@ async function releaseClaim(env: NodeEnv, call: ApiCall, request: ReleaseRequest
     if (!record || !claims.some(each => each.tenant === tenant)) return rejectUnknownName(name);
     const owned = claims[0]?.tenant === tenant ? env.cache.get(keys.node(tenant, name)) : undefined;
     const refusal =
-      owned && (checkIfMatch(ifMatch, undefined, owned.revision) ?? rejectIfInUse(env, value<StoredNode>(owned)));
+      owned &&
+      (checkIfMatch(ifMatch, undefined, owned.revision) ??
+        rejectIfInUse(env, value<StoredNode>(owned)) ??
+        (isForced ? undefined : rejectIfHolding(env, value<StoredNode>(owned))));
     if (refusal) return refusal;
 
     const rest = claims.filter(each => each.tenant !== tenant);
@@ -88,6 +97,23 @@ function rejectIfInUse(
   return isAlive && replicas + volumes > 0
     ? rejectRequest('node_in_use', 'id', name, { replicas, volumes })
     : undefined;
+}
+
+/** Bytes that are on a machine whose agent is silent for a moment must not be given up by a slip. */
+function rejectIfHolding({ cache }: NodeEnv, { id, name, metadata }: StoredNode): RequestRejection | undefined {
+  const { tenant } = metadata;
+  const held = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, tenant)).flatMap(status => {
+    const isOnly = status.primaryNode === id && !status.copies.some(({ state }) => state === 'synced');
+    const entry = isOnly && isMadeVolume(status) && cache.get(keys.volume(tenant, status.id));
+    return entry ? [value<StoredVolume>(entry)] : [];
+  });
+  const volumes = held.filter(volume => volume.type === 'volume' && volume.metadata.deletedAt === undefined);
+  const names = volumes.map(volume => volume.name).sort();
+  return names.length > 0 ? rejectRequest('node_has_volumes', 'id', name, { volumes: shorten(names) }) : undefined;
+}
+
+function shorten(names: readonly string[]): readonly string[] {
+  return names.length <= NAMED_MAX ? names : [...names.slice(0, NAMED_MAX), `${names.length - NAMED_MAX} more`];
 }
 
 interface Release {

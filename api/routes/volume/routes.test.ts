@@ -266,12 +266,38 @@ describe('volumes over HTTP', () => {
     const admin = await lab.tenantToken(lab.a, 'admin');
     await put(keys.nodeName('machine-1'), { claims: [{ tenant: lab.a, since: new Date(0).toISOString() }] });
     await put(keys.alive(lab.a, 'machine-1'), { id: NODE, lease: '0', since: new Date(0).toISOString() });
-    const drop = () => lab.ask('DELETE', '/api/v1/nodes/machine-1', { token: admin });
+    const drop = (query = '') => lab.ask('DELETE', `/api/v1/nodes/machine-1${query}`, { token: admin });
     const busy = await drop();
     expect([busy.status, busy.body['code']], busy.text).to.deep.equal([409, 'node_in_use']);
     expect(busy.body['expected']).to.contain('1 volume');
     await remove(keys.alive(lab.a, 'machine-1'));
-    expect((await drop()).status).to.equal(200);
+    expect((await drop('?force=true&dryRun=true')).status).to.equal(200);
+    for (const query of ['', '?force=false', '?dryRun=true']) {
+      const before = await listKeys();
+      const { status, body } = await drop(query);
+      expect([status, body['code'], body['field']]).to.deep.equal([409, 'node_has_volumes', 'id']);
+      expect(body['expected']).to.contain(`the bytes of ${sound.name} are on this one`);
+      expect(await listKeys()).to.deep.equal(before);
+    }
+    expect((await drop('?force=yes')).body['code']).to.equal('query_parameter_invalid');
+    await settle(id, { copies: [{ nodeId: `node_${'2'.repeat(26)}`, state: 'syncing' }] });
+    expect((await drop('?dryRun=true')).body['code'], 'a copy that is not complete').to.equal('node_has_volumes');
+    await settle(id, { copies: [{ nodeId: `node_${'2'.repeat(26)}`, state: 'synced' }] });
+    expect((await drop('?dryRun=true')).status, 'there is another copy').to.equal(200);
+    await settle(id);
+    expect((await drop('?force=true')).status).to.equal(200);
+  });
+
+  it('that are being deleted, were never made or are memory let their silent node go', async () => {
+    const admin = await lab.tenantToken(lab.a, 'admin');
+    await put(keys.nodeName('machine-1'), { claims: [{ tenant: lab.a, since: new Date(0).toISOString() }] });
+    const { id } = await make();
+    await settle(id);
+    await accept('DELETE', `dvm/volumes/${id}`);
+    const memory = await make({ name: 'memory', type: 'tmpfs' });
+    await settle(memory.id);
+    await make({ name: 'pending' });
+    expect((await lab.ask('DELETE', '/api/v1/nodes/machine-1', { token: admin })).status).to.equal(200);
   });
 
   it('get another size, which is stored, announced, and within the quota', async () => {
