@@ -4,7 +4,7 @@ import type { Clock } from '../../clock/index.js';
 import { PeerFault } from './peers.js';
 
 const LINE_MAX = 16 * 1024;
-/** Longer than any frame that is sent. */
+/** No frame is longer. */
 const FRAME_MAX = 2 ** 20;
 /** The length of a frame that says only that its sender is there. */
 const ALIVE = 0xffff_ffff;
@@ -84,8 +84,12 @@ export class PeerWire {
     return this.#write([Buffer.from(`${JSON.stringify(document)}\n`)]);
   }
 
-  writeFrame(bytes: Buffer): Promise<void> {
-    return this.#write([toLength(bytes.length), bytes]);
+  /** Sends bytes as one frame, or as several where they are too long for one. */
+  async writeFrame(bytes: Buffer): Promise<void> {
+    for (let at = 0; at < bytes.length; at += FRAME_MAX) {
+      const piece = bytes.subarray(at, at + FRAME_MAX);
+      await this.#write([toLength(piece.length), piece]);
+    }
   }
 
   writeEnd(digest: string): Promise<void> {
