@@ -264,7 +264,15 @@ export const mutants: readonly Mutant[] = [
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
   },
-  { mistake: 'a ticket is good as often as it is shown', noticedAt: 13, ...blindTo(ranges.deliveries) },
+  {
+    mistake: 'a ticket is good as often as it is shown',
+    ...blindTo(ranges.deliveries),
+    link: link =>
+      instead(link, 'environment', request => {
+        void link.environment(request).catch(() => undefined);
+        return link.environment(request);
+      }),
+  },
   {
     mistake: 'a deployment of a deleted name begins to count at one',
     noticedAt: 6,
