@@ -58,7 +58,7 @@ const toInput = (given: Given): VolumeInput => {
   return {
     volume: { ...volume, ...given.volume },
     status: given.status,
-    reports: given.reports ?? [],
+    reports: given.reports ?? [report('a', { epoch: given.status?.epoch ?? 1, role: 'primary' })],
     findHost: id => hosts.find(each => each.id === id),
     chooseNode: () => ({ because: 'none' }),
     chooseReplicas: ({ count, taken }) => {
@@ -68,6 +68,9 @@ const toInput = (given: Given): VolumeInput => {
     now: AT,
   };
 };
+
+const UNSAFE =
+  'it is to be removed, and stays until the primary and the other copies have every byte and nothing is set aside beside it';
 
 describe('copies of a volume', () => {
   const silent = { status: 'failed' } as const;
@@ -143,7 +146,7 @@ describe('copies of a volume', () => {
       'of former primaries go when that is nothing',
       {
         status: status([copy('b', 'lost'), copy('c', 'synced')], { epoch: 2 }),
-        reports: [report('b', { role: 'replica', epoch: 2 })],
+        reports: [primary({ epoch: 2 }), report('b', { role: 'replica', epoch: 2 })],
       },
       'c synced, leaving b',
     ],
@@ -166,8 +169,61 @@ describe('copies of a volume', () => {
     ],
     [
       'that were asked for by name stay before others',
+      { volume: { replicaNodes: ['node_b'] }, status: status([copy('b', 'synced'), copy('c', 'synced')]) },
+      'b synced, leaving c',
+    ],
+    [
+      'that are complete stay until those that were asked for by name are too',
       { volume: { replicaNodes: ['node_b'] }, status: status([copy('b'), copy('c', 'synced')]) },
-      'b syncing, leaving c',
+      `b syncing, c synced (${UNSAFE})`,
+    ],
+    [
+      'that break the residency stay while the primary is not heard',
+      {
+        status: status([copy('b', 'synced')], { phase: 'Degraded' }),
+        reports: [primary()],
+        hosts: [host('a', silent), host('b', { isOutside: true })],
+      },
+      `b synced (${UNSAFE})`,
+    ],
+    [
+      'that are excluded stay while the primary cannot provide the volume',
+      {
+        volume: { replicas: 0, excludedNodes: ['node_b'] },
+        status: status([copy('b', 'synced')], { phase: 'Degraded' }),
+        reports: [primary({ state: 'failed' })],
+      },
+      `b synced (${UNSAFE})`,
+    ],
+    [
+      'that are excluded stay while the only other one is not heard',
+      {
+        volume: { excludedNodes: ['node_b'] },
+        status: status([copy('b', 'synced'), copy('c', 'synced')]),
+        hosts: [host('a'), host('b'), host('c', silent)],
+      },
+      `b synced (${UNSAFE}), c lost`,
+    ],
+    [
+      'beside which something was set aside stay where they break the residency',
+      {
+        status: status([copy('b', 'synced'), copy('c', 'synced')]),
+        reports: [
+          primary(),
+          report('b', { role: 'replica', epoch: 1, divergent: [{ name: 'divergent-1', epoch: 1, at: AT }] }),
+        ],
+        hosts: [host('a'), host('b', { isOutside: true }), host('c')],
+      },
+      `b synced (${UNSAFE}), c synced`,
+    ],
+    [
+      'that are not heard stay where they are excluded',
+      {
+        volume: { excludedNodes: ['node_b'] },
+        status: status([copy('b', 'synced'), copy('c', 'synced')]),
+        hosts: [host('a'), host('b', silent), host('c')],
+      },
+      'b lost, c synced',
     ],
     [
       'are made elsewhere when one is excluded',

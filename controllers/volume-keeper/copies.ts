@@ -1,5 +1,6 @@
 import { isMadeVolume, type VolumeReplica, type VolumeStatus } from '../../crds/volume/index.js';
 import { findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
+import { isOfEpoch } from './promote.js';
 
 /** What is kept of the nodes of a volume beside the primary. */
 export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving'> {
@@ -10,12 +11,15 @@ export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving
 /** How long the node of a copy may be lost until another takes one: longer than a machine takes to come back. */
 const REPLACE_AFTER_MS = 600_000;
 
+const UNSAFE =
+  'it is to be removed, and stays until the primary and the other copies have every byte and nothing is set aside beside it';
+
 /**
  * Decides where the copies of a volume are, and how far each is.
  *
  * A copy stays where it is: it leaves only when that was asked for, when there are too many, or when its node breaks the residency
- * of the volume. One on a node that is not heard is lost and keeps its place: what its node still has may be the newest there is.
- * After a while another one is made beside it.
+ * of the volume, and only while its bytes are elsewhere for certain. One on a node that is not heard is lost and keeps its place: what
+ * its node still has may be the newest there is. After a while another one is made beside it.
  */
 export function decideCopies(input: VolumeInput, primaryNode: string | undefined, promotedTo?: number): Copies {
   const { volume, status, findHost } = input;
@@ -23,29 +27,34 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
   if (volume.class !== 'replicated' || primaryNode === undefined) return toCopies({ copies: [] }, leaving);
   const epoch = promotedTo ?? status?.epoch ?? Math.max(1, ...input.reports.map(report => report.epoch ?? 1));
   const all = promotedTo === undefined ? listKnownCopies(input) : listAfterPromotion(input);
-  const known = all.filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId));
+  const known = all
+    .filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId))
+    .map(copy => observe(copy, input, primaryNode, epoch));
   if (volume.metadata.deletedAt !== undefined) return toCopies({ epoch, copies: known }, leaving);
 
   const { replicas = 0, replicaNodes: named = [], excludedNodes = [] } = volume;
-  const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const isFixed = (copy: VolumeReplica) => isUnheard(copy, input) || mayHoldMore(copy, input, epoch);
+  const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const spare = chooseBest(
     allowed.filter(copy => !isFixed(copy)),
     replicas,
     named,
   );
-  const staying = allowed.filter(copy => isFixed(copy) || spare.includes(copy));
-  for (const { nodeId } of known) if (!staying.some(copy => copy.nodeId === nodeId)) leaving.add(nodeId);
+  const wanted = allowed.filter(copy => isFixed(copy) || spare.includes(copy));
+  const isSafe = isServed(input, primaryNode, epoch) && areComplete(wanted);
+  const staying = known.filter(copy => wanted.includes(copy) || isFixed(copy) || !isSafe);
+  for (const copy of known) if (!staying.includes(copy)) leaving.add(copy.nodeId);
 
   // Before there are bytes there is nothing to copy.
-  const counted = staying.filter(copy => !isReplaceable(copy, input)).length;
+  const counted = wanted.filter(copy => !isReplaceable(copy, input)).length;
   const count = isMadeVolume(status) ? replicas - counted : 0;
   const removed = input.reports.filter(({ state }) => state === 'removed').map(({ nodeId }) => nodeId);
   const held = [primaryNode, ...staying.map(({ nodeId }) => nodeId)];
   const taken = new Set([...held, ...leaving, ...removed, ...excludedNodes]);
   const { nodes, because } = input.chooseReplicas({ count, named, taken });
   const added = nodes.map(({ id }): VolumeReplica => ({ nodeId: id, state: 'syncing' }));
-  const copies = [...staying, ...added].map(copy => observe(copy, input, primaryNode, epoch));
+  const kept = staying.map(copy => (wanted.includes(copy) ? copy : { message: UNSAFE, ...copy }));
+  const copies = [...kept, ...added.map(copy => observe(copy, input, primaryNode, epoch))];
   return { ...toCopies({ epoch, copies }, leaving), ...(because !== undefined && { because }) };
 }
 
@@ -77,6 +86,19 @@ function chooseBest(
 ): readonly VolumeReplica[] {
   const rank = ({ nodeId, state }: VolumeReplica) => (named.includes(nodeId) ? 0 : 10) + RANKS[state];
   return copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, wanted);
+}
+
+/** Whether the primary has every byte, by its own word. */
+function isServed(input: VolumeInput, primaryNode: string, epoch: number): boolean {
+  const host = input.findHost(primaryNode);
+  const report = findReport(input, primaryNode);
+  return host !== undefined && !isSilent(host) && report?.state === 'ready' && isOfEpoch(report, { epoch });
+}
+
+/** Whether nothing is lost without any other copy: those that are heard are complete, and one is heard if there is any. */
+function areComplete(copies: readonly VolumeReplica[]): boolean {
+  const heard = copies.filter(({ state }) => state !== 'lost');
+  return heard.every(({ state }) => state === 'synced') && (heard.length > 0 || copies.length === 0);
 }
 
 function isUnheard({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {

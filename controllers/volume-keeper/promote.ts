@@ -72,7 +72,7 @@ function findSyncedAt(report: VolumeReport | undefined, served: number): string 
 }
 
 /** Whether what an agent says is about the epoch that its volume is in: agents that copy nothing name none. */
-export function isOfEpoch({ epoch, role }: VolumeReport, status: VolumeStatus | undefined): boolean {
+export function isOfEpoch({ epoch, role }: VolumeReport, status: Pick<VolumeStatus, 'epoch'> | undefined): boolean {
   if (status?.epoch === undefined || (epoch === undefined && status.epoch === 1)) return true;
   return epoch === status.epoch && role === 'primary';
 }

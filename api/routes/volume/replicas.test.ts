@@ -122,6 +122,11 @@ describe('copies of volumes over HTTP', () => {
     await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }] });
     await refuse('DELETE', 'data/replicas/machine-3', undefined, '404 resource_not_found node_id');
     await refuse('DELETE', 'data/replicas/machine-1', undefined, '404 resource_not_found node_id');
+    for (const phase of ['Degraded', 'Promoting', 'Failed'] as const) {
+      await settle({ phase, copies: [{ nodeId: toNodeId(2), state: 'synced' }] });
+      await refuse('DELETE', 'data/replicas/machine-2', undefined, '409 volume_not_ready id');
+    }
+    await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }] });
     expect((await ask('DELETE', 'data/replicas/machine-2')).status).to.equal(200);
     expect(stored()).to.deep.include({ replicas: 0, excludedNodes: [toNodeId(2)] });
     await refuse('DELETE', 'data/replicas/machine-2', undefined, '404 resource_not_found node_id');

@@ -67,11 +67,14 @@ function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   return changeReplicas(env, call, 'volume_replica_removal_requested', stored => {
     if (stored.class !== 'replicated') return rejectRequest('volume_replica_unsupported', 'node_id', named);
     const node = listNodes(env.cache, stored.metadata.tenant).find(({ id, name }) => id === named || name === named);
-    const { copies, primaryNode } = toKnown(env.cache, stored);
+    const { copies, primaryNode, phase } = toKnown(env.cache, stored);
     const { replicas = 0, replicaNodes = [], excludedNodes = [] } = stored;
     const nodeId = node?.id ?? named;
     const isHeld = nodeId !== primaryNode && copies.some(copy => copy.nodeId === nodeId);
     if (!isHeld || excludedNodes.includes(nodeId)) return rejectRequest('resource_not_found', 'node_id', named);
+    // The copy may be all that is left.
+    const isServed = phase === 'Ready' || phase === 'Resizing';
+    if (!isServed) return rejectRequest('volume_not_ready', 'id', call.params['id']!, { phase });
     return {
       nodeId,
       replicas: Math.max(0, replicas - 1),
