@@ -17,6 +17,8 @@ export interface PeerMessages {
     /** How long it may become, by estimate. */
     readonly bytes?: number;
     readonly isHeld?: true;
+    /** The copy that the sender became, when it was promoted: what others have of that epoch up to there is in it. */
+    readonly origin?: string;
   };
   /** The receiver, meanwhile: how much has arrived. */
   readonly arrived: { readonly arrived: number };
@@ -65,6 +67,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
     parent: maybe(isSnapshot),
     bytes: maybe(isCount),
     isHeld: maybe(value => value === true),
+    origin: maybe(isSnapshot),
   },
   arrived: { arrived: isCount },
   done: { done: isSnapshot },

@@ -102,6 +102,7 @@ export class PrimaryRounds {
       const order = {
         volume: id,
         epoch: record.epoch,
+        origin: record.origin,
         choose: () => this.#snapshots.choose(id, isFresh),
         hold: (names: readonly string[]) => this.#snapshots.hold(id, nodeId, names),
         estimate: (parent: string | undefined) => this.#snapshots.estimate(id, parent),

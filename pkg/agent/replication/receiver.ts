@@ -6,9 +6,9 @@ import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
-import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRefusal } from './messages.js';
+import { parsePeerMessage, type PeerMessages, readSyncName, type PeerRefusal } from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
-import type { ReplicationRecords } from './record.js';
+import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
 
 /** So much may be under way between the network and the disk. */
@@ -118,7 +118,7 @@ export class Receiver {
     const { driver, records, log, onReceived } = this.#parts;
     const record = await records.read(volume);
     if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
-    const held = (await driver.listSnapshots(volume)).filter(isSyncName);
+    const held = listForCopies(await driver.listSnapshots(volume), record);
     await wire.writeLine({ snapshots: held });
     const header = parsePeerMessage(await wire.readLine(), 'header');
     const { snapshot, at, parent } = header;
@@ -131,9 +131,11 @@ export class Receiver {
       await wire.writeLine({ refused: toRefusal(error) });
       return wire.skip();
     }
-    await records.write(volume, { ...record, synced: { snapshot, at, epoch } });
+    const apart = findApart(record, header, held);
+    const divergent = apart && { divergent: [...(record.divergent ?? []), apart] };
+    await records.write(volume, { ...record, ...divergent, synced: { snapshot, at, epoch } });
     failpoint('volume.synced');
-    for (const name of held) if (name !== snapshot) await driver.dropSnapshot(volume, name);
+    for (const name of held) if (name !== snapshot && name !== apart?.name) await driver.dropSnapshot(volume, name);
     await wire.writeLine({ done: snapshot });
     log.debug('a copy was received', { volume, because: parent === undefined ? 'whole' : 'difference' });
     onReceived(volume);
@@ -176,6 +178,19 @@ export class Receiver {
       if (!signal.aborted) await wire.writeLine({ arrived: count() }).catch(() => undefined);
     }
   }
+}
+
+/** What a copy has of an earlier epoch and the primary of this one has not: a fresher copy that was not heard when another was promoted. */
+function findApart(
+  { epoch, synced }: ReplicationRecord,
+  { snapshot, parent, origin }: PeerMessages['header'],
+  held: readonly string[],
+) {
+  const name = held.findLast(each => readSyncName(each).epoch < epoch);
+  if (!synced || synced.epoch === epoch || name === undefined || name === snapshot || name === parent) return undefined;
+  const own = readSyncName(name).epoch;
+  const isIncluded = origin !== undefined && readSyncName(origin).epoch === own && name <= origin;
+  return isIncluded ? undefined : { name, epoch: own, at: synced.at };
 }
 
 function toRefusal(error: Error): PeerRefusal {

@@ -2,6 +2,7 @@ import { isTypedId } from '../../../crds/grammar/index.js';
 import type { SeenVolume, VolumeRole } from '../../../crds/volume/index.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
 import { type Disk, readStateFile } from '../disk.js';
+import { isSyncName } from './messages.js';
 
 /** What this node has been to a volume, kept across restarts: what it may do next depends on it. */
 export interface ReplicationRecord {
@@ -14,7 +15,14 @@ export interface ReplicationRecord {
   readonly times?: Readonly<Record<string, string>>;
   /** On the primary: the newest snapshot that each node is known to have, and the epoch in which it said so. */
   readonly common?: Readonly<Record<string, { readonly snapshot: string; readonly epoch: number }>>;
+  /** On the primary: the copy that it became, when it was promoted. */
+  readonly origin?: string;
   readonly divergent?: NonNullable<SeenVolume['divergent']>;
+}
+
+/** The snapshots for copies, of all that are here: what was set aside is none of them, whatever its name. */
+export function listForCopies(all: readonly string[], record: ReplicationRecord | undefined): readonly string[] {
+  return all.filter(name => isSyncName(name) && !record?.divergent?.some(kept => kept.name === name));
 }
 
 /** The records of all volumes of this node that are replicated, as small files of its state folder. */

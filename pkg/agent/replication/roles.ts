@@ -2,8 +2,7 @@ import type { AssignedReplication } from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
-import { isSyncName } from './messages.js';
-import type { ReplicationRecord, ReplicationRecords } from './record.js';
+import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 
 /** What has to be done before this node acts as it is told to. */
 export type RoleStep =
@@ -62,7 +61,7 @@ export async function takeRole(
 ): Promise<ReplicationRecord> {
   const { epoch, role } = replication;
   const record = await records.read(id);
-  const own = (await driver.listSnapshots(id)).filter(isSyncName);
+  const own = listForCopies(await driver.listSnapshots(id), record);
   const step = decideRole(record, replication, own);
   if (step.kind === 'refuse') throw new VolumeFault('refused', step.because);
   if (step.kind === 'none') return record!;
@@ -75,10 +74,11 @@ export async function takeRole(
     if (step.kind === 'promote') {
       await driver.promote(id, step.snapshot);
       failpoint('volume.copy_promoted');
-      return { epoch, role, times: { [step.snapshot]: record!.synced!.at }, ...divergent };
+      const { snapshot: origin } = step;
+      return { epoch, role, times: { [origin]: record!.synced!.at }, origin, ...divergent };
     }
     if (step.kind === 'demote') {
-      const kept = await setAside(id, record!, { clock, driver });
+      const kept = await setAside(id, record!, replication, { clock, driver });
       failpoint('volume.set_aside');
       return { epoch, role, divergent: [...(record!.divergent ?? []), ...kept] };
     }
@@ -86,14 +86,16 @@ export async function takeRole(
   }
 }
 
-/** Keeps what the volume of a former primary holds, unless another copy has all of it. */
+/** Keeps what the volume of a former primary holds, unless the copy that took over from it has all of it: others drop what that one has not. */
 async function setAside(
   id: string,
-  { epoch, common = {} }: ReplicationRecord,
+  record: ReplicationRecord,
+  { epoch: next, peers }: AssignedReplication,
   { clock, driver }: Pick<RoleParts, 'clock' | 'driver'>,
 ): Promise<NonNullable<ReplicationRecord['divergent']>> {
-  const newest = (await driver.listSnapshots(id)).filter(isSyncName).at(-1);
-  const isElsewhere = Object.values(common).some(({ snapshot }) => snapshot === newest);
+  const { epoch, common = {} } = record;
+  const newest = listForCopies(await driver.listSnapshots(id), record).at(-1);
+  const isElsewhere = next === epoch + 1 && common[peers[0]?.nodeId ?? '']?.snapshot === newest;
   if (newest !== undefined && isElsewhere && !(await driver.isChanged(id, newest))) return [];
   const name = `divergent-${epoch}`;
   await driver.snapshot(id, name);

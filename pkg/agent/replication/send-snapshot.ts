@@ -18,6 +18,8 @@ export interface SyncSnapshot {
 export interface SendOrder {
   readonly volume: string;
   readonly epoch: number;
+  /** The copy that this node became, when it was promoted. */
+  readonly origin: string | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
   readonly choose: () => Promise<SyncSnapshot>;
   /** Called with what is about to be read, before it is: it must stay until the end. */
@@ -37,7 +39,7 @@ export interface SendTools {
 
 /** Brings the receiver at the other end to a snapshot, by the difference to the newest that both have; answers which. */
 export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: SendTools): Promise<SyncSnapshot> {
-  const { volume, epoch } = order;
+  const { volume, epoch, origin } = order;
   const wire = new PeerWire(stream, tools);
   const onAbort = () => wire.close();
   tools.signal.addEventListener('abort', onAbort, { once: true });
@@ -48,13 +50,13 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     const chosen = await order.choose();
     const { name: snapshot, at } = chosen;
     if (held.snapshots.includes(snapshot)) {
-      await wire.writeLine({ snapshot, at, isHeld: true });
+      await wire.writeLine({ snapshot, at, origin, isHeld: true });
       await readOutcome(wire, snapshot);
     } else {
       const parent = await findParent(tools.driver, volume, snapshot, held.snapshots);
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
       const bytes = await order.estimate(parent);
-      await wire.writeLine({ snapshot, at, parent, bytes });
+      await wire.writeLine({ snapshot, at, parent, bytes, origin });
       await transfer(wire, order, tools, { snapshot, parent, bytes });
     }
     return chosen;

@@ -5,9 +5,9 @@ import type { Logger } from '../../log/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { Turns } from '../volumes/turns.js';
 import { listKept } from './copies.js';
-import { formatSyncName, isSyncName, readSyncName } from './messages.js';
+import { formatSyncName, readSyncName } from './messages.js';
 import { PeerFault } from './peers.js';
-import type { ReplicationRecord, ReplicationRecords } from './record.js';
+import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import type { SyncSnapshot } from './send-snapshot.js';
 
 /** From here on a node that is away loses its claim on old bytes: the workload needs the space. */
@@ -69,12 +69,12 @@ export class SyncSnapshots {
     return { newest, isChanged, newestAgeMs: taken && clock.monotonic() - taken.at };
   }
 
-  async #find(id: string, { times = {} }: ReplicationRecord) {
+  async #find(id: string, record: ReplicationRecord) {
     const { driver } = this.#parts;
     const memory = this.#remember(id);
     const written = await driver.writtenBytes(id);
     if (written !== undefined && memory.found?.written === written) return memory.found;
-    const newest = (await this.#list(id)).findLast(name => times[name] !== undefined);
+    const newest = (await this.#list(id, record)).findLast(name => record.times?.[name] !== undefined);
     const isChanged = newest !== undefined && (await driver.isChanged(id, newest));
     const isAtRest = newest !== undefined && !isChanged && written !== undefined;
     memory.found = isAtRest ? { written, newest, isChanged: false } : undefined;
@@ -89,7 +89,7 @@ export class SyncSnapshots {
         throw new PeerFault('this node is not the primary of the volume any more; the new one sends copies');
       const { record, replication } = primary;
       const { times = {} } = record;
-      const own = await this.#list(id);
+      const own = await this.#list(id, record);
       const newest = own.findLast(name => times[name] !== undefined);
       const at = newest === undefined ? undefined : this.#remember(id).taken.get(newest)?.at;
       const isShared = at !== undefined && this.#parts.clock.monotonic() - at < replication.intervalSeconds * 500;
@@ -150,7 +150,7 @@ export class SyncSnapshots {
   async #keep(id: string, record: ReplicationRecord, peers: readonly VolumePeer[]): Promise<void> {
     const { driver, records } = this.#parts;
     const { taken, held } = this.#remember(id);
-    const own = await this.#list(id);
+    const own = await this.#list(id, record);
     const { times = {}, common = {} } = record;
     const newest = own.findLast(name => times[name] !== undefined);
     const kept = listKept(record, { peers }, [newest, ...[...held.values()].flat()]);
@@ -174,8 +174,8 @@ export class SyncSnapshots {
     return written === undefined || now === undefined ? undefined : Math.max(0, now - written);
   }
 
-  async #list(id: string): Promise<readonly string[]> {
-    return (await this.#parts.driver.listSnapshots(id)).filter(isSyncName);
+  async #list(id: string, record: ReplicationRecord): Promise<readonly string[]> {
+    return listForCopies(await this.#parts.driver.listSnapshots(id), record);
   }
 
   #remember(id: string): Memory {
