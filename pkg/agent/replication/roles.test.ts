@@ -18,6 +18,7 @@ describe('the part of a node in the replication of a volume', () => {
   ])[] = [
     ['is noted where there was none', undefined, ['primary', 1], [], 'note'],
     ['is noted of a new copy', undefined, ['replica', 7], [], 'note'],
+    ['is not noted of a primary that others have been before', undefined, ['primary', 2], [], 'refuse'],
     ['is not guessed where its record was lost', undefined, ['primary', 2], [S], 'refuse'],
     ['stays as it is', primary, ['primary', 2], [S], 'none'],
     ['stays as it is, of a replica', replica, ['replica', 2], [S], 'none'],

@@ -29,7 +29,8 @@ export function decideRole(
   snapshots: readonly string[],
 ): RoleStep {
   if (!record) {
-    if (snapshots.length === 0) return { kind: 'note' };
+    // Nobody begins as the primary of a later epoch: what others have written is not here.
+    if (snapshots.length === 0 && (role === 'replica' || epoch <= 1)) return { kind: 'note' };
     return refuse(
       'the record of what this copy is was lost; restore the state folder of the agent, or delete the copy',
     );
