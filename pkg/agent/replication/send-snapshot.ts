@@ -19,7 +19,7 @@ export interface SendOrder {
   readonly volume: string;
   readonly epoch: number;
   /** The copy that this node became, when it was promoted. */
-  readonly origin: string | undefined;
+  readonly origin?: string | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
   readonly choose: () => Promise<SyncSnapshot>;
   /** Called with what is about to be read, before it is: it must stay until the end. */
