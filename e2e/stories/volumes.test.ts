@@ -1,9 +1,12 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { releaseFolders } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
+import { listLoopDevices, listMounts } from '../../pkg/agent/volumes/mounts.js';
+import { explainNoBtrfs } from '../../pkg/agent/volumes/open-driver.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -23,6 +26,7 @@ interface ShownVolume {
 }
 
 const SIZE = 128 * 2 ** 20;
+const noBtrfs = await explainNoBtrfs();
 
 describe('volumes, on a real engine', () => {
   let plane: ControlPlane;
@@ -222,5 +226,76 @@ describe('volumes, on a real engine', () => {
     });
     await shop.reaches('db', 'Running');
     expect(await fleet.view.succeeds(await only('db'), 'test -e /data/file')).to.equal(false);
+  });
+
+  describe(`on btrfs${noBtrfs === undefined ? '' : `: ${noBtrfs}`}`, () => {
+    let keeper: EnrolledMachine;
+    let id: string;
+    let state: string;
+    before(async function () {
+      if (noBtrfs !== undefined) this.skip();
+      keeper = await fleet.enrol(shop.client, 'shop-3', {}, { flags: ['--volume-driver=btrfs'] });
+      state = join(plane.folder, 'agent-shop-3');
+      ({ id } = await make({ name: 'disk', primaryNode: 'shop-3' }));
+      expect(await reaches('disk', 'Ready')).to.include({ driver: 'btrfs' });
+      const volumes = [{ volumeId: id, mountPath: '/data' }];
+      await shop.apply({ name: 'writer', image: images[0], replicas: 1, volumes });
+      await shop.reaches('writer', 'Running');
+    });
+
+    const devices = async () => (await listLoopDevices()).filter(({ file }) => file.includes(id));
+    const heardAt = async () => {
+      const node = await shop.client.request<{ agent: { lastHeartbeatAt: string } }>('GET', '/api/v1/nodes/shop-3');
+      return unwrap(node).agent.lastHeartbeatAt;
+    };
+    const isHeld = async (file: string, text: string) => {
+      const [running] = await fleet.view.running('writer');
+      return running !== undefined && (await holds(running.id, file, text));
+    };
+
+    it('are full for their workload alone: it gets ENOSPC, and the node keeps its space', async () => {
+      const writer = await only('writer');
+      expect(await fleet.view.succeeds(writer, 'echo kept > /data/file && sync')).to.equal(true);
+      const image = join(state, 'volumes', id, 'image');
+      const { blocks } = await stat(image);
+      expect(blocks * 512).to.be.at.least(SIZE);
+      const fill = 'dd if=/dev/zero of=/data/big bs=1M count=200 2>&1 | grep -q "No space left on device"';
+      expect(await fleet.view.succeeds(writer, fill)).to.equal(true);
+      expect((await stat(image)).blocks).to.equal(blocks);
+      expect(await fleet.view.succeeds(writer, 'rm /data/big && sync')).to.equal(true);
+      // The kernel gives back what data has taken from metadata with a later commit.
+      await until('room for new files', () => fleet.view.succeeds(writer, 'echo more > /data/more'), 120_000);
+    });
+
+    it('are written while their agent is away, and are there when it is back', async () => {
+      const writer = await only('writer');
+      await keeper.agent.kill('SIGKILL');
+      expect(await fleet.view.succeeds(writer, 'echo meanwhile > /data/meanwhile && sync')).to.equal(true);
+      const last = await heardAt();
+      keeper.agent.start();
+      await until('the agent to be heard again', async () => (await heardAt()) !== last, 120_000);
+      await reaches('disk', 'Ready');
+      expect(await only('writer')).to.equal(writer);
+      expect(await holds(writer, '/data/meanwhile', 'meanwhile')).to.equal(true);
+    });
+
+    it('are mounted again after the machine was off', async () => {
+      await keeper.agent.kill('SIGKILL');
+      await fleet.view.kill(await only('writer'));
+      await releaseFolders([state]);
+      await until('the device to be gone', async () => (await devices()).length === 0, 60_000);
+      keeper.agent.start();
+      await until('the workload to have its bytes again', () => isHeld('/data/file', 'kept'), 120_000);
+      expect(await isHeld('/data/meanwhile', 'meanwhile')).to.equal(true);
+    });
+
+    it('leave no mount and no device behind', async () => {
+      await shop.remove('writer');
+      await until('nothing to mount it', async () => (await remove('disk')).ok, 120_000);
+      await until('the volume to be gone', async () => (await find('disk')) === undefined, 120_000);
+      expect((await listMounts()).filter(({ path }) => path.includes(id))).to.deep.equal([]);
+      await until('the device to be given back', async () => (await devices()).length === 0, 60_000);
+      expect(await readdir(join(state, 'volumes'))).to.deep.equal([]);
+    });
   });
 });
