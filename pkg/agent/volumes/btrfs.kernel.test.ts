@@ -144,6 +144,19 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect(taken(), 'what is removed stays the volume’s').to.be.at.least(512 * MIB);
     });
 
+    for (const sizeBytes of [128 * MIB, 1024 * MIB]) {
+      it(`can be written to again after ${sizeBytes / MIB} MiB were full and files are removed`, async () => {
+        await lab.driver.materialise({ id: A, sizeBytes });
+        const path = await lab.driver.mountPoint(A);
+        for (let round = 0; round < 2; round++) {
+          fill(join(path, 'file'));
+          rmSync(join(path, 'file'));
+          spawnSync('sync', ['--file-system', path]);
+          for (let file = 0; file < 100; file++) writeFileSync(join(path, `${round}-${file}`), 'more', { flush: true });
+        }
+      });
+    }
+
     it('takes back a shrink that the kernel cannot make', async () => {
       await lab.driver.materialise({ id: A, sizeBytes: 400 * MIB });
       const path = await lab.driver.mountPoint(A);

@@ -21,6 +21,12 @@ export function pathsOf(folder: string) {
   };
 }
 
+/**
+ * Below this, data and metadata share their space; above, mkfs sets some aside for metadata, which it does for `dup` only. Otherwise data
+ * takes all of it, and a volume that was full once could not be written to again, however much was removed.
+ */
+const SMALL_BYTES = 2 ** 30;
+
 const draftOf = (image: string) => `${image}.new`;
 
 /** What the image of a volume lacks of a size. What a killed process has left of a draft is given back first. */
@@ -52,7 +58,8 @@ async function makeImage(folder: string, sizeBytes: number): Promise<void> {
   await rm(draft, { force: true });
   try {
     await runTool('fallocate', '--length', String(sizeBytes), '--', draft);
-    await runTool('mkfs.btrfs', '--quiet', '--nodiscard', '--metadata', 'single', '--data', 'single', '--', draft);
+    const layout = sizeBytes < SMALL_BYTES ? ['--mixed', '--metadata', 'single'] : ['--metadata', 'dup'];
+    await runTool('mkfs.btrfs', '--quiet', '--nodiscard', ...layout, '--data', 'single', '--', draft);
   } catch (thrown) {
     await rm(draft, { force: true });
     throw thrown;
