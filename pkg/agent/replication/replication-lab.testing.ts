@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 
 import type { AssignedReplication, AssignedVolume, VolumePeer, VolumeRole } from '../../../crds/volume/index.js';
-import { seededRandom, systemClock } from '../../clock/index.js';
+import { type Clock, seededRandom, systemClock } from '../../clock/index.js';
 import { silentLogger } from '../../log/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
 import type { VolumeDriver } from '../volumes/index.js';
@@ -19,6 +19,7 @@ export interface LabNodeOptions {
   /** In the place of `files`, where a process is killed. */
   readonly disk?: Disk;
   readonly sizeBytes?: number;
+  readonly clock?: Clock;
 }
 
 /** The part of an agent that copies volumes, over TLS on loopback. It can be ended and opened again on the same files. */
@@ -41,7 +42,7 @@ export class LabNode {
     this.driver = driver;
     this.peers = peers;
     this.#options = options;
-    const base = { clock: systemClock, random: seededRandom(1), log: silentLogger, disk };
+    const base = { clock: options.clock ?? systemClock, random: seededRandom(1), log: silentLogger, disk };
     this.replication = new Replication({ ...base, peers, driver, stallMs, onChange: () => undefined });
     this.#ended = this.replication.run(this.#end.signal);
   }

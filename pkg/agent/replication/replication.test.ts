@@ -70,6 +70,20 @@ describe('replication of a volume', () => {
     expect(b.peers.connections).to.equal(0);
   });
 
+  it('shows ever later moments, also when the clock of the primary is set back', async () => {
+    for (const node of open.splice(0)) await node.close();
+    let backMs = 0;
+    await begin({ clock: { ...systemClock, now: () => systemClock.now() - backMs } });
+    const volumes = await pair();
+    const show = async () => (await b.replication.describe(volumes.onB)).syncedAt;
+    onA.write(V, 'one');
+    const before = await until('a copy', async () => copiesOf(onB).includes('one') && (await show()));
+    backMs = 3_600_000;
+    onA.write(V, 'one two');
+    await copied('one two');
+    expect(Date.parse((await show())!)).to.be.greaterThan(Date.parse(before));
+  });
+
   it('goes on where it was after a restart of either end', async () => {
     await pair();
     onA.write(V, 'one');

@@ -103,7 +103,9 @@ export class SyncSnapshots {
     const memory = this.#remember(id);
     const used = [...own, ...Object.keys(record.times ?? {})].map(readSyncName).filter(each => each.epoch === epoch);
     const name = formatSyncName(epoch, Math.max(0, ...used.map(({ sequence }) => sequence)) + 1);
-    const at = new Date(clock.now()).toISOString();
+    // Copies are compared by their moments: a clock that was set back must not make a later one look staler.
+    const latest = Math.max(...Object.values(record.times ?? {}).map(time => Date.parse(time)));
+    const at = new Date(Math.max(clock.now(), latest + 1)).toISOString();
     const written = await driver.writtenBytes(id);
     memory.found = undefined;
     await driver.snapshot(id, name);
