@@ -46,6 +46,7 @@ describe('replicated volumes of a node', () => {
     await lab.put(keys.volumeStatus(LAB_TENANT, ID), status);
     await lab.clock.pass(2_000);
   };
+  const make = () => disk.driver.materialise({ id: ID, sizeBytes: 2 ** 20 });
   const report = () => {
     const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id));
     return entry && value<VolumeReport>(entry);
@@ -97,7 +98,22 @@ describe('replicated volumes of a node', () => {
     expect(disk.steps).to.deep.equal([]);
   });
 
+  it('of which this node was the primary are not made anew while its disk is away', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    disk.write(ID, 'of the primary');
+    const away = disk.volumes.get(ID)!;
+    disk.volumes.delete(ID);
+    await declare(2, 'node_2');
+    expect(report()).to.include({ state: 'failed' }).and.to.not.have.property('divergent');
+    disk.volumes.set(ID, away);
+    await lab.clock.pass(10_000);
+    expect(report()).to.include({ state: 'ready', role: 'replica' }).and.to.have.property('divergent').with.length(1);
+    expect(away.snapshots.get('divergent-1')).to.equal('of the primary');
+  });
+
   it('leave nothing behind when they are removed', async () => {
+    await make();
     await declare(1, LAB_NODE.id);
     expect([...lab.files.keys()].filter(name => name.startsWith('replication-'))).to.have.length(1);
     const entry = lab.cache.get(keys.volume(LAB_TENANT, ID))!;

@@ -128,7 +128,7 @@ export class NodeVolumes {
       const unusable = await this.#replication?.explainUnusable(volume);
       if (unusable !== undefined) throw new VolumeMissingFault(volumeId, unusable);
       if (!readOnly) await this.writers.claim(volumeId, uid, containers);
-      await driver.materialise(volume);
+      await (this.#replication ?? driver).materialise(volume);
       prepared.push({ kind: 'bind', source: await driver.mountPoint(volumeId, subPath), target: mountPath, readOnly });
     }
     return prepared;
@@ -166,7 +166,7 @@ export class NodeVolumes {
         await this.#replication?.remove(id);
         return { id, state: 'removed' };
       }
-      const { sizeBytes } = await driver.materialise(volume);
+      const { sizeBytes } = await (this.#replication ?? driver).materialise(volume);
       const size = await fitVolume(driver, volume, sizeBytes, this.#env.log);
       const copies = { ...(await this.#replication?.settle(volume)), ...this.fence.describe(volume) };
       const limits = driver.describe().limits.join(' ');

@@ -40,13 +40,15 @@ export class MemoryDriver {
     const driver: Omit<VolumeDriver, 'recover' | 'resize' | 'list'> = {
       name: 'btrfs',
       describe: () => ({ enforcesSize: true, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
-      materialise: async ({ id, sizeBytes }) => {
+      materialise: async ({ id, sizeBytes, isMade }) => {
+        if (isMade) find(id);
         if (!this.volumes.has(id)) this.volumes.set(id, { content: '', written: 0, snapshots: new Map() });
         return { id, sizeBytes };
       },
       mountPoint: async id => `/volumes/${id}`,
       usage: async id => ({ usedBytes: find(id).content.length, sizeBytes: 2 ** 30, measuredAt: 0 }),
       snapshot: async (id, name) => {
+        if (find(id).snapshots.has(name)) return;
         step(`snapshot ${name}`, id);
         find(id).snapshots.set(name, find(id).content);
       },

@@ -69,6 +69,12 @@ export class Replication {
     await this.#primary.queue.stop(STOP_GRACE_MS);
   }
 
+  /** Makes a volume. Where the primary was its bytes are away, if they are not there: an empty one would be taken for them. */
+  async materialise(volume: AssignedVolume): ReturnType<VolumeDriver['materialise']> {
+    const record = volume.replication && (await this.#records.read(volume.id));
+    return this.#parts.driver.materialise(record?.role === 'primary' ? { ...volume, isMade: true } : volume);
+  }
+
   /** Takes the part that a volume, which is here, is assigned with. Throws when it cannot. */
   async settle(volume: AssignedVolume): Promise<SeenReplication> {
     const { id, replication } = volume;
@@ -93,11 +99,13 @@ export class Replication {
     const record = replication && (await this.#records.read(id));
     if (!record || !isSettled(record, replication)) return {};
     const { epoch, role } = record;
-    const divergent = await this.#listDivergent(id, record);
+    const there = record.divergent || record.synced ? await this.#parts.driver.listSnapshots(id) : [];
+    const divergent = record.divergent?.filter(({ name }) => there.includes(name)) ?? []; // people remove it by hand
     const told = { epoch, role, ...(divergent.length > 0 && { divergent }) };
     if (role === 'primary') return { ...told, copies: this.#primary?.describe(volume, replication, record) ?? [] };
     const { synced } = record;
-    return { ...told, ...(synced && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
+    const isThere = synced !== undefined && there.includes(synced.snapshot);
+    return { ...told, ...(isThere && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
   }
 
   /** Why a container may not mount a volume here; undefined when it may. */
@@ -111,13 +119,6 @@ export class Replication {
   async remove(id: string): Promise<void> {
     await this.#receiver.end(id);
     await this.#records.remove(id);
-  }
-
-  /** What was set aside and is still there: people remove it by hand. */
-  async #listDivergent(id: string, { divergent = [] }: ReplicationRecord) {
-    if (divergent.length === 0) return [];
-    const there = await this.#parts.driver.listSnapshots(id);
-    return divergent.filter(({ name }) => there.includes(name));
   }
 }
 
