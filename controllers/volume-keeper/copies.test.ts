@@ -283,6 +283,18 @@ describe('copies of a volume', () => {
     expect('status' in again && again.status).to.equal(first.status);
   });
 
+  it('of a lost status are kept, and no primary is guessed, until an agent says that it is the one', () => {
+    const failed = (name: string, change: Partial<VolumeReport> = {}) => report(name, { state: 'failed', ...change });
+    const first = decideVolume(toInput({ reports: [failed('a'), failed('b')] }));
+    if ('remove' in first) throw new Error(first.remove);
+    expect(first.status).to.include({ phase: 'Degraded', reason: 'volume_primary_unknown', epoch: 1 });
+    expect(first.status).not.to.have.property('primaryNode');
+    expect(first.status.copies.map(({ nodeId }) => nodeId)).to.deep.equal(['node_a', 'node_b']);
+    const told = [failed('a', { role: 'replica', epoch: 2 }), failed('b', { role: 'primary', epoch: 2 })];
+    const next = decideVolume(toInput({ status: first.status, reports: told }));
+    expect('status' in next && next.status).to.include({ phase: 'Degraded', primaryNode: 'node_b' });
+  });
+
   it('say why one has no node', () => {
     const decided = decideVolume(toInput({ status: status([]), reports: [report('a')], hosts: [host('a')] }));
     expect('status' in decided && decided.status.message).to.equal(

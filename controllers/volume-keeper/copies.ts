@@ -24,9 +24,10 @@ const UNSAFE =
 export function decideCopies(input: VolumeInput, primaryNode: string | undefined, promotedTo?: number): Copies {
   const { volume, status, findHost } = input;
   const leaving = new Set(listLeaving(input, primaryNode));
-  if (volume.class !== 'replicated' || primaryNode === undefined) return toCopies({ copies: [] }, leaving);
+  if (volume.class !== 'replicated') return toCopies({ copies: [] }, leaving);
   const epoch = promotedTo ?? status?.epoch ?? Math.max(1, ...input.reports.map(report => report.epoch ?? 1));
   const all = promotedTo === undefined ? listKnownCopies(input) : listAfterPromotion(input);
+  if (primaryNode === undefined) return toCopies(all.length > 0 ? { epoch, copies: all } : { copies: [] }, leaving);
   const known = all
     .filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId))
     .map(copy => observe(copy, input, primaryNode, epoch));

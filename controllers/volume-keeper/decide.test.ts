@@ -27,6 +27,7 @@ const volume: StoredVolume = {
 };
 const changed: StoredVolume = { ...volume, metadata: { ...volume.metadata, generation: 2 } };
 const deleted: StoredVolume = { ...volume, metadata: { ...volume.metadata, deletedAt: AT } };
+const replicated: StoredVolume = { ...volume, class: 'replicated', replicas: 1 };
 const status = (phase: VolumePhase, primaryNode: string | undefined = 'node_a'): VolumeStatus => ({
   id: 'vol_1',
   phase,
@@ -152,7 +153,22 @@ describe('the volume keeper', () => {
       { status: status('Resizing'), report: sized(50, 50), hosts: [silent] },
       'Ready volume_node_silent node_a',
     ],
-    ['one whose status was lost', { report: report('ready'), choice }, 'Materializing volume_ready node_a'],
+    ['one whose status was lost', { report: report('ready'), choice }, 'Ready volume_ready node_a'],
+    [
+      'one whose status and node were lost',
+      { report: report('ready'), hosts: [], choice },
+      'Degraded volume_node_gone node_a',
+    ],
+    [
+      'a replicated one whose status was lost, and of which only a copy is known',
+      { volume: replicated, report: { ...report('ready', 'node_c'), role: 'replica', epoch: 1, syncedEpoch: 1 }, choice },
+      'Degraded volume_primary_unknown',
+    ],
+    [
+      'the same while the copy cannot be provided',
+      { volume: replicated, report: { ...report('failed', 'node_c'), role: 'replica', epoch: 1 }, choice },
+      'Degraded volume_primary_unknown',
+    ],
     [
       'one to delete',
       { volume: deleted, status: status('Ready'), report: report('ready') },
@@ -254,7 +270,7 @@ describe('the volume keeper', () => {
               hosts,
             );
             if ('remove' in next) return;
-            const from = current?.phase ?? 'Pending';
+            const from = current?.phase ?? (said?.state === 'ready' ? 'Degraded' : 'Pending');
             expect(stepTowards(from, next.status.phase)).to.equal(next.status.phase);
             if (next.status === current) return;
             current = next.status;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { isMadeVolume, listVolumeNodes, stepTowards, type VolumeStatus } from '../../crds/volume/index.js';
 import { decideCopies, describeCopies } from './copies.js';
-import { findPrimary, findReport, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
+import { findPrimary, findReport, isMade, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
 import { findPromotion, isOfEpoch, type Promotion } from './promote.js';
 import { judgeSize, measureResize } from './size.js';
 
@@ -23,7 +23,7 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
   const verdict =
     volume.metadata.deletedAt === undefined ? judge(input, primaryNode) : judgeDeletion(input, primaryNode);
   if ('remove' in verdict) return verdict;
-  const from = status?.phase ?? 'Pending';
+  const from = status?.phase ?? (isMade(input) ? 'Degraded' : 'Pending');
   const own = findReport(input, verdict.primaryNode);
   const { promotion } = verdict;
   const { because, ...places } = decideCopies(input, verdict.primaryNode, promotion?.epoch);
@@ -103,9 +103,14 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     const message = 'this release keeps no bytes for volumes of class object, and mounts none';
     return { phase: 'Pending', reason: 'volume_class_not_wired', message };
   }
-  const isMade = isMadeVolume(status);
+  const hasBytes = isMade(input);
   const host = primaryNode === undefined ? undefined : findHost(primaryNode);
-  if (primaryNode === undefined || (!host && !isMade)) return place(input);
+  if (!host && !hasBytes) return place(input);
+  if (primaryNode === undefined) {
+    const message =
+      'what was known of it is lost, and no agent says that it has the primary: restore a newer backup of the control plane';
+    return { phase: 'Degraded', reason: 'volume_primary_unknown', message };
+  }
   const promotion = findPromotion(input, primaryNode);
   if (promotion) return toPromoted(promotion);
   // Out of these phases no way leads back to Degraded.
@@ -117,11 +122,11 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;
-  const refusedBy = isMade ? undefined : status?.refusedBy;
+  const refusedBy = hasBytes ? undefined : status?.refusedBy;
   const unmade = { primaryNode, ...(refusedBy && { refusedBy }) };
   if (isSilent(host)) {
     const message = `its bytes are on ${name}, which is not heard: ${describeRemedy(input, host)}`;
-    return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, ...unmade };
+    return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, ...unmade };
   }
   const own = findReport(input, primaryNode);
   if (own?.state === 'ready' && isOfEpoch(own, status)) {
@@ -131,12 +136,12 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   }
   if (own?.state === 'failed') {
     const message = own.message ?? `the agent of ${name} cannot provide it`;
-    const elsewhere = isMade ? undefined : placeElsewhere(input, primaryNode);
+    const elsewhere = hasBytes ? undefined : placeElsewhere(input, primaryNode);
     if (elsewhere) return elsewhere;
-    return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
+    return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
   }
   const message = `the agent of ${name} has not made it yet`;
-  return { phase: isMade ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
+  return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
 }
 
 /** What can be done about a primary that is not heard. */

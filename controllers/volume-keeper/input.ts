@@ -1,5 +1,11 @@
 import type { NodeStatus } from '../../crds/node/index.js';
-import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import {
+  isMadeVolume,
+  type StoredVolume,
+  type VolumeReplica,
+  type VolumeReport,
+  type VolumeStatus,
+} from '../../crds/volume/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { Guard } from '../../pkg/store/index.js';
 import type { NodeChoice, ReplicaChoice, ReplicaDemand } from './choose-node.js';
@@ -35,17 +41,32 @@ export interface VolumeInput {
   readonly now: string;
 }
 
-/** Where the bytes are. A status that was lost or damaged is made good by what the agents have reported. */
-export function findPrimary({ status, reports }: VolumeInput): string | undefined {
+/** Whether bytes of the volume exist, or existed. Where the status was lost, what agents say of bytes counts. */
+export function isMade({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): boolean {
+  if (status) return isMadeVolume(status);
+  const holders = reports.filter(({ state }) => state !== 'removed');
+  return holders.length > 1 || holders.some(({ state, epoch }) => state === 'ready' || epoch !== undefined);
+}
+
+/**
+ * Where the bytes are. A status that was lost or damaged is made good by what the agents have reported; where they do not tell, no node
+ * is taken for the one.
+ */
+export function findPrimary({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): string | undefined {
   if (status?.primaryNode !== undefined) return status.primaryNode;
   const holders = reports.filter(({ state, role }) => state !== 'removed' && role !== 'replica');
-  return holders.toSorted((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0))[0]?.nodeId;
+  const [latest] = holders
+    .filter(({ role }) => role === 'primary')
+    .toSorted((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0));
+  return (latest ?? (holders.length === 1 ? holders[0] : undefined))?.nodeId;
 }
 
 /** The copies that are known, those that only their agents know of included. */
-export function listKnownCopies({ status, reports }: VolumeInput): readonly VolumeReplica[] {
+export function listKnownCopies(input: VolumeInput): readonly VolumeReplica[] {
+  const { status, reports } = input;
   if (status?.primaryNode !== undefined) return status.copies;
-  const holders = reports.filter(({ state, role }) => state !== 'removed' && role === 'replica');
+  const primaryNode = findPrimary(input);
+  const holders = reports.filter(({ state, nodeId }) => state !== 'removed' && nodeId !== primaryNode);
   return holders.map(({ nodeId }) => ({ nodeId, state: 'syncing' }));
 }
 

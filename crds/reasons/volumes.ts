@@ -41,6 +41,10 @@ export const volumeReasons = {
     meaning: 'The node that had the bytes of the volume is no longer enrolled, and there is no other copy.',
     remedy: 'Remove the volume from what mounts it, delete it, and create a new one.',
   },
+  volume_primary_unknown: {
+    meaning: 'What the control plane knew of the volume is lost, and no agent says that it has the primary.',
+    remedy: 'Restore a newer backup of the control plane; the bytes are where they were, and nothing is removed.',
+  },
   volume_replica_requested: {
     meaning: 'Somebody asked for one more copy of the volume, on the node that the message names.',
   },
