@@ -53,13 +53,19 @@ const sized = (capacityBytes: number, targetBytes: number, message?: string): Vo
 const a: VolumeHost = { id: 'node_a', name: 'a', status: 'ready' };
 
 const decide = (
-  given: { volume?: StoredVolume; status?: VolumeStatus; report?: VolumeReport; choice?: NodeChoice },
+  given: {
+    volume?: StoredVolume;
+    status?: VolumeStatus;
+    report?: VolumeReport;
+    reports?: readonly VolumeReport[];
+    choice?: NodeChoice;
+  },
   hosts: readonly VolumeHost[] = [a],
 ) =>
   decideVolume({
     volume: given.volume ?? volume,
     status: given.status,
-    reports: given.report ? [given.report] : [],
+    reports: given.reports ?? (given.report ? [given.report] : []),
     findHost: id => hosts.find(host => host.id === id),
     chooseNode: refusedBy =>
       given.choice && 'node' in given.choice && !refusedBy.has(given.choice.node.id)
@@ -161,13 +167,40 @@ describe('the volume keeper', () => {
     ],
     [
       'a replicated one whose status was lost, and of which only a copy is known',
-      { volume: replicated, report: { ...report('ready', 'node_c'), role: 'replica', epoch: 1, syncedEpoch: 1 }, choice },
+      {
+        volume: replicated,
+        report: { ...report('ready', 'node_c'), role: 'replica', epoch: 1, syncedEpoch: 1 },
+        choice,
+      },
       'Degraded volume_primary_unknown',
     ],
     [
       'the same while the copy cannot be provided',
       { volume: replicated, report: { ...report('failed', 'node_c'), role: 'replica', epoch: 1 }, choice },
       'Degraded volume_primary_unknown',
+    ],
+    [
+      'one of which a node has seen a later epoch',
+      {
+        volume: replicated,
+        status: { ...status('Ready'), epoch: 1, copies: [{ nodeId: 'node_b', state: 'synced' }] },
+        reports: [
+          { ...report('ready'), role: 'primary', epoch: 1 },
+          { ...report('failed', 'node_b'), role: 'primary', epoch: 2 },
+        ],
+        hosts: [a, { ...a, id: 'node_b', name: 'b' }],
+      },
+      'Degraded volume_epoch_behind node_a',
+    ],
+    [
+      'the same that was never made as far as is known',
+      {
+        volume: replicated,
+        status: { ...status('Materializing'), epoch: 1 },
+        report: { ...report('failed'), role: 'replica', epoch: 2 },
+        choice,
+      },
+      'Materializing volume_epoch_behind node_a',
     ],
     [
       'one to delete',

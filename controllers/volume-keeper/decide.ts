@@ -2,7 +2,16 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { isMadeVolume, listVolumeNodes, stepTowards, type VolumeStatus } from '../../crds/volume/index.js';
 import { decideCopies, describeCopies } from './copies.js';
-import { findPrimary, findReport, isMade, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
+import {
+  findPrimary,
+  findReport,
+  isMade,
+  isSilent,
+  listAhead,
+  listKnownCopies,
+  type VolumeHost,
+  type VolumeInput,
+} from './input.js';
 import { findPromotion, isOfEpoch, type Promotion } from './promote.js';
 import { judgeSize, measureResize } from './size.js';
 
@@ -110,6 +119,11 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     const message =
       'what was known of it is lost, and no agent says that it has the primary: restore a newer backup of the control plane';
     return { phase: 'Degraded', reason: 'volume_primary_unknown', message };
+  }
+  const ahead = listAhead(input);
+  if (ahead[0] && status?.phase !== 'Promoting' && status?.phase !== 'Failed') {
+    const message = `${listNames(ahead)} has seen a later epoch than the control plane knows of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
+    return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_epoch_behind', message, primaryNode };
   }
   const promotion = findPromotion(input, primaryNode);
   if (promotion) return toPromoted(promotion);

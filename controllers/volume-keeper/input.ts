@@ -1,6 +1,7 @@
 import type { NodeStatus } from '../../crds/node/index.js';
 import {
   isMadeVolume,
+  listVolumeNodes,
   type StoredVolume,
   type VolumeReplica,
   type VolumeReport,
@@ -55,9 +56,7 @@ export function isMade({ status, reports }: Pick<VolumeInput, 'status' | 'report
 export function findPrimary({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): string | undefined {
   if (status?.primaryNode !== undefined) return status.primaryNode;
   const holders = reports.filter(({ state, role }) => state !== 'removed' && role !== 'replica');
-  const [latest] = holders
-    .filter(({ role }) => role === 'primary')
-    .toSorted((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0));
+  const [latest] = holders.filter(({ role }) => role === 'primary').toSorted((a, b) => (b.epoch ?? 0) - (a.epoch ?? 0));
   return (latest ?? (holders.length === 1 ? holders[0] : undefined))?.nodeId;
 }
 
@@ -72,6 +71,15 @@ export function listKnownCopies(input: VolumeInput): readonly VolumeReplica[] {
 
 export function findReport({ reports }: VolumeInput, nodeId: string | undefined): VolumeReport | undefined {
   return reports.find(report => report.nodeId === nodeId);
+}
+
+/** The nodes that have acted in a later epoch than the status tells of: the store is older than their disks. */
+export function listAhead({ status, reports, findHost }: VolumeInput): readonly VolumeHost[] {
+  const { epoch } = status ?? {};
+  if (!status || epoch === undefined) return [];
+  const nodes = listVolumeNodes(status);
+  const later = reports.filter(report => report.state !== 'removed' && (report.epoch ?? 0) > epoch);
+  return later.flatMap(({ nodeId }) => (nodes.includes(nodeId) ? (findHost(nodeId) ?? []) : []));
 }
 
 export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {

@@ -210,6 +210,28 @@ describe('promotion of a copy', () => {
       'Promoting node_b 3 after 10 s',
     ],
     [
+      'never while an agent has seen a later epoch than the control plane knows of',
+      {
+        status: status('Degraded'),
+        reports: [fences, replica('b', 190), replica('c', 195, { state: 'failed', epoch: 2 })],
+        hosts: [lose('a'), ...others],
+      },
+      'Degraded node_a 1',
+    ],
+    [
+      'never in an epoch that an agent has seen',
+      {
+        status: status('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+        }),
+        reports: [primary('c', 7, { state: 'failed' }), replica('b', 190)],
+        hosts: [lose('a'), host('b'), lose('c', 'fence')],
+      },
+      'Promoting node_b 8 after 10 s',
+    ],
+    [
       'has failed when nothing is left that could take over',
       { status: status('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [] }), hosts: [lose('a')] },
       'Failed node_c 2',

@@ -31,7 +31,8 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
   return {
     from: primaryNode,
     to: best.host,
-    epoch: epoch + 1,
+    // An epoch that any agent has seen is never used again.
+    epoch: 1 + Math.max(epoch, ...input.reports.map(report => report.epoch ?? 0)),
     syncedAt: best.syncedAt,
     secondsLost,
     ...(former?.lost && { still: former.lost.still }),

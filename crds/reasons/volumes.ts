@@ -41,6 +41,12 @@ export const volumeReasons = {
     meaning: 'The node that had the bytes of the volume is no longer enrolled, and there is no other copy.',
     remedy: 'Remove the volume from what mounts it, delete it, and create a new one.',
   },
+  volume_epoch_behind: {
+    meaning:
+      'A node has acted in a later epoch of the volume than the control plane knows of: an old backup was restored.',
+    remedy:
+      'Restore a newer backup of the control plane. Deleting the nodes that are ahead gives up what only they have.',
+  },
   volume_primary_unknown: {
     meaning: 'What the control plane knew of the volume is lost, and no agent says that it has the primary.',
     remedy: 'Restore a newer backup of the control plane; the bytes are where they were, and nothing is removed.',

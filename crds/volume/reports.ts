@@ -12,8 +12,9 @@ const LISTED_MAX = 100;
 
 const id = Type.String({ minLength: 1, maxLength: 63 });
 const message = Type.Optional(Type.String({ maxLength: MESSAGE_MAX }));
-const number = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-const count = Type.Optional(number);
+const count = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
+/** As many digits as the names of snapshots have for it. */
+const epoch = Type.Integer({ minimum: 0, maximum: 9_999_999_999 });
 const time = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z$',
   ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
@@ -32,7 +33,7 @@ const copySchema = Type.Object(
   { additionalProperties: false },
 );
 
-const divergentSchema = Type.Object({ name: id, epoch: number, at: time }, { additionalProperties: false });
+const divergentSchema = Type.Object({ name: id, epoch, at: time }, { additionalProperties: false });
 
 /** `POST /agent/v1/volumes`. */
 export const volumeReportsSchema = Type.Object(
@@ -48,11 +49,11 @@ export const volumeReportsSchema = Type.Object(
           usedBytes: count,
           capacityBytes: count,
           targetBytes: count,
-          epoch: count,
+          epoch: Type.Optional(epoch),
           role: Type.Optional(Type.Enum(['primary', 'replica'], { type: 'string' })),
           copies: Type.Optional(Type.Array(copySchema, { maxItems: LISTED_MAX })),
           syncedAt: Type.Optional(time),
-          syncedEpoch: count,
+          syncedEpoch: Type.Optional(epoch),
           divergent: Type.Optional(Type.Array(divergentSchema, { maxItems: LISTED_MAX })),
           fencesAfterSeconds: count,
         },

@@ -3,7 +3,14 @@ import fc from 'fast-check';
 
 import { defaultRegions } from '../residency/index.js';
 import { undoAlterations } from '../rule/undo-alterations.testing.js';
-import { admitVolume, checkVolumeReplica, type KnownVolume, type VolumeFacts, rejectVolumeRemoval } from './index.js';
+import {
+  admitVolume,
+  checkVolumeReplica,
+  checkVolumeReports,
+  type KnownVolume,
+  type VolumeFacts,
+  rejectVolumeRemoval,
+} from './index.js';
 
 const node = (digit: string, country: string) => ({
   id: `node_${digit.repeat(26)}`,
@@ -186,5 +193,14 @@ describe('removal of a volume', () => {
     expect([refusal?.code, refusal?.status]).to.deep.equal(['volume_in_use', 409]);
     expect(refusal?.expected).to.contain('db');
     expect(rejectVolumeRemoval(volume)).to.equal(undefined);
+  });
+});
+
+describe('reports of volumes', () => {
+  const check = (change: object) => checkVolumeReports({ volumes: [{ id: 'vol_1', state: 'ready', ...change }] }).ok;
+  it('tell no epoch that the names of snapshots have no digits for', () => {
+    expect(check({ epoch: 9_999_999_999, syncedEpoch: 9_999_999_999 })).to.equal(true);
+    expect(check({ epoch: 10_000_000_000 })).to.equal(false);
+    expect(check({ syncedEpoch: 10_000_000_000 })).to.equal(false);
   });
 });

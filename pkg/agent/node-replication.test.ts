@@ -61,7 +61,7 @@ describe('replicated volumes of a node', () => {
     await lab.startAgent();
     await declare(2, 'node_2');
     expect(report())
-      .to.include({ state: 'failed' })
+      .to.include({ state: 'failed', role: 'replica', epoch: 3 })
       .and.to.have.property('message')
       .that.matches(/earlier epoch/);
   });

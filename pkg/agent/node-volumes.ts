@@ -175,7 +175,12 @@ export class NodeVolumes {
     } catch (thrown) {
       const error = asError(thrown);
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
-      return { id, state: 'failed', message: normaliseMessage(error.message) };
+      return {
+        id,
+        state: 'failed',
+        message: normaliseMessage(error.message),
+        ...(await this.#replication?.recall(id)),
+      };
     }
   }
 

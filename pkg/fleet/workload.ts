@@ -122,7 +122,8 @@ function findVolume(id: string, tenant: string, cache: Cache): VolumePlace {
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
   // While a copy takes over nothing is started: its bytes are not those of the volume yet.
   if (status?.phase === 'Promoting') return { id, name: stored.name, isPromoting: true };
-  const nodeId = status?.primaryNode;
+  // What the control plane takes for the primary may not be the one any more.
+  const nodeId = status?.reason === 'volume_epoch_behind' ? undefined : status?.primaryNode;
   const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache)?.name;
   return { id, name: stored.name, ...(nodeId !== undefined && { nodeId }), ...(node !== undefined && { node }) };
 }

@@ -108,6 +108,13 @@ export class Replication {
     return { ...told, ...(isThere && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
   }
 
+  /** What this node has been to a volume that it cannot provide now. */
+  async recall(id: string): Promise<SeenReplication> {
+    const { epoch, role, divergent } = (await this.#records.read(id).catch(() => undefined)) ?? {};
+    if (epoch === undefined || role === undefined) return {};
+    return { epoch, role, ...(divergent && divergent.length > 0 && { divergent }) };
+  }
+
   /** Why a container may not mount a volume here; undefined when it may. */
   async explainUnusable({ id, replication }: AssignedVolume): Promise<string | undefined> {
     if (!replication) return undefined;
