@@ -285,7 +285,7 @@ function addAccess(program: Commander, run: Run): void {
 
 function addList(group: Commander, run: Run): void {
   group
-    .command('list')
+    .command('list', { isDefault: true })
     .description('list all')
     .addOption(outputOption())
     .action(({ output }: { output: OutputFormat }) =>

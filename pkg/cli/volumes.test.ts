@@ -69,6 +69,7 @@ describe('moor volumes', () => {
   it('list shows phase, size, node and who mounts each', async () => {
     lab.api.replies.set(`GET ${PATH}`, { status: 200, body: { items: [data] } });
     for (const words of [
+      ['volumes'],
       ['volumes', 'list'],
       ['get', 'volumes'],
       ['get', 'vol'],

@@ -179,7 +179,7 @@ function adviseNodes(state: VolumeState, { nodes, now }: TenantState): readonly 
   return [...held].flatMap((id): readonly Recommendation[] => {
     const node = id === undefined ? undefined : nodes.get(id);
     if (id === undefined || !node?.isImpaired) return [];
-    const what = id === primaryNode ? 'the bytes' : 'a copy';
+    const [what, stands] = id === primaryNode ? ['the bytes', 'are'] : ['a copy', 'is'];
     return [
       {
         ...about(state, `node_${id.replace(/^node_/, '')}`),
@@ -188,7 +188,7 @@ function adviseNodes(state: VolumeState, { nodes, now }: TenantState): readonly 
         priority: 'high',
         parameters: {},
         measurement: { at: new Date(now).toISOString(), nodeId: id },
-        message: `${what} of volume ${volume.name} is on ${node.name}, which is impaired: look at the machine and its agent`,
+        message: `${what} of volume ${volume.name} ${stands} on ${node.name}, which is impaired: look at the machine and its agent`,
       },
     ];
   });
