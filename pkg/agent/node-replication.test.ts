@@ -112,6 +112,26 @@ describe('replicated volumes of a node', () => {
     expect(away.snapshots.get('divergent-1')).to.equal('of the primary');
   });
 
+  it('of which this node was the primary are set aside when nothing writes any more', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    await lab.assign(consumer());
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.have.length(1);
+    lab.latencyMs = operation => (operation === 'stop' ? 8_000 : 0);
+    const { tenant, deployment, slot } = consumer();
+    await lab.delete(keys.replica(tenant, deployment, slot));
+    await declare(2, 'node_2');
+    expect(report())
+      .to.include({ state: 'failed' })
+      .and.to.have.property('message')
+      .that.matches(/may still write/);
+    disk.write(ID, 'flushed at the end');
+    await lab.clock.pass(30_000);
+    expect(report()).to.include({ state: 'ready', role: 'replica' });
+    expect(disk.volumes.get(ID)!.snapshots.get('divergent-1')).to.equal('flushed at the end');
+  });
+
   it('leave nothing behind when they are removed', async () => {
     await make();
     await declare(1, LAB_NODE.id);

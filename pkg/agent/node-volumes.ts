@@ -4,6 +4,8 @@ import { untilAborted } from '../clock/index.js';
 import { asError, Fault } from '../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv } from './agent-env.js';
+import type { Assignments } from './assignments.js';
+import type { ContainerView } from './container-view.js';
 import type { ContainerMount, ContainerStatus } from './engine/index.js';
 import { fitVolume } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
@@ -54,14 +56,18 @@ export class NodeVolumes {
   readonly queue: WorkQueue;
   readonly writers: VolumeWriters;
 
-  constructor(env: AgentEnv, report: (volumes: readonly SeenVolume[]) => Promise<void>) {
+  constructor(
+    env: AgentEnv,
+    report: (volumes: readonly SeenVolume[]) => Promise<void>,
+    isWritten: (id: string) => boolean,
+  ) {
     this.#env = env;
     this.#report = report;
     this.fence = new VolumeFence(env);
     const { clock, random, engine } = env;
     this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
-    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, onChange });
+    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, isWritten, onChange });
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
   }
 
@@ -209,6 +215,20 @@ export class NodeVolumes {
     await this.#report([seen]);
     this.#said.set(volume.id, seen);
   }
+}
+
+/** Whether a container of this node may write to a volume. What one mounts that is not assigned any more is not known: until it has stopped, anything. */
+export function mayBeWritten(
+  id: string,
+  view: Pick<ContainerView, 'isListed' | 'containers'>,
+  assignments: Pick<Assignments, 'get'>,
+): boolean {
+  if (!view.isListed) return true;
+  const running = view.containers.filter(({ state }) => state === 'running');
+  return running.some(({ owner }) => {
+    const replica = assignments.get(owner.replica);
+    return !replica || replica.template.volumes?.some(mount => mount.volumeId === id && !mount.readOnly);
+  });
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {

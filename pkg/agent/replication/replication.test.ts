@@ -177,51 +177,6 @@ describe('replication of a volume', () => {
     await until('one snapshot', () => copiesOf(onA).length === 1 && copiesOf(onA)[0] === 'one');
   });
 
-  describe('with two copies, of which the staler is promoted', () => {
-    let c: LabNode;
-    let onC: MemoryDriver;
-    const isKept = (disk: MemoryDriver, seen: { divergent?: readonly { name: string }[] }, content: string) =>
-      seen.divergent?.some(({ name }) => disk.volumes.get(V)?.snapshots.get(name) === content);
-    /** B has 'one', A and C have more. */
-    beforeEach(async () => {
-      onC = new MemoryDriver();
-      c = await start('node_c', onC);
-      await pair();
-      onA.write(V, 'one');
-      await copied('one');
-      await c.assign('replica', 1, [a.asPeer]);
-      await a.assign('primary', 1, [c.asPeer]);
-      onA.write(V, 'one two');
-      await copied('one two', onC);
-      const [name] = onC.volumes.get(V)!.snapshots.keys();
-      await until('it is recorded', () => [...a.files.values()].some(text => text.includes(`"snapshot":"${name}"`)));
-    });
-
-    it('what the fresher had is set aside, on it and on the former primary', async () => {
-      const replicas = [await a.assign('replica', 2, [b.asPeer]), await c.assign('replica', 2, [b.asPeer])] as const;
-      await b.assign('primary', 2, [a.asPeer, c.asPeer]);
-      onB.write(V, 'one three');
-      await until('copies', () => [onA, onC].every(disk => copiesOf(disk).includes('one three')));
-      await until('told', async () => isKept(onC, await c.replication.describe(replicas[1]), 'one two'));
-      expect(isKept(onA, await a.replication.describe(replicas[0]), 'one two')).to.equal(true);
-      onB.write(V, 'one three four');
-      await until('copies', () => [onA, onC].every(disk => copiesOf(disk).includes('one three four')));
-      const primary = await c.assign('primary', 3, [b.asPeer]);
-      await b.assign('replica', 3, [c.asPeer]);
-      onC.write(V, 'five');
-      await until('a copy on B', () => copiesOf(onB).includes('five'));
-      expect(isKept(onC, await c.replication.describe(primary), 'one two')).to.equal(true);
-    });
-
-    it('a copy that is older than the promoted one has nothing to set aside', async () => {
-      const replica = await b.assign('replica', 2, [c.asPeer]);
-      await c.assign('primary', 2, [b.asPeer]);
-      onC.write(V, 'one two three');
-      await copied('one two three');
-      expect(await b.replication.describe(replica)).to.not.have.property('divergent');
-    });
-  });
-
   for (const [point, role] of [
     ['volume.copy_promoted', 'primary'],
     ['volume.set_aside', 'replica'],

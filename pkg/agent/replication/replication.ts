@@ -4,7 +4,7 @@ import type { AssignedReplication, AssignedVolume, SeenVolume } from '../../../c
 import type { Clock, Random } from '../../clock/index.js';
 import type { Logger } from '../../log/index.js';
 import type { Disk } from '../disk.js';
-import type { VolumeDriver } from '../volumes/index.js';
+import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { Turns } from '../volumes/turns.js';
 import type { Peers } from './peers.js';
 import { PrimaryRounds } from './primary.js';
@@ -24,6 +24,8 @@ export interface ReplicationParts {
   readonly peers?: Peers | undefined;
   readonly driver: VolumeDriver;
   readonly stallMs?: number;
+  /** Whether a container may write to a volume at this moment. */
+  readonly isWritten?: (id: string) => boolean;
   /** There is news of the copies of a volume. */
   readonly onChange: (id: string) => void;
 }
@@ -82,6 +84,10 @@ export class Replication {
     const { clock, driver } = this.#parts;
     const before = await this.#records.read(id);
     if (before?.epoch !== replication.epoch || before.role !== replication.role) {
+      // What a container writes while it is stopped belongs to what is set aside.
+      if (before?.role === 'primary' && replication.role === 'replica' && this.#parts.isWritten?.(id)) {
+        throw new VolumeFault('failed', 'a container may still write to what becomes a copy here; it is being stopped');
+      }
       await this.#receiver.end(id);
       await this.#turns.run(id, () => takeRole(id, replication, { clock, driver, records: this.#records }));
       this.#parts.log.info('the part of this node in the replication of a volume', {

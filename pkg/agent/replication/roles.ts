@@ -98,7 +98,13 @@ async function setAside(
   const newest = listForCopies(await driver.listSnapshots(id), record).at(-1);
   const isElsewhere = next === epoch + 1 && common[peers[0]?.nodeId ?? '']?.snapshot === newest;
   if (newest !== undefined && isElsewhere && !(await driver.isChanged(id, newest))) return [];
-  const name = `divergent-${epoch}`;
-  await driver.snapshot(id, name);
-  return [{ name, epoch, at: new Date(clock.now()).toISOString() }];
+  const there = await driver.listSnapshots(id);
+  const names = [`divergent-${epoch}`];
+  // One that was taken before a crash, and written after: both are kept.
+  for (let last = names[0]!; there.includes(last) && (await driver.isChanged(id, last)); names.push(last)) {
+    last = `divergent-${epoch}-${names.length + 1}`;
+  }
+  await driver.snapshot(id, names.at(-1)!);
+  const at = new Date(clock.now()).toISOString();
+  return names.map(name => ({ name, epoch, at }));
 }

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+
+import { until } from '../../../dev/testing/index.js';
+import { arm } from '../../failpoint/index.js';
+import { MemoryDriver } from './memory-driver.testing.js';
+import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
+
+describe('copies of a volume that are of different histories', () => {
+  const open: LabNode[] = [];
+  let disarm = () => undefined as void;
+  let a: LabNode;
+  let b: LabNode;
+  let onA: MemoryDriver;
+  let onB: MemoryDriver;
+  const start = async (name: string, disk: MemoryDriver, options: LabNodeOptions = {}) => {
+    const node = await LabNode.open(name, disk.driver, options);
+    open.push(node);
+    return node;
+  };
+  /** A is the primary, B has the copy. */
+  const pair = async () => {
+    await b.assign('replica', 1, [a.asPeer]);
+    await a.assign('primary', 1, [b.asPeer]);
+  };
+  const copiesOf = (disk: MemoryDriver) => [...(disk.volumes.get(V)?.snapshots.values() ?? [])];
+  const copied = (content: string, disk = onB) =>
+    until(`a copy of ${content}`, () => copiesOf(disk).length === 1 && copiesOf(disk)[0] === content);
+
+  beforeEach(async () => {
+    [onA, onB] = [new MemoryDriver(), new MemoryDriver()];
+    [a, b] = [await start('node_a', onA), await start('node_b', onB)];
+  });
+  afterEach(async () => {
+    disarm();
+    for (const node of open.splice(0)) await node.close();
+  });
+
+  it('are set aside with what was written after an attempt at it that failed', async () => {
+    await pair();
+    onA.write(V, 'lost');
+    disarm = arm('volume.set_aside=error');
+    await a.assign('replica', 2, [b.asPeer]).catch(() => undefined);
+    onA.write(V, 'lost, and more');
+    const replica = await a.assign('replica', 2, [b.asPeer]);
+    const { divergent = [] } = await a.replication.describe(replica);
+    const kept = divergent.map(({ name }) => onA.volumes.get(V)?.snapshots.get(name));
+    expect(kept).to.deep.equal(['lost', 'lost, and more']);
+  });
+
+  describe('with two copies, of which the staler is promoted', () => {
+    let c: LabNode;
+    let onC: MemoryDriver;
+    const isKept = (disk: MemoryDriver, seen: { divergent?: readonly { name: string }[] }, content: string) =>
+      seen.divergent?.some(({ name }) => disk.volumes.get(V)?.snapshots.get(name) === content);
+    /** B has 'one', A and C have more. */
+    beforeEach(async () => {
+      onC = new MemoryDriver();
+      c = await start('node_c', onC);
+      await pair();
+      onA.write(V, 'one');
+      await copied('one');
+      await c.assign('replica', 1, [a.asPeer]);
+      await a.assign('primary', 1, [c.asPeer]);
+      onA.write(V, 'one two');
+      await copied('one two', onC);
+      const [name] = onC.volumes.get(V)!.snapshots.keys();
+      await until('it is recorded', () => [...a.files.values()].some(text => text.includes(`"snapshot":"${name}"`)));
+    });
+
+    it('what the fresher had is set aside, on it and on the former primary', async () => {
+      const replicas = [await a.assign('replica', 2, [b.asPeer]), await c.assign('replica', 2, [b.asPeer])] as const;
+      await b.assign('primary', 2, [a.asPeer, c.asPeer]);
+      onB.write(V, 'one three');
+      await until('copies', () => [onA, onC].every(disk => copiesOf(disk).includes('one three')));
+      await until('told', async () => isKept(onC, await c.replication.describe(replicas[1]), 'one two'));
+      expect(isKept(onA, await a.replication.describe(replicas[0]), 'one two')).to.equal(true);
+      onB.write(V, 'one three four');
+      await until('copies', () => [onA, onC].every(disk => copiesOf(disk).includes('one three four')));
+      const primary = await c.assign('primary', 3, [b.asPeer]);
+      await b.assign('replica', 3, [c.asPeer]);
+      onC.write(V, 'five');
+      await until('a copy on B', () => copiesOf(onB).includes('five'));
+      expect(isKept(onC, await c.replication.describe(primary), 'one two')).to.equal(true);
+    });
+
+    it('a copy that is older than the promoted one has nothing to set aside', async () => {
+      const replica = await b.assign('replica', 2, [c.asPeer]);
+      await c.assign('primary', 2, [b.asPeer]);
+      onC.write(V, 'one two three');
+      await copied('one two three');
+      expect(await b.replication.describe(replica)).to.not.have.property('divergent');
+    });
+  });
+});
