@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { until } from '../../../dev/testing/index.js';
 import { arm } from '../../failpoint/index.js';
+import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
 
@@ -45,6 +46,45 @@ describe('copies of a volume that are of different histories', () => {
     const { divergent = [] } = await a.replication.describe(replica);
     const kept = divergent.map(({ name }) => onA.volumes.get(V)?.snapshots.get(name));
     expect(kept).to.deep.equal(['lost', 'lost, and more']);
+  });
+
+  it('are not taken for each other by their names, which a machine that was set back gives again', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    const { key, files } = a;
+    const kept = { files: new Map(files), volume: structuredClone(onA.volumes.get(V)!) };
+    onA.write(V, 'one two');
+    await copied('one two');
+    await a.close();
+    onA.volumes.set(V, kept.volume);
+    // It goes on without the copy, and comes to the names that the copy has.
+    a = await start('node_a', onA, { key, files: kept.files });
+    const onC = new MemoryDriver();
+    const c = await start('node_c', onC);
+    await c.assign('replica', 1, [a.asPeer]);
+    await a.assign('primary', 1, [c.asPeer]);
+    onA.write(V, 'one, and another two');
+    await copied('one, and another two', onC);
+    const names = [onB, onC].map(disk => [...disk.volumes.get(V)!.snapshots.keys()].at(-1));
+    expect(names[1]! >= names[0]!).to.equal(true);
+    await pair();
+    await copied('one, and another two');
+  });
+
+  it('are replaced by a whole one when a difference is refused', async () => {
+    const { driver } = onB;
+    const receive: VolumeDriver['receive'] = (id, stream, incoming) => {
+      if (incoming.parent === undefined) return driver.receive(id, stream, incoming);
+      throw new VolumeFault('bad_stream', 'it is the difference to another parent; send it again');
+    };
+    b = await LabNode.open('node_b', { ...driver, receive });
+    open.push(b);
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    onA.write(V, 'one two');
+    await copied('one two');
   });
 
   describe('with two copies, of which the staler is promoted', () => {

@@ -5,8 +5,8 @@ import { PeerFault } from './peers.js';
 export interface PeerMessages {
   /** The sender: which volume, and in which epoch it is the primary. */
   readonly hello: { readonly volume: string; readonly epoch: number };
-  /** The receiver: the snapshots that it has. */
-  readonly held: { readonly snapshots: readonly string[] };
+  /** The receiver: the snapshots that it has, and the moment that the one shows that counts: by name alone it may be of another history. */
+  readonly held: { readonly snapshots: readonly string[]; readonly synced?: string; readonly at?: string };
   /** The sender: what follows. `isHeld`: nothing, since the receiver has that snapshot. */
   readonly header: {
     readonly snapshot: string;
@@ -60,7 +60,11 @@ const maybe =
 
 const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>> = {
   hello: { volume: value => typeof value === 'string' && isTypedId('vol', value), epoch: isEpoch },
-  held: { snapshots: value => Array.isArray(value) && value.length <= LISTED_MAX && value.every(isSnapshot) },
+  held: {
+    snapshots: value => Array.isArray(value) && value.length <= LISTED_MAX && value.every(isSnapshot),
+    synced: maybe(isSnapshot),
+    at: maybe(isTime),
+  },
   header: {
     snapshot: isSnapshot,
     at: isTime,
@@ -101,7 +105,7 @@ function readObject(line: string): Readonly<Record<string, unknown>> {
 
 /** A refusal as the sender tells it to people. */
 export function toRefusalFault(refusal: PeerRefusal): PeerFault {
-  return new PeerFault(refusals[refusal]);
+  return new PeerFault(refusals[refusal], { refusal });
 }
 
 /** The name of a snapshot for copies. Names sort as the snapshots were taken. */

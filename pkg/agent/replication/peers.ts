@@ -36,4 +36,11 @@ export interface Peers {
 /** The agent of another node does not answer, breaks off, refuses, or is not the one that was named. */
 export class PeerFault extends Fault {
   readonly retriable = true;
+  /** What the other agent has answered, if it has. */
+  readonly refusal: string | undefined;
+
+  constructor(message: string, { refusal, ...options }: ErrorOptions & { readonly refusal?: string } = {}) {
+    super(message, options);
+    this.refusal = refusal;
+  }
 }

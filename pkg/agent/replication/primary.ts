@@ -5,7 +5,8 @@ import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/in
 import { normaliseMessage } from '../normalise-message.js';
 import { Bandwidth } from './bandwidth.js';
 import { type CopyFacts, decideSync, describeCopy } from './copies.js';
-import type { Peers } from './peers.js';
+import type { PeerMessages } from './messages.js';
+import { PeerFault, type Peers } from './peers.js';
 import type { ReplicationRecord } from './record.js';
 import { sendSnapshot } from './send-snapshot.js';
 import { SyncSnapshots, type SyncSnapshotsParts } from './sync-snapshots.js';
@@ -28,6 +29,8 @@ export interface PrimaryParts extends SyncSnapshotsParts {
 /** What is known of one copy beside the record; lost with the process. */
 interface CopyMemory extends CopyFacts {
   readonly askedAt?: number;
+  /** What differs was refused: everything is sent. */
+  readonly isWhole?: boolean;
 }
 
 /** Brings the copies of the volumes whose primary this node is up to date, each node by itself. Nothing is written while nothing changes. */
@@ -103,7 +106,8 @@ export class PrimaryRounds {
         volume: id,
         epoch: record.epoch,
         origin: record.origin,
-        choose: () => this.#snapshots.choose(id, isFresh),
+        isWhole: this.#copies.get(key)?.isWhole,
+        choose: (held: PeerMessages['held']) => this.#snapshots.choose(id, isFresh, held),
         hold: (names: readonly string[]) => this.#snapshots.hold(id, nodeId, names),
         estimate: (parent: string | undefined) => this.#snapshots.estimate(id, parent),
         onProgress,
@@ -111,7 +115,7 @@ export class PrimaryRounds {
       const sent = await sendSnapshot(stream, order, { clock, driver, bandwidth: this.#bandwidth, stallMs, signal });
       this.#snapshots.release(id, nodeId);
       await this.#snapshots.noteSynced(id, nodeId, sent);
-      this.#note(key, { transfer: undefined, failure: undefined, lagBytes: 0, askedAt: clock.monotonic() });
+      this.#note(key, { transfer: undefined, failure: undefined, lagBytes: 0, askedAt: clock.monotonic(), isWhole: false });
     } catch (thrown) {
       const error = asError(thrown);
       this.#snapshots.release(id, nodeId);
@@ -120,7 +124,8 @@ export class PrimaryRounds {
       if (isNew) log.warn('a copy cannot be brought up to date, retrying', { volume: id, node: nodeId, error });
       const { snapshot } = record.common?.[nodeId] ?? {};
       const lagBytes = snapshot === undefined ? undefined : await this.#snapshots.countSince(id, snapshot);
-      this.#note(key, { transfer: undefined, failure, lagBytes });
+      const isRefused = error instanceof PeerFault && error.refusal === 'bad_stream';
+      this.#note(key, { transfer: undefined, failure, lagBytes, ...(isRefused && { isWhole: true }) });
       await this.#snapshots.makeRoom(id, nodeId);
       throw error;
     } finally {

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 
 import { systemClock } from '../../clock/index.js';
+import { createMemoryDisk, type Disk } from '../disk.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { LabNode, V, W } from './replication-lab.testing.js';
 import { TlsPeers } from './tls-peers.js';
@@ -22,13 +23,17 @@ describe('what a replica receives', () => {
   const { privateKey: key } = generateKeyPairSync('ed25519');
   const never = new AbortController().signal;
   let disk: MemoryDriver;
+  let written = 0;
   let node: LabNode;
   let primary: TlsPeers;
   const wires: PeerWire[] = [];
 
   const begin = async (stallMs = 60_000) => {
     disk = new MemoryDriver();
-    node = await LabNode.open('node_b', disk.driver, { stallMs });
+    const files = new Map<string, string>();
+    const memory = createMemoryDisk(files);
+    const counting: Disk = { ...memory, write: (name, text) => memory.write(name, text).then(() => void written++) };
+    node = await LabNode.open('node_b', disk.driver, { stallMs, files, disk: counting });
     primary = await TlsPeers.open({ key, clock: systemClock });
     const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64');
     await node.assign('replica', 3, [{ nodeId: 'node_a', publicKey }]);
@@ -75,6 +80,30 @@ describe('what a replica receives', () => {
     await wire.writeFrame(large);
     await wire.writeEnd(createHash('sha256').update(large).digest('hex'));
     expect(JSON.parse(await wire.readLine())).to.deep.equal({ done: SNAPSHOT });
+  });
+
+  it('is asked for again without a write, and is not taken for another of its name', async () => {
+    const offer = async (at: string) => {
+      const { wire } = await dial();
+      await wire.writeLine(hello);
+      const held = JSON.parse(await wire.readLine()) as object;
+      await wire.writeLine({ ...header, at });
+      if (!('synced' in held)) {
+        await wire.writeFrame(stream);
+        await wire.writeEnd(digest);
+      }
+      return { held, answer: JSON.parse(await wire.readLine()) as object };
+    };
+    await offer(AT);
+    const files = [...node.files.values()];
+    const writes = written;
+    expect(await offer(AT)).to.deep.equal({
+      held: { snapshots: [SNAPSHOT], synced: SNAPSHOT, at: AT },
+      answer: { done: SNAPSHOT },
+    });
+    expect((await offer('2026-01-01T00:00:01.000Z')).answer).to.deep.equal({ refused: 'failed' });
+    expect(written).to.equal(writes);
+    expect([...node.files.values()]).to.deep.equal(files);
   });
 
   for (const [name, change] of Object.entries({

@@ -119,11 +119,14 @@ export class Receiver {
     const record = await records.read(volume);
     if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
     const held = listForCopies(await driver.listSnapshots(volume), record);
-    await wire.writeLine({ snapshots: held });
+    const { synced } = record;
+    await wire.writeLine({ snapshots: held, ...(synced && { synced: synced.snapshot, at: synced.at }) });
     const header = parsePeerMessage(await wire.readLine(), 'header');
     const { snapshot, at, parent } = header;
     if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
+    const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
+      if (isOther) throw new PeerFault('a snapshot has the name of one of another history');
       if (!held.includes(snapshot)) await this.#store(wire, volume, header, held);
     } catch (thrown) {
       const error = asError(thrown);
@@ -133,7 +136,8 @@ export class Receiver {
     }
     const apart = findApart(record, header, held);
     const divergent = apart && { divergent: [...(record.divergent ?? []), apart] };
-    await records.write(volume, { ...record, ...divergent, synced: { snapshot, at, epoch } });
+    const isKnown = synced?.snapshot === snapshot && synced.epoch === epoch;
+    if (!isKnown) await records.write(volume, { ...record, ...divergent, synced: { snapshot, at, epoch } });
     failpoint('volume.synced');
     for (const name of held) if (name !== snapshot && name !== apart?.name) await driver.dropSnapshot(volume, name);
     await wire.writeLine({ done: snapshot });

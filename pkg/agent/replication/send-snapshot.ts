@@ -5,7 +5,7 @@ import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { Bandwidth } from './bandwidth.js';
-import { isSyncName, parsePeerMessage, toRefusalFault } from './messages.js';
+import { isSyncName, parsePeerMessage, type PeerMessages, toRefusalFault } from './messages.js';
 import { PeerFault } from './peers.js';
 import { PeerWire } from './wire.js';
 
@@ -21,7 +21,9 @@ export interface SendOrder {
   /** The copy that this node became, when it was promoted. */
   readonly origin?: string | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
-  readonly choose: () => Promise<SyncSnapshot>;
+  readonly choose: (held: PeerMessages['held']) => Promise<SyncSnapshot & { readonly shared?: readonly string[] }>;
+  /** A difference was refused: everything is sent. */
+  readonly isWhole?: boolean | undefined;
   /** Called with what is about to be read, before it is: it must stay until the end. */
   readonly hold: (names: readonly string[]) => void;
   /** How much a whole snapshot, or the difference to a parent, may come to. */
@@ -47,13 +49,13 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     await wire.writeLine({ volume, epoch });
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
     if (held.kind === 'refused') throw toRefusalFault(held.refused);
-    const chosen = await order.choose();
+    const { shared = held.snapshots, ...chosen } = await order.choose(held);
     const { name: snapshot, at } = chosen;
-    if (held.snapshots.includes(snapshot)) {
+    if (shared.includes(snapshot)) {
       await wire.writeLine({ snapshot, at, origin, isHeld: true });
       await readOutcome(wire, snapshot);
     } else {
-      const parent = await findParent(tools.driver, volume, snapshot, held.snapshots);
+      const parent = order.isWhole ? undefined : await findParent(tools.driver, volume, snapshot, shared);
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
       const bytes = await order.estimate(parent);
       await wire.writeLine({ snapshot, at, parent, bytes, origin });

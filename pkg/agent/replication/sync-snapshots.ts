@@ -5,7 +5,7 @@ import type { Logger } from '../../log/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { Turns } from '../volumes/turns.js';
 import { listKept } from './copies.js';
-import { formatSyncName, readSyncName } from './messages.js';
+import { formatSyncName, type PeerMessages, readSyncName } from './messages.js';
 import { PeerFault } from './peers.js';
 import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import type { SyncSnapshot } from './send-snapshot.js';
@@ -81,8 +81,11 @@ export class SyncSnapshots {
     return { newest, isChanged };
   }
 
-  /** Takes a snapshot, or answers the newest. In turn, so that copies that need one at the same time share it. */
-  choose(id: string, isFresh: boolean): Promise<SyncSnapshot> {
+  /**
+   * Takes a snapshot, or answers the newest, with those that the receiver has too. In turn, so that copies that need one at the same
+   * time share it. A machine that was set back to an earlier state gives the same names again: what shows another moment is not shared.
+   */
+  choose(id: string, isFresh: boolean, held: PeerMessages['held']) {
     return this.#parts.turns.run(id, async () => {
       const primary = await this.findPrimary(id);
       if (!primary)
@@ -93,8 +96,12 @@ export class SyncSnapshots {
       const newest = own.findLast(name => times[name] !== undefined);
       const at = newest === undefined ? undefined : this.#remember(id).taken.get(newest)?.at;
       const isShared = at !== undefined && this.#parts.clock.monotonic() - at < replication.intervalSeconds * 500;
-      if (newest !== undefined && (!isFresh || isShared)) return { name: newest, at: times[newest]! };
-      return this.#take(id, replication.epoch, own, record);
+      const { snapshots, synced = '' } = held;
+      const isOther = times[synced] !== undefined && times[synced] !== held.at;
+      const shared = isOther ? snapshots.filter(name => name !== synced) : snapshots;
+      const isUsable = newest !== undefined && !(isOther && newest === synced);
+      if (isUsable && (!isFresh || isShared)) return { name: newest, at: times[newest]!, shared };
+      return { ...(await this.#take(id, replication.epoch, own, record)), shared };
     });
   }
 
