@@ -4,11 +4,13 @@ import { expect } from 'chai';
 
 import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { until } from '../../../dev/testing/index.js';
-import { systemClock } from '../../clock/index.js';
+import { sleep, systemClock } from '../../clock/index.js';
 import { arm } from '../../failpoint/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
+import type { PeerConnection } from './peers.js';
 import { TlsPeers } from './tls-peers.js';
+import { PeerWire } from './wire.js';
 
 describe('replication of a volume', () => {
   const open: LabNode[] = [];
@@ -217,6 +219,28 @@ describe('replication of a volume', () => {
     await copied('one');
     await until('most are gone', () => b.peers.connections < 40);
     for (const stranger of strangers) stranger.destroy();
+  });
+
+  it('gives up a peer that is there and comes no further', async () => {
+    for (const node of open.splice(0)) await node.close();
+    await begin({ stallMs: 300 });
+    const sick = await TlsPeers.open({ key: b.key, clock: systemClock, listen: { host: '127.0.0.1', port: 0 } });
+    const end = new AbortController();
+    const handle = async ({ stream, admit }: PeerConnection) => {
+      admit();
+      const wire = new PeerWire(stream, { clock: systemClock, stallMs: 60_000 });
+      await wire.readLine();
+      await wire.writeLine({ snapshots: [] });
+      for (; !end.signal.aborted; await sleep(systemClock, 30, end.signal)) await wire.writeLine({ arrived: 0 });
+    };
+    void sick.listen(handle, end.signal);
+    const volume = await a.assign('primary', 1, [{ ...b.asPeer, address: sick.address! }]);
+    onA.write(V, 'one');
+    await until('the failure', async () =>
+      /comes no further/.test((await a.replication.describe(volume)).copies?.[0]?.message ?? ''),
+    );
+    end.abort();
+    await sick.close();
   });
 
   it('gives up a peer that says nothing, and says so', async () => {

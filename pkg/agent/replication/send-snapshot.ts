@@ -9,6 +9,9 @@ import { isSyncName, parsePeerMessage, type PeerMessages, toRefusalFault } from 
 import { PeerFault } from './peers.js';
 import { PeerWire } from './wire.js';
 
+/** For so many times the stall time a receiver may stay where it is with what was sent to it; twice that when it has all. */
+const PATIENCE = 10;
+
 /** A snapshot for copies, and the moment that it shows. */
 export interface SyncSnapshot {
   readonly name: string;
@@ -53,7 +56,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     const { name: snapshot, at } = chosen;
     if (shared.includes(snapshot)) {
       await wire.writeLine({ snapshot, at, origin, isHeld: true });
-      await readOutcome(wire, snapshot);
+      await readOutcome(wire, snapshot, watchArrival(tools, () => ({ sent: 0, isAll: true })));
     } else {
       const parent = order.isWhole ? undefined : await findParent(tools.driver, volume, snapshot, shared);
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
@@ -86,6 +89,7 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
   const { stream, digest } = await driver.send(order.volume, snapshot, parent);
   const ended = new AbortController();
   let cause: Error | undefined;
+  let sent = 0;
   const fail = (thrown: unknown) => {
     cause ??= asError(thrown);
     stream.destroy();
@@ -93,7 +97,6 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
     ended.abort();
   };
   const send = async () => {
-    let sent = 0;
     for await (const chunk of stream) {
       for (const piece of tools.bandwidth.split(chunk as Buffer)) {
         await tools.bandwidth.take(piece.length, ended.signal);
@@ -112,16 +115,38 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
       if (!ended.signal.aborted) await wire.writeAlive();
     }
   };
-  await Promise.all([send().catch(fail), keepAlive().catch(fail), readOutcome(wire, snapshot).catch(fail)]);
+  const isStuck = watchArrival(tools, () => ({ sent, isAll: ended.signal.aborted }));
+  await Promise.all([send().catch(fail), keepAlive().catch(fail), readOutcome(wire, snapshot, isStuck).catch(fail)]);
   if (cause) throw cause;
 }
 
+type ArrivalWatch = (arrived: number) => boolean;
+
+/** Tells whether a receiver that is there has stopped to come further: what is read for it is kept, at the cost of the workload. */
+function watchArrival(
+  { clock, stallMs }: SendTools,
+  count: () => { readonly sent: number; readonly isAll: boolean },
+): ArrivalWatch {
+  let most = 0;
+  let movedAt = clock.monotonic();
+  return arrived => {
+    const { sent, isAll } = count();
+    const isIdle = arrived >= sent && !isAll;
+    if (arrived > most || isIdle) movedAt = clock.monotonic();
+    most = Math.max(most, arrived);
+    return clock.monotonic() - movedAt > stallMs * PATIENCE * (arrived < sent ? 1 : 2);
+  };
+}
+
 /** Reads how the receiver comes along, to the end. */
-async function readOutcome(wire: PeerWire, snapshot: string): Promise<void> {
+async function readOutcome(wire: PeerWire, snapshot: string, isStuck: ArrivalWatch): Promise<void> {
   for (;;) {
     const said = parsePeerMessage(await wire.readLine(), 'arrived', 'done', 'refused');
     if (said.kind === 'refused') throw toRefusalFault(said.refused);
-    if (said.kind === 'arrived') continue;
+    if (said.kind === 'arrived') {
+      if (!isStuck(said.arrived)) continue;
+      throw new PeerFault('the other node comes no further with what was sent to it; see its disk and its agent');
+    }
     if (said.done === snapshot) return;
     throw new PeerFault('the other node has stored another snapshot than the one that was sent to it; see its agent');
   }
