@@ -68,12 +68,7 @@ describe('moor volumes', () => {
 
   it('list shows phase, size, node and who mounts each', async () => {
     lab.api.replies.set(`GET ${PATH}`, { status: 200, body: { items: [data] } });
-    for (const words of [
-      ['volumes'],
-      ['volumes', 'list'],
-      ['get', 'volumes'],
-      ['get', 'vol'],
-    ]) {
+    for (const words of [['volumes'], ['volumes', 'list'], ['get', 'volumes'], ['get', 'vol']]) {
       const { out } = await lab.moor(words);
       for (const text of ['data', 'Degraded', '1Gi', 'machine-1', 'db, report', 'is not heard'])
         expect(out).to.contain(text);
