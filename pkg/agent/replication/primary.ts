@@ -115,7 +115,13 @@ export class PrimaryRounds {
       const sent = await sendSnapshot(stream, order, { clock, driver, bandwidth: this.#bandwidth, stallMs, signal });
       this.#snapshots.release(id, nodeId);
       await this.#snapshots.noteSynced(id, nodeId, sent);
-      this.#note(key, { transfer: undefined, failure: undefined, lagBytes: 0, askedAt: clock.monotonic(), isWhole: false });
+      this.#note(key, {
+        transfer: undefined,
+        failure: undefined,
+        lagBytes: 0,
+        askedAt: clock.monotonic(),
+        isWhole: false,
+      });
     } catch (thrown) {
       const error = asError(thrown);
       this.#snapshots.release(id, nodeId);

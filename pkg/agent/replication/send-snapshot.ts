@@ -56,7 +56,11 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     const { name: snapshot, at } = chosen;
     if (shared.includes(snapshot)) {
       await wire.writeLine({ snapshot, at, origin, isHeld: true });
-      await readOutcome(wire, snapshot, watchArrival(tools, () => ({ sent: 0, isAll: true })));
+      await readOutcome(
+        wire,
+        snapshot,
+        watchArrival(tools, () => ({ sent: 0, isAll: true })),
+      );
     } else {
       const parent = order.isWhole ? undefined : await findParent(tools.driver, volume, snapshot, shared);
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
