@@ -169,14 +169,16 @@ function describeRemedy({ volume, status, reports }: VolumeInput, { id, name, lo
 }
 
 function toPromoted(promotion: Promotion): Verdict {
-  const { to } = promotion;
-  const message = `the copy on ${to.name} takes the place of the primary, whose node is lost`;
-  return { phase: 'Promoting', reason: 'volume_promoting', message, primaryNode: to.id, promotion };
+  const { to, refusedBy } = promotion;
+  const message = `the copy on ${to.name} takes the place of the primary, which is lost`;
+  const place = { primaryNode: to.id, promotion, ...(refusedBy && { refusedBy }) };
+  return { phase: 'Promoting', reason: 'volume_promoting', message, ...place };
 }
 
 /** While a copy takes over: only its own agent can say that it has. */
 function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost | undefined): Verdict {
-  const promoting = { phase: 'Promoting', primaryNode } as const;
+  const { refusedBy } = input.status ?? {};
+  const promoting = { phase: 'Promoting', primaryNode, ...(refusedBy && { refusedBy }) } as const;
   if (!host) {
     const message =
       'the node whose copy was to take over is no longer enrolled, and no other copy is complete: delete the volume';

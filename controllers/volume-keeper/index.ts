@@ -10,10 +10,19 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { again, done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
-import { type Cache, encode, type Entry, findRecordFault, readValue, value } from '../../pkg/store/index.js';
+import {
+  type Cache,
+  encode,
+  type Entry,
+  findRecordFault,
+  type Guard,
+  readValue,
+  value,
+} from '../../pkg/store/index.js';
 import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
 import { decideVolume } from './decide.js';
 import { draftEvents } from './events.js';
+import type { Promotion } from './promote.js';
 import { listRest, readInput } from './reading.js';
 
 /** How often a volume is looked at again whose primary is not heard. */
@@ -123,16 +132,27 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
     return done;
   }
   const { phase, reason } = decision.status;
+  const promoted = guardPromotion(tenant, id, decision.promotion, cache);
   const drafts = draftEvents(volume, status, decision);
   const changed = await Promise.all(drafts.map(draft => events.put(draft)));
-  const { still } = decision.promotion ?? {};
   await commit({
-    guards: [...guards, ...(still ? [still] : []), ...stale.map(each => ({ key: each.key, at: each.revision }))],
+    guards: [...guards, ...promoted, ...stale.map(each => ({ key: each.key, at: each.revision }))],
     puts: [{ key, bytes: encode(decision.status) }, ...changed],
     deletes: stale.map(each => each.key),
   });
   if (phase !== from) log.info('volume changed phase', { tenant, volume: id, phase, because: reason });
   return result;
+}
+
+/** A promotion counts only while the lost node is lost, and while both agents have said nothing else. */
+function guardPromotion(tenant: string, id: string, promotion: Promotion | undefined, cache: Cache): readonly Guard[] {
+  if (!promotion) return [];
+  const { from, to, still } = promotion;
+  const reports = [from, to.id].map(nodeId => {
+    const key = keys.volumeReport(tenant, id, nodeId);
+    return { key, at: cache.get(key)?.revision ?? 0 };
+  });
+  return [...reports, ...(still ? [still] : [])];
 }
 
 /** When a lost primary or a lost copy may be replaced is a matter of time too. */

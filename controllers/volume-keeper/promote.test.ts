@@ -232,6 +232,50 @@ describe('promotion of a copy', () => {
       'Promoting node_b 8 after 10 s',
     ],
     [
+      'goes to another copy when the agent of the first one cannot take over',
+      {
+        status: status('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 2,
+          copies: [
+            { nodeId: 'node_c', state: 'syncing' },
+            { nodeId: 'node_a', state: 'lost' },
+          ],
+        }),
+        reports: [replica('b', 195, { state: 'failed' }), replica('c', 190)],
+        hosts: [lose('a'), ...others],
+      },
+      'Promoting node_c 3 after 10 s',
+    ],
+    [
+      'does not at once: a disk may only be mounted late',
+      {
+        status: status('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 2,
+          copies: [{ nodeId: 'node_c', state: 'syncing' }],
+          since: at(271),
+        }),
+        reports: [replica('b', 195, { state: 'failed' }), replica('c', 190)],
+        hosts: [lose('a'), ...others],
+      },
+      'Promoting node_b 2',
+    ],
+    [
+      'comes to one that was tried before only after all others',
+      {
+        status: status('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 3,
+          copies: ['c', 'd'].map(name => ({ nodeId: `node_${name}`, state: 'syncing' })),
+          refusedBy: ['node_c'],
+        }),
+        reports: [replica('b', 195, { state: 'failed' }), replica('c', 190), replica('d', 100)],
+        hosts: [lose('a'), ...others, host('d')],
+      },
+      'Promoting node_d 4 after 100 s',
+    ],
+    [
       'has failed when nothing is left that could take over',
       { status: status('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [] }), hosts: [lose('a')] },
       'Failed node_c 2',

@@ -3,6 +3,9 @@ import { findReport, type HostLoss, isSilent, listKnownCopies, type VolumeHost, 
 
 /** How long an agent may take to stop what writes to its volumes. */
 const STOP_MARGIN_MS = 30_000;
+/** How long a node that is heard may fail to provide the volume: a disk may only be mounted late. Doubled with each copy that was tried. */
+const PATIENCE_MS = 30_000;
+const DOUBLINGS_MAX = 5;
 
 /** That a copy takes the place of the primary. */
 export interface Promotion {
@@ -14,6 +17,8 @@ export interface Promotion {
   /** Between that moment and the loss of the primary: what was written then is missing. */
   readonly secondsLost: number;
   readonly still?: HostLoss['still'];
+  /** The nodes that could not take over before. */
+  readonly refusedBy?: readonly string[];
 }
 
 /** The promotion that is due, if the primary is lost for certain and a copy of what was last served is complete. */
@@ -23,8 +28,11 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
   if (volume.class !== 'replicated' || epoch === undefined) return undefined;
   if (phase !== 'Degraded' && phase !== 'Promoting') return undefined;
   const former = findHost(primaryNode);
-  if (former && !isGivenUp(former, findReport(input, primaryNode), input.now)) return undefined;
-  const [best] = listPromotable(input, primaryNode);
+  if (former && !isGivenUp(former, findReport(input, primaryNode), input.now) && !isUnable(input, primaryNode)) {
+    return undefined;
+  }
+  const refusedBy = phase === 'Promoting' ? [...new Set([...(status?.refusedBy ?? []), primaryNode])] : [];
+  const [best] = listPromotable(input, primaryNode, refusedBy);
   if (!best) return undefined;
   const lostAt = former?.lost?.since ?? status!.since;
   const secondsLost = Math.max(0, Math.ceil((Date.parse(lostAt) - Date.parse(best.syncedAt)) / 1000));
@@ -36,6 +44,7 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
     syncedAt: best.syncedAt,
     secondsLost,
     ...(former?.lost && { still: former.lost.still }),
+    ...(refusedBy.length > 0 && { refusedBy }),
   };
 }
 
@@ -51,8 +60,17 @@ function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: 
   return Date.parse(now) - Date.parse(lost.since) >= fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
 }
 
-/** The copies that may be promoted, the one that shows the latest moment first. */
-function listPromotable(input: VolumeInput, primaryNode: string) {
+/** Whether a node that is to take over says for long that it cannot. Nothing was started there: the volume was not ready since. */
+function isUnable(input: VolumeInput, primaryNode: string): boolean {
+  const { status, now } = input;
+  const { phase, epoch = 0, servedEpoch = 0, refusedBy = [] } = status ?? {};
+  if (phase !== 'Promoting' || servedEpoch >= epoch || findReport(input, primaryNode)?.state !== 'failed') return false;
+  const patienceMs = PATIENCE_MS * 2 ** Math.min(refusedBy.length, DOUBLINGS_MAX);
+  return Date.parse(now) - Date.parse(status!.since) >= patienceMs;
+}
+
+/** The copies that may be promoted, the one that shows the latest moment first; those that could not take over come last. */
+function listPromotable(input: VolumeInput, primaryNode: string, refusedBy: readonly string[]) {
   const { status } = input;
   const served = status?.servedEpoch ?? status?.epoch ?? 0;
   const copies = listKnownCopies(input).filter(({ nodeId }) => nodeId !== primaryNode);
@@ -63,7 +81,12 @@ function listPromotable(input: VolumeInput, primaryNode: string) {
       const isAble = host && !isSilent(host) && !host.isOutside && host.status !== 'joining';
       return isAble && syncedAt !== undefined ? [{ host, syncedAt }] : [];
     })
-    .sort((a, b) => Date.parse(b.syncedAt) - Date.parse(a.syncedAt) || (a.host.id < b.host.id ? -1 : 1));
+    .sort(
+      (a, b) =>
+        Number(refusedBy.includes(a.host.id)) - Number(refusedBy.includes(b.host.id)) ||
+        Date.parse(b.syncedAt) - Date.parse(a.syncedAt) ||
+        (a.host.id < b.host.id ? -1 : 1),
+    );
 }
 
 /** The moment that a copy shows, by the word of its own agent, when it is complete and of the epoch that was last served. */

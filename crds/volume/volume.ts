@@ -105,7 +105,7 @@ export interface VolumeStatus {
   readonly divergent?: readonly (DivergentBytes & { readonly nodeId: string })[];
   /** The nodes that are to remove their bytes. */
   readonly leaving?: readonly string[];
-  /** While it was never made: the nodes that could not make it. */
+  /** The nodes that could not make it, while it was never made, or could not take over, while it is promoted. */
   readonly refusedBy?: readonly string[];
   readonly driver?: string;
   readonly limits?: string;
