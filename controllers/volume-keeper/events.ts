@@ -36,13 +36,17 @@ export function draftEvents(
     });
   }
   if (promotion) {
-    const { from: former, to, epoch, syncedAt, secondsLost } = promotion;
+    const { from: former, to, epoch, syncedAt, secondsLost = null } = promotion;
+    const missing =
+      secondsLost === null
+        ? `what was written since ${syncedAt} by the clock of the former primary is missing, and how long that is cannot be told: its clock is ahead`
+        : `at most ${secondsLost} s of writes are missing, by the clock of the former primary`;
     drafts.push({
       type: 'volume.promoted',
       ...about,
       severity: 'warning',
       reason: 'volume_promoted',
-      message: `the copy of volume ${name} on ${to.name} takes the place of the lost one: at most ${secondsLost} s of writes are missing`,
+      message: `the copy of volume ${name} on ${to.name} takes the place of the lost one: ${missing}`,
       data: { from: former, to: to.id, epoch, syncedAt, secondsLost },
     });
   }

@@ -95,7 +95,7 @@ describe('promotion of a copy', () => {
     [
       'of the one that shows the latest moment',
       { status: status('Degraded'), reports: synced, hosts: [lose('a'), ...others] },
-      'Promoting node_c 2 after 5 s',
+      'Promoting node_c 2 after 105 s',
     ],
     [
       'not before the volume is degraded',
@@ -120,12 +120,17 @@ describe('promotion of a copy', () => {
     [
       'at once when an administrator says that it is off',
       { status: status('Degraded'), reports: synced, hosts: [lose('a', 'fence', at(299)), ...others] },
-      'Promoting node_c 2 after 104 s',
+      'Promoting node_c 2 after 105 s',
+    ],
+    [
+      'with all that a node may have written that was only cut off for hours before it was switched off',
+      { status: status('Degraded'), reports: synced, hosts: [lose('a', 'fence', at(-7000)), ...others] },
+      'Promoting node_c 2 after 105 s',
     ],
     [
       'when its node is no longer enrolled',
       { status: status('Degraded'), reports: synced, hosts: others },
-      'Promoting node_c 2 after 5 s',
+      'Promoting node_c 2 after 105 s',
     ],
     [
       'never of one that is not complete',
@@ -143,7 +148,7 @@ describe('promotion of a copy', () => {
         reports: [{ ...fences, epoch: 2 }, replica('b', 190, { epoch: 2 }), replica('c', 10, { syncedEpoch: 2 })],
         hosts: [lose('a'), ...others],
       },
-      'Promoting node_c 3 after 190 s',
+      'Promoting node_c 3 after 290 s',
     ],
     [
       'never outside the residency or on a node that is not heard',
@@ -207,7 +212,7 @@ describe('promotion of a copy', () => {
         reports: [primary('c', 1, { fencesAfterSeconds: 30 }), replica('b', 190)],
         hosts: [lose('a'), host('b'), lose('c')],
       },
-      'Promoting node_b 3 after 10 s',
+      'Promoting node_b 3 after 110 s',
     ],
     [
       'never while an agent has seen a later epoch than the control plane knows of',
@@ -229,7 +234,7 @@ describe('promotion of a copy', () => {
         reports: [primary('c', 7, { state: 'failed' }), replica('b', 190)],
         hosts: [lose('a'), host('b'), lose('c', 'fence')],
       },
-      'Promoting node_b 8 after 10 s',
+      'Promoting node_b 8 after 110 s',
     ],
     [
       'goes to another copy when the agent of the first one cannot take over',
@@ -245,7 +250,7 @@ describe('promotion of a copy', () => {
         reports: [replica('b', 195, { state: 'failed' }), replica('c', 190)],
         hosts: [lose('a'), ...others],
       },
-      'Promoting node_c 3 after 10 s',
+      'Promoting node_c 3 after 110 s',
     ],
     [
       'does not at once: a disk may only be mounted late',
@@ -273,7 +278,7 @@ describe('promotion of a copy', () => {
         reports: [replica('b', 195, { state: 'failed' }), replica('c', 190), replica('d', 100)],
         hosts: [lose('a'), ...others, host('d')],
       },
-      'Promoting node_d 4 after 100 s',
+      'Promoting node_d 4 after 200 s',
     ],
     [
       'has failed when nothing is left that could take over',
@@ -316,6 +321,15 @@ describe('promotion of a copy', () => {
     expect(ready.status).to.include({ phase: 'Ready', servedEpoch: 2 });
   });
 
+  it('does not claim that nothing is missing when the clock of the former primary is ahead', () => {
+    const before = status('Degraded');
+    const reports = [fences, replica('b', 400)];
+    const decided = decide({ status: before, reports, hosts: [lose('a'), ...others] });
+    const told = draftEvents(volume, before, decided).at(-1)!;
+    expect(told.data).to.include({ to: 'node_b', secondsLost: null });
+    expect(told.message).to.match(/its clock is ahead$/);
+  });
+
   it('is told once, with what is missing, and so is what was set aside', () => {
     const before = status('Degraded');
     const decided = decide({ status: before, reports: synced, hosts: [lose('a'), ...others] });
@@ -324,7 +338,7 @@ describe('promotion of a copy', () => {
       'volume.phase_changed info',
       'volume.promoted warning',
     ]);
-    expect(events[1]!.data).to.include({ from: 'node_a', to: 'node_c', epoch: 2, secondsLost: 5 });
+    expect(events[1]!.data).to.include({ from: 'node_a', to: 'node_c', epoch: 2, secondsLost: 105 });
 
     const ready = status('Ready', {
       primaryNode: 'node_c',

@@ -14,8 +14,8 @@ export interface Promotion {
   readonly epoch: number;
   /** The moment that the copy shows. */
   readonly syncedAt: string;
-  /** Between that moment and the loss of the primary: what was written then is missing. */
-  readonly secondsLost: number;
+  /** From that moment until now: what was written since is missing. Left out where the clocks contradict each other. */
+  readonly secondsLost?: number;
   readonly still?: HostLoss['still'];
   /** The nodes that could not take over before. */
   readonly refusedBy?: readonly string[];
@@ -34,15 +34,15 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
   const refusedBy = phase === 'Promoting' ? [...new Set([...(status?.refusedBy ?? []), primaryNode])] : [];
   const [best] = listPromotable(input, primaryNode, refusedBy);
   if (!best) return undefined;
-  const lostAt = former?.lost?.since ?? status!.since;
-  const secondsLost = Math.max(0, Math.ceil((Date.parse(lostAt) - Date.parse(best.syncedAt)) / 1000));
+  // A primary that was only cut off has gone on writing until it was given up.
+  const secondsLost = Math.ceil((Date.parse(input.now) - Date.parse(best.syncedAt)) / 1000);
   return {
     from: primaryNode,
     to: best.host,
     // An epoch that any agent has seen is never used again.
     epoch: 1 + Math.max(epoch, ...input.reports.map(report => report.epoch ?? 0)),
     syncedAt: best.syncedAt,
-    secondsLost,
+    ...(secondsLost >= 0 && { secondsLost }),
     ...(former?.lost && { still: former.lost.still }),
     ...(refusedBy.length > 0 && { refusedBy }),
   };
