@@ -15,6 +15,8 @@ import {
 import { findPromotion, isOfEpoch, type Promotion } from './promote.js';
 import { judgeSize, measureResize } from './size.js';
 
+const NONE_COMPLETE = 'no copy that is heard is complete: bring back the nodes of the others';
+
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
 export type VolumeDecision =
   | { readonly status: VolumeStatus; readonly promotion?: Promotion }
@@ -132,7 +134,8 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   if (status?.phase === 'Failed')
     return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
   if (!host) {
-    const message = 'the node that had its bytes is no longer enrolled, and there is no other copy: delete the volume';
+    const rest = listKnownCopies(input).length > 0 ? NONE_COMPLETE : 'there is no other copy: delete the volume';
+    const message = `the node that had its bytes is no longer enrolled, and ${rest}`;
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;
@@ -149,7 +152,9 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }
   if (own?.state === 'failed') {
-    const message = own.message ?? `the agent of ${name} cannot provide it`;
+    const isCopied = own.isMissing === true && listKnownCopies(input).length > 0;
+    const missing = `its bytes are not on ${name} any more: mount the disk that holds them and restart the agent; a copy that is complete takes over after a while`;
+    const message = isCopied ? missing : (own.message ?? `the agent of ${name} cannot provide it`);
     const elsewhere = hasBytes ? undefined : placeElsewhere(input, primaryNode);
     if (elsewhere) return elsewhere;
     return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
@@ -180,8 +185,11 @@ function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost
   const { refusedBy } = input.status ?? {};
   const promoting = { phase: 'Promoting', primaryNode, ...(refusedBy && { refusedBy }) } as const;
   if (!host) {
-    const message =
-      'the node whose copy was to take over is no longer enrolled, and no other copy is complete: delete the volume';
+    const gone = 'the node whose copy was to take over is no longer enrolled';
+    const others = listKnownCopies(input).flatMap(({ nodeId }) => input.findHost(nodeId) ?? []);
+    const isAwaited = others.some(isSilent);
+    if (isAwaited) return { ...promoting, reason: 'volume_node_silent', message: `${gone}, and ${NONE_COMPLETE}` };
+    const message = `${gone}, and no other copy is complete: delete the volume`;
     return { phase: 'Failed', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;

@@ -281,6 +281,55 @@ describe('promotion of a copy', () => {
       'Promoting node_d 4 after 200 s',
     ],
     [
+      'of a primary whose agent is well and has lost the bytes',
+      {
+        status: status('Degraded'),
+        reports: [primary('a', 1, { state: 'failed', isMissing: true }), replica('b', 190)],
+        hosts: [host('a'), ...others],
+      },
+      'Promoting node_b 2 after 110 s',
+    ],
+    [
+      'not of one that cannot provide them for another reason',
+      {
+        status: status('Degraded'),
+        reports: [primary('a', 1, { state: 'failed' }), replica('b', 190)],
+        hosts: [host('a'), ...others],
+      },
+      'Degraded node_a 1',
+    ],
+    [
+      'not of one whose disk may only be mounted late',
+      {
+        status: status('Degraded', { since: at(271) }),
+        reports: [primary('a', 1, { state: 'failed', isMissing: true }), replica('b', 190)],
+        hosts: [host('a'), ...others],
+      },
+      'Degraded node_a 1',
+    ],
+    [
+      'not of one that is not heard: it may have found them',
+      {
+        status: status('Degraded'),
+        reports: [primary('a', 1, { state: 'failed', isMissing: true }), replica('b', 190)],
+        hosts: [host('a', { status: 'failed' }), ...others],
+      },
+      'Degraded node_a 1',
+    ],
+    [
+      'waits for a copy that is not heard when the node that was chosen is gone',
+      {
+        status: status('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_a', state: 'lost' }],
+        }),
+        reports: [primary('a', 1)],
+        hosts: [lose('a')],
+      },
+      'Promoting node_c 2',
+    ],
+    [
       'has failed when nothing is left that could take over',
       { status: status('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [] }), hosts: [lose('a')] },
       'Failed node_c 2',
@@ -319,6 +368,21 @@ describe('promotion of a copy', () => {
       hosts: [lose('a'), ...others],
     });
     expect(ready.status).to.include({ phase: 'Ready', servedEpoch: 2 });
+  });
+
+  it('never advises to delete a volume that has copies', () => {
+    const missing = primary('a', 1, {
+      state: 'failed',
+      isMissing: true,
+      message: 'mount the disk, or delete the volume',
+    });
+    for (const given of [
+      { status: status('Ready'), reports: [missing], hosts: [host('a'), ...others] },
+      { status: status('Degraded'), hosts: others },
+      { status: status('Promoting', { primaryNode: 'node_z', epoch: 2 }), hosts: [lose('b'), lose('c')] },
+    ]) {
+      expect(decide(given).status.message).not.to.match(/delete the volume/);
+    }
   });
 
   it('does not claim that nothing is missing when the clock of the former primary is ahead', () => {

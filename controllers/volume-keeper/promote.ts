@@ -28,7 +28,7 @@ export function findPromotion(input: VolumeInput, primaryNode: string): Promotio
   if (volume.class !== 'replicated' || epoch === undefined) return undefined;
   if (phase !== 'Degraded' && phase !== 'Promoting') return undefined;
   const former = findHost(primaryNode);
-  if (former && !isGivenUp(former, findReport(input, primaryNode), input.now) && !isUnable(input, primaryNode)) {
+  if (former && !isGivenUp(former, findReport(input, primaryNode), input.now) && !isUnable(input, former)) {
     return undefined;
   }
   const refusedBy = phase === 'Promoting' ? [...new Set([...(status?.refusedBy ?? []), primaryNode])] : [];
@@ -60,11 +60,17 @@ function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: 
   return Date.parse(now) - Date.parse(lost.since) >= fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
 }
 
-/** Whether a node that is to take over says for long that it cannot. Nothing was started there: the volume was not ready since. */
-function isUnable(input: VolumeInput, primaryNode: string): boolean {
+/**
+ * Whether a node that is heard says for long that it cannot take over, or that the bytes are not there any more. Nothing was started
+ * there since: the volume was not ready.
+ */
+function isUnable(input: VolumeInput, host: VolumeHost): boolean {
   const { status, now } = input;
   const { phase, epoch = 0, servedEpoch = 0, refusedBy = [] } = status ?? {};
-  if (phase !== 'Promoting' || servedEpoch >= epoch || findReport(input, primaryNode)?.state !== 'failed') return false;
+  const report = findReport(input, host.id);
+  const isWithout = phase === 'Degraded' && report?.isMissing === true && !isSilent(host);
+  const isRefusing = phase === 'Promoting' && servedEpoch < epoch;
+  if (report?.state !== 'failed' || !(isWithout || isRefusing)) return false;
   const patienceMs = PATIENCE_MS * 2 ** Math.min(refusedBy.length, DOUBLINGS_MAX);
   return Date.parse(now) - Date.parse(status!.since) >= patienceMs;
 }

@@ -44,6 +44,7 @@ export const volumeReportsSchema = Type.Object(
           id,
           state: Type.Enum(['ready', 'failed', 'removed'], { type: 'string' }),
           message,
+          isMissing: Type.Optional(Type.Boolean()),
           driver: Type.Optional(Type.String({ maxLength: 63 })),
           limits: Type.Optional(Type.String({ maxLength: MESSAGE_MAX })),
           usedBytes: count,

@@ -58,6 +58,8 @@ export interface SeenVolume {
   readonly state: 'ready' | 'failed' | 'removed';
   /** Why it failed, or why it could not get the size that was asked for. */
   readonly message?: string;
+  /** It failed because its bytes, which were there once, are not found. */
+  readonly isMissing?: boolean;
   /** What keeps the bytes on the node: `btrfs`, `directory`, `bind` or `tmpfs`. */
   readonly driver?: string;
   /** What that cannot do. */

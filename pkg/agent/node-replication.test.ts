@@ -105,7 +105,7 @@ describe('replicated volumes of a node', () => {
     const away = disk.volumes.get(ID)!;
     disk.volumes.delete(ID);
     await declare(2, 'node_2');
-    expect(report()).to.include({ state: 'failed' }).and.to.not.have.property('divergent');
+    expect(report()).to.include({ state: 'failed', isMissing: true }).and.to.not.have.property('divergent');
     disk.volumes.set(ID, away);
     await lab.clock.pass(10_000);
     expect(report()).to.include({ state: 'ready', role: 'replica' }).and.to.have.property('divergent').with.length(1);

@@ -13,7 +13,7 @@ import type { NodeHold } from './node-hold.js';
 import { isReplicationNews, Replication } from './replication/index.js';
 import { type GuardParts, VolumeFence } from './volume-fence.js';
 import { VolumeWriters } from './volume-writers.js';
-import type { VolumeDriver } from './volumes/index.js';
+import { type VolumeDriver, VolumeFault } from './volumes/index.js';
 
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
@@ -181,12 +181,9 @@ export class NodeVolumes {
     } catch (thrown) {
       const error = asError(thrown);
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
-      return {
-        id,
-        state: 'failed',
-        message: normaliseMessage(error.message),
-        ...(await this.#replication?.recall(id)),
-      };
+      const isMissing = error instanceof VolumeFault && error.why === 'not_found';
+      const known = { ...(await this.#replication?.recall(id)), ...(isMissing && { isMissing }) };
+      return { id, state: 'failed', message: normaliseMessage(error.message), ...known };
     }
   }
 
