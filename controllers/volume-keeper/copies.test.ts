@@ -75,7 +75,7 @@ const UNSAFE =
 describe('copies of a volume', () => {
   const silent = { status: 'failed' } as const;
   const lostSince = (since: string) =>
-    ({ by: 'heartbeat_missed', since, still: { key: 'node-status/t/b', at: 1 } }) as const;
+    ({ by: 'heartbeat_missed', since, still: [{ key: 'node-status/t/b', at: 1 }] }) as const;
   const synced = { nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 } as const;
   const primary = (change: Partial<VolumeReport> = {}) => report('a', { epoch: 1, role: 'primary', ...change });
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [

@@ -147,12 +147,12 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
 /** A promotion counts only while the lost node is lost, and while both agents have said nothing else. */
 function guardPromotion(tenant: string, id: string, promotion: Promotion | undefined, cache: Cache): readonly Guard[] {
   if (!promotion) return [];
-  const { from, to, still } = promotion;
+  const { from, to, still = [] } = promotion;
   const reports = [from, to.id].map(nodeId => {
     const key = keys.volumeReport(tenant, id, nodeId);
     return { key, at: cache.get(key)?.revision ?? 0 };
   });
-  return [...reports, ...(still ? [still] : [])];
+  return [...reports, ...still];
 }
 
 /** When a lost primary or a lost copy may be replaced is a matter of time too. */

@@ -19,12 +19,12 @@ export interface VolumeHost extends Pick<Candidate, 'id' | 'name' | 'status'> {
   readonly lost?: HostLoss | undefined;
 }
 
-/** That a node is lost, with the guard that it still is: a primary that has just returned is not deposed. */
+/** That a node is lost, with the guards that it still is: a primary that has just returned is not deposed. */
 export interface HostLoss {
   readonly by: NonNullable<NodeStatus['lost']>;
   /** When it fell silent. */
   readonly since: string;
-  readonly still: Guard;
+  readonly still: readonly Guard[];
 }
 
 /** Everything that the next status of a volume is derived from. */

@@ -32,7 +32,7 @@ const status = (phase: VolumePhase, change: Partial<VolumeStatus> = {}): VolumeS
   since: at(200),
   ...change,
 });
-const still = { key: 'node-status/t/a', at: 7 };
+const still = [{ key: 'node-status/t/a', at: 7 }];
 const lose = (name: string, by: 'heartbeat_missed' | 'fence' = 'heartbeat_missed', since = at(200)): VolumeHost => ({
   id: `node_${name}`,
   name,

@@ -40,8 +40,14 @@ function findUnreadable(id: string, tenant: string, cache: Cache): VolumeHost | 
 function findLoss({ id, name, metadata }: StoredNode, cache: Cache): HostLoss | undefined {
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
   const status = entry && toNodeStatus(value<NodeStatus>(entry));
-  if (status?.id !== id || !status.lost) return undefined;
-  return { by: status.lost, since: status.since, still: { key: entry!.key, at: entry!.revision } };
+  const alive = keys.alive(metadata.tenant, name);
+  // One that has just been heard again is not lost, whatever its status still says.
+  if (status?.id !== id || !status.lost || cache.get(alive)) return undefined;
+  const still = [
+    { key: entry!.key, at: entry!.revision },
+    { key: alive, at: 0 },
+  ];
+  return { by: status.lost, since: status.since, still };
 }
 
 /** What stands beside a volume. */
