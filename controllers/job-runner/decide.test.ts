@@ -162,6 +162,11 @@ describe('the next step of a job', () => {
       'clear a0, Succeeded exit 0',
     ],
     [
+      'one whose volume was promoted on another node has failed, though its own node is well',
+      { status: open, records: [{ ...exited(0), isLeftBehind: true }] },
+      'retire a0, Pending, after 2000',
+    ],
+    [
       'one on a removed node has failed',
       { status: open, records: [record({ node: 'gone' })] },
       'clear a0, Pending, after 2000',

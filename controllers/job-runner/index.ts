@@ -15,6 +15,7 @@ import {
   wakeJob,
   wakeOnNodeChange,
   wakeOnNodeStatusChange,
+  wakeOnPromotion,
   wakeReported,
 } from '../reading/index.js';
 import { decideJob } from './decide.js';
@@ -35,6 +36,7 @@ export function createJobRunner(policy: PlacementPolicy = defaultPolicy, decide 
       wakeReported(),
       wakeOnNodeChange,
       wakeOnNodeStatusChange,
+      wakeOnPromotion,
     ]),
     reconcile: runJob(policy, decide),
     concurrency: 16,

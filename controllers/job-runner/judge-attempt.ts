@@ -22,6 +22,9 @@ export function judgeAttempt(
   });
   if (!seen) return fail('container_lost', 'its record was removed by something else: nothing is known of its end');
   const { report, node, nodeName = seen.replica.nodeId ?? '' } = seen;
+  // Whatever its end, what it wrote is not in the volume.
+  if (seen.isLeftBehind)
+    return fail('volume_promoted', `a volume that it mounts was promoted on another node than ${nodeName}`);
   if (report?.state === 'exited' && isEnd(report)) return endByReport(attempt, seen, report, now);
   if (node === 'gone') return fail('node_gone', `its node ${nodeName} was deleted while it ran there`);
   if (isLost(seen, workload)) return fail('node_lost', `its node ${nodeName} failed and did not come back in time`);
