@@ -32,9 +32,3 @@ export const specifiedCodes: Readonly<Record<string, readonly string[]>> = {
     dvm_recommendation_tenant_required dvm_recommendation_unknown_action dvm_recommendation_unknown_priority
     dvm_recommendation_unknown_type dvm_recommendation_volume_missing query_parameter_unknown`),
 };
-
-/**
- * Declared, documented and judged by rules, but not answered over HTTP before their feature is switched on. May only
- * shrink: a code that a test over HTTP expects must leave it.
- */
-export const later: readonly string[] = [];
