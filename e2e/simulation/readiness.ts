@@ -28,7 +28,7 @@ export class ReadyReplicas {
       const { replica } = (is ?? was)!;
       if (isReady(is) || isReady(was)) this.#lastReady.set(replica, this.#clock.time);
       if (!isReady(is)) this.#readySince.delete(replica);
-      else if (!isReady(was)) this.#readySince.set(replica, this.#clock.time);
+      else if (!isReady(was) || beginsAnew(was, is)) this.#readySince.set(replica, this.#clock.time);
     }
   }
 
@@ -65,6 +65,11 @@ export class ReadyReplicas {
     if (this.isNow(replica, history)) return true;
     return this.#clock.time - (this.#lastReady.get(replica.uid) ?? -Infinity) < LATELY_MS;
   }
+}
+
+/** An agent that starts again counts from then on how long a container without a health check has run. */
+function beginsAnew(was: Report | undefined, is: Report | undefined): boolean {
+  return is?.health === 'none' && was?.since !== is.since;
 }
 
 export function listStaying({ name, metadata }: StoredDeployment, history: History): readonly Replica[] {
