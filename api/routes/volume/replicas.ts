@@ -8,22 +8,14 @@ import {
   type StoredVolume,
   type VolumeStatus,
 } from '../../../crds/volume/index.js';
-import {
-  type Cache,
-  encode,
-  type Entry,
-  findRecordFault,
-  listValues,
-  readValue,
-  value,
-} from '../../../pkg/store/index.js';
+import { type Cache, encode, type Entry, listValues, readValue, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { findNamedVolume, toVolumeResponse } from './view.js';
+import { findNamedVolume, rejectChange, toVolumeResponse } from './view.js';
 
 const REPLICAS = '/api/v1/tenants/{tenant}/volumes/{id}/replicas';
 
@@ -102,10 +94,8 @@ function changeReplicas(
   return retryOnConflict(named, async () => {
     const entry = await findNamedVolume(cache, call);
     if (entry instanceof RequestRejection) return entry;
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
-    if (mismatch) return mismatch;
-    const fault = findRecordFault(entry);
-    if (fault !== undefined) return rejectRequest('volume_record_unusable', 'id', named, { fault });
+    const refused = rejectChange(entry, call);
+    if (refused) return refused;
     const stored = value<StoredVolume>(entry);
     const { metadata, id, ...before } = stored;
     if (metadata.deletedAt !== undefined) return rejectRequest('volume_not_ready', 'id', named, { phase: 'Deleting' });

@@ -13,15 +13,15 @@ import {
 } from '../../../crds/volume/index.js';
 import type { EventDraft } from '../../../pkg/events/index.js';
 import { findVolumeRoom } from '../../../pkg/fleet/index.js';
-import { encode, type Entry, findRecordFault, type Guard, readValue, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, type Guard, readValue, value } from '../../../pkg/store/index.js';
 import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
-import { findVolume, toVolumeResponse } from './view.js';
+import { findVolume, rejectChange, toVolumeResponse } from './view.js';
 
 /** Asks for another size. The agent of the node changes it while the volume is in use, and its phase tells how far that is. */
 export async function resizeVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
@@ -32,10 +32,8 @@ export async function resizeVolume(env: AdmissionEnv, call: ApiCall): Promise<Ro
       await env.cache.barrier();
       const entry = findVolume(env.cache, tenant, named);
       if (entry instanceof RequestRejection) return entry;
-      const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
-      if (mismatch) return mismatch;
-      const fault = findRecordFault(entry);
-      if (fault !== undefined) return rejectRequest('volume_record_unusable', 'id', named, { fault });
+      const refused = rejectChange(entry, call);
+      if (refused) return refused;
       const stored = value<StoredVolume>(entry);
       const checked = checkVolumeResize(call.document, readResizeFacts(env, stored));
       if (!checked.ok) return new RequestRejection(checked.rejections);

@@ -10,20 +10,20 @@ import {
   toVolumeSubject,
   type VolumeSpec,
 } from '../../../crds/volume/index.js';
-import { encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
 import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
 import { listVolumeUsers } from '../../admission/relations.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { createReplicaRoutes } from './replicas.js';
 import { resizeVolume } from './resize.js';
 import { createSnapshotRoutes } from './snapshots.js';
-import { findByName, findVolume, toVolumeResponse } from './view.js';
+import { findByName, findVolume, rejectChange, toVolumeResponse } from './view.js';
 
 const COLLECTION = '/api/v1/dvm/volumes';
 
@@ -93,17 +93,15 @@ async function deleteVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     await env.cache.barrier();
     const entry = findVolume(env.cache, tenant, named);
     if (entry instanceof RequestRejection) return entry;
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
-    if (mismatch) return mismatch;
-    const fault = findRecordFault(entry);
-    if (fault !== undefined) return rejectRequest('volume_record_unusable', 'id', named, { fault });
+    const refused = rejectChange(entry, call);
+    if (refused) return refused;
     const stored = value<StoredVolume>(entry);
     if (stored.metadata.deletedAt !== undefined) return answer(env, 200, entry);
     const conflictKeys = [keys.conflict(tenant, toVolumeSubject(stored.id))];
     const guards = guardConflictKeys(env.cache, conflictKeys);
     const users = listVolumeUsers(env.cache, tenant, stored.id);
-    const refused = rejectVolumeRemoval({ id: stored.id, consumers: users });
-    if (refused) return new RequestRejection([refused]);
+    const inUse = rejectVolumeRemoval({ id: stored.id, consumers: users });
+    if (inUse) return new RequestRejection([inUse]);
     const { metadata, id: _, ...spec } = stored;
     if (call.isDryRun) return replyDryRun({ before: spec });
 

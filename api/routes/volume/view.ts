@@ -4,6 +4,7 @@ import { getVolumePhase, type StoredVolume, volumeKind, type VolumeStatus } from
 import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listVolumeConsumers } from '../../admission/relations.js';
+import { checkIfMatch } from '../../http/concurrency.js';
 import { rejectRequest, type RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
@@ -30,6 +31,15 @@ export function findVolume(cache: Cache, tenant: string, named: string): Entry |
 }
 
 const UUID = /^[0-9a-f-]{36}$/;
+
+/** Why a request may not change a volume: it means another revision, or the record is damaged. */
+export function rejectChange(entry: Entry, { request, params }: ApiCall): RequestRejection | undefined {
+  const fault = findRecordFault(entry);
+  return (
+    checkIfMatch(request.headers['if-match'], undefined, entry.revision) ??
+    (fault === undefined ? undefined : rejectRequest('volume_record_unusable', 'id', params['id']!, { fault }))
+  );
+}
 
 /** The volume that a path names below a tenant that the caller may see. */
 export async function findNamedVolume(
