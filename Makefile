@@ -26,7 +26,7 @@ test: ## Install what is missing and run everything that must pass (SUITES="unit
 
 .PHONY: chaos
 chaos: ## The store on one and three etcd members while everything breaks; a table of what held (MOORING_CHAOS_RUNS, MOORING_CHAOS_OPERATIONS)
-	@sh hack/setup.sh test
+	@sh hack/setup.sh test chaos
 	@git describe --always --dirty 2>/dev/null || true # what a log is of
 	@node --import=tsx hack/chaos.ts
 

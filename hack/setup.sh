@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what is missing for what is about to run, and says nothing when nothing is.
 #
-#   sh hack/setup.sh [up] [test] [verify] [bench]
+#   sh hack/setup.sh [up] [test] [chaos] [verify] [bench]
 #
 # npm packages are always seen to, and our programs are compiled into dist/. Debian packages are installed as root or through sudo; otherwise the command
 # to run is printed. A program that is already there is used as it is, wherever it came from.
@@ -67,6 +67,7 @@ LIST
   esac
   case $1 in
     test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\n" ;;
+    chaos) printf "strace strace\n" ;;
     bench) printf "wrk wrk\nmkfs.btrfs btrfs-progs\n" ;;
   esac
 }
@@ -117,8 +118,8 @@ install_debian_packages() {
 
 for need in "$@"; do
   case $need in
-    up | test | verify | bench) ;;
-    *) fail "\"$need\" is not known. Choose from: up, test, verify, bench." ;;
+    up | test | chaos | verify | bench) ;;
+    *) fail "\"$need\" is not known. Choose from: up, test, chaos, verify, bench." ;;
   esac
 done
 check_node

@@ -2,13 +2,13 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 
 import { findFreePort } from '../../dev/processes/index.js';
 import { type CertificateFiles, CertificateFolder } from '../../pkg/certificates/index.js';
 import { EtcdMember } from './etcd-member.js';
 import { Gateway, type MemberStatus, type RawEvent } from './gateway.js';
 import { LoopbackNetwork, type MemberNetwork, NamespaceNetwork, explainNoNamespaces } from './network.js';
+import { pollUntil } from './poll-until.js';
 
 export interface EtcdClusterOptions {
   readonly members?: number;
@@ -28,7 +28,6 @@ interface Alarm {
 export const TEST_ETCD_ARGUMENTS = ['--snapshot-count=100', `--quota-backend-bytes=${32 << 20}`];
 
 const SERVES_WITHIN_MS = 30_000;
-const LOOK_EVERY_MS = 50;
 const TOKEN = 'mooring-test';
 
 /** Real etcd members with TLS and client certificates, and everything that can happen to them. */
@@ -159,12 +158,26 @@ export class EtcdCluster {
     this.#members[member]!.thaw();
   }
 
+  /** Every fsync of a member takes so much longer. */
+  async slowDisk(member: number, ms: number): Promise<void> {
+    await this.#members[member]!.spoilDisk(`delay_exit=${ms * 1_000}`);
+  }
+
+  /** The disk of a member is full: etcd ends by itself, and is started again when there is room (`heal`). */
+  async fillDisk(member: number): Promise<void> {
+    const own = this.#members[member]!;
+    await own.spoilDisk('error=ENOSPC');
+    await pollUntil(`${own.name} to end`, SERVES_WITHIN_MS, async () => (own.isRunning ? undefined : true));
+    await own.mendDisk();
+  }
+
   /** Undoes every fault and waits until all members serve. */
   async heal(): Promise<void> {
-    this.#members.forEach((_, member) => {
+    for (const [member, own] of this.#members.entries()) {
       this.thaw(member);
       this.network.heal(member);
-    });
+      await own.mendDisk();
+    }
     await this.startAll();
   }
 
@@ -282,15 +295,4 @@ export function explainNoSnapshots(): string | undefined {
 
 function etcdctl(...argv: readonly string[]): void {
   execFileSync('etcdctl', argv, { stdio: 'pipe', timeout: 30_000, env: { ...process.env, ETCDCTL_API: '3' } });
-}
-
-/** Asks again and again until there is an answer; an error of `ask` ends the waiting. */
-export async function pollUntil<T>(what: string, withinMs: number, ask: () => Promise<T | undefined>): Promise<T> {
-  const deadline = performance.now() + withinMs;
-  for (;;) {
-    const answer = await ask();
-    if (answer !== undefined) return answer;
-    if (performance.now() > deadline) throw new Error(`gave up after ${withinMs} ms waiting for ${what}`);
-    await pause(LOOK_EVERY_MS);
-  }
 }

@@ -25,6 +25,8 @@ export class EtcdMember {
   readonly dataDir: string;
   readonly logFile: string;
   #child: ChildProcess | undefined;
+  /** strace, which spoils the calls by which the member keeps its data. */
+  #tracer: ChildProcess | undefined;
 
   constructor({ number, address, clientPort, peerPort, folder }: EtcdMemberOptions) {
     this.name = `member${number}`;
@@ -63,6 +65,7 @@ export class EtcdMember {
     this.#child.kill(signal);
     this.#child.kill('SIGCONT'); // a frozen process would not hear of it
     await ended;
+    await this.mendDisk();
   }
 
   /** Freezes the process: it keeps its connections and answers nothing. */
@@ -73,4 +76,35 @@ export class EtcdMember {
   thaw(): void {
     this.#child?.kill('SIGCONT');
   }
+
+  /** Spoils every fsync of the process, as `inject` of strace says it, until `mend`. */
+  async spoilDisk(inject: string): Promise<void> {
+    const calls = 'fsync,fdatasync';
+    const argv = ['-f', '-p', String(this.#child!.pid), '-o', '/dev/null', '-e', `trace=${calls}`];
+    const tracer = spawn('strace', [...argv, '-e', `inject=${calls}:${inject}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#tracer = tracer;
+    const end = () => tracer.kill('SIGKILL');
+    process.once('exit', end);
+    tracer.once('exit', () => process.off('exit', end));
+    await once(tracer.stderr, 'data'); // it says that it has attached
+  }
+
+  /** The process keeps its data as well as ever again. */
+  async mendDisk(): Promise<void> {
+    const tracer = this.#tracer;
+    this.#tracer = undefined;
+    if (!tracer || tracer.exitCode !== null || tracer.signalCode !== null) return;
+    const ended = once(tracer, 'exit');
+    tracer.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** Why the disk of a member cannot be spoilt here; undefined when it can. */
+export function explainNoTracing(): string | undefined {
+  return spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
+    ? undefined
+    : 'strace is not installed, or may not trace (Debian: strace)';
 }

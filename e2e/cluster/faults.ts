@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { explainNoSnapshots } from './etcd-cluster.js';
+import { explainNoTracing } from './etcd-member.js';
 import { explainNoNamespaces } from './network.js';
 import { readSharedClock } from './recording-client.js';
 import type { StoreWorkload } from './workload.js';
@@ -22,8 +23,10 @@ export interface ClusterFault {
   readonly about: 'members' | 'data';
   /** Fewest members that it makes sense with. */
   readonly members: 1 | 3;
-  readonly needs?: 'isolation' | 'snapshots';
-  /** How long service may take to resume on a quiet machine, where that is less than for others. */
+  readonly needs?: 'isolation' | 'snapshots' | 'tracing';
+  /** It takes too long for every run of the tests, or resembles another one: `make chaos` has it. */
+  readonly isThorough?: boolean;
+  /** How long service may take to resume on a quiet machine, where that differs from the others. */
   readonly resumeWithinMs?: number;
   /** No majority is taken away for long: the longest time without a stored write counts as the time to resume. */
   readonly isServedThroughout?: boolean;
@@ -34,11 +37,18 @@ export interface ClusterFault {
 /** What this machine lacks for a fault; undefined when nothing. */
 export function findObstacle({ needs }: ClusterFault): string | undefined {
   if (needs === 'isolation') return explainNoNamespaces();
+  if (needs === 'tracing') return explainNoTracing();
   return needs === 'snapshots' ? explainNoSnapshots() : undefined;
 }
 
 /** More than a leader keeps for followers that are behind, so that one must be sent a snapshot. */
 const SNAPSHOT_BEHIND_ENTRIES = 5_300;
+
+/** Restarts of all members, one after the other. */
+const ROLLING_RESTARTS = 20;
+
+/** Slower than the heartbeats of a leader, and than the time after which its followers elect another one. */
+const SLOW_FSYNCS_MS = [100, 1_000] as const;
 
 /** Compactions of one run, and what passes between two. */
 const [COMPACTIONS, COMPACT_EVERY_MS] = [15, 200] as const;
@@ -108,6 +118,87 @@ export const faults: readonly ClusterFault[] = [
     isServedThroughout: true,
     inject: async ({ cluster }) => {
       for (let member = 0; member < cluster.size; member++) await cluster.restart(member);
+      return readSharedClock();
+    },
+  },
+  {
+    name: 'members restarted one after the other, again and again',
+    about: 'members',
+    members: 3,
+    isThorough: true,
+    isServedThroughout: true,
+    inject: async ({ cluster }) => {
+      for (let restart = 0; restart < ROLLING_RESTARTS; restart++) await cluster.restart(restart % cluster.size);
+      return readSharedClock();
+    },
+  },
+  {
+    name: 'all members killed at once',
+    about: 'members',
+    members: 3,
+    inject: async ({ cluster }) => {
+      const all = Array.from({ length: cluster.size }, (_, member) => member);
+      await Promise.all(all.map(member => cluster.kill(member)));
+      all.forEach(member => cluster.launch(member));
+      await cluster.untilMajorityServes();
+      return readSharedClock();
+    },
+  },
+  {
+    name: 'leader frozen, and back when another one leads',
+    about: 'members',
+    members: 3,
+    isThorough: true,
+    isServedThroughout: true,
+    inject: async ({ cluster }, { quorumLostMs }) => {
+      const leader = await cluster.leader();
+      cluster.freeze(leader);
+      await pause(quorumLostMs);
+      cluster.thaw(leader);
+      return readSharedClock();
+    },
+  },
+  ...(['in', 'out'] as const).map(
+    (way): ClusterFault => ({
+      name: way === 'in' ? 'leader hears no other member' : 'leader is heard by no other member',
+      about: 'members',
+      members: 3,
+      needs: 'isolation',
+      isThorough: true,
+      inject: async ({ cluster }) => {
+        const leader = await cluster.leader();
+        cluster.network.isolate(leader, { way });
+        return readSharedClock();
+      },
+    }),
+  ),
+  ...SLOW_FSYNCS_MS.map(
+    (ms): ClusterFault => ({
+      name: `every fsync of the leader takes ${ms} ms`,
+      about: 'data',
+      members: 1,
+      needs: 'tracing',
+      isThorough: true,
+      resumeWithinMs: 10_000, // it goes on all the while, and a term takes several fsyncs
+      inject: async ({ cluster }, { clientCutMs }) => {
+        await cluster.slowDisk(await cluster.leader(), ms);
+        const at = readSharedClock();
+        await pause(clientCutMs);
+        return at;
+      },
+    }),
+  ),
+  {
+    name: 'disk of the leader full',
+    about: 'data',
+    members: 1,
+    needs: 'tracing',
+    isThorough: true,
+    inject: async ({ cluster }) => {
+      const leader = await cluster.leader();
+      await cluster.fillDisk(leader);
+      if (cluster.size > 1) return readSharedClock();
+      await cluster.startAll();
       return readSharedClock();
     },
   },

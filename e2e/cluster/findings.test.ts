@@ -19,7 +19,8 @@ import {
   remove,
   StoreUnavailableFault,
 } from '../../pkg/store/index.js';
-import { EtcdCluster, TEST_ETCD_ARGUMENTS, pollUntil } from './etcd-cluster.js';
+import { EtcdCluster, TEST_ETCD_ARGUMENTS } from './etcd-cluster.js';
+import { pollUntil } from './poll-until.js';
 import { explainNoNamespaces } from './network.js';
 import { followAll, type FollowRecorder } from './follow-recorder.js';
 

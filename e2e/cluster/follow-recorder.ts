@@ -1,5 +1,5 @@
 import { create, type Store } from '../../pkg/store/index.js';
-import { pollUntil } from './etcd-cluster.js';
+import { pollUntil } from './poll-until.js';
 
 /** A follower of a store that records the changes it receives, in order. */
 export interface FollowRecorder {

@@ -9,8 +9,11 @@ export interface MemberNetwork {
   readonly canIsolate: boolean;
   /** The words before the command that runs a member. */
   commandPrefix(member: number): readonly string[];
-  /** Drops every packet between a member and the other members; with `clients`, those of this process too. */
-  isolate(member: number, options?: { readonly clients?: boolean }): void;
+  /**
+   * Drops every packet between a member and the other members; with `clients`, those of this process too. With `way`, only
+   * what it is sent (`in`) or what it sends (`out`).
+   */
+  isolate(member: number, options?: { readonly clients?: boolean; readonly way?: 'in' | 'out' }): void;
   /** Lets every packet of a member pass again. */
   heal(member: number): void;
   remove(): void;
@@ -111,18 +114,12 @@ export class NamespaceNetwork implements MemberNetwork {
     return ['ip', 'netns', 'exec', this.#names[member]!];
   }
 
-  isolate(member: number, { clients = false } = {}): void {
+  isolate(member: number, { clients = false, way }: { clients?: boolean; way?: 'in' | 'out' } = {}): void {
     const peers = this.addresses.filter((_, other) => other !== member);
-    const rules = clients
-      ? [
-          ['INPUT', '-i', 'eth0'],
-          ['OUTPUT', '-o', 'eth0'],
-        ]
-      : peers.flatMap(peer => [
-          ['INPUT', '-s', peer],
-          ['OUTPUT', '-d', peer],
-        ]);
-    for (const rule of rules) this.#firewall(member, '-A', ...rule, '-j', 'DROP');
+    const incoming = clients ? [['-i', 'eth0']] : peers.map(peer => ['-s', peer]);
+    const outgoing = clients ? [['-o', 'eth0']] : peers.map(peer => ['-d', peer]);
+    if (way !== 'out') for (const rule of incoming) this.#firewall(member, '-A', 'INPUT', ...rule, '-j', 'DROP');
+    if (way !== 'in') for (const rule of outgoing) this.#firewall(member, '-A', 'OUTPUT', ...rule, '-j', 'DROP');
   }
 
   heal(member: number): void {

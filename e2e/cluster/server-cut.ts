@@ -5,7 +5,7 @@ import { findFreePort, TcpProxy } from '../../dev/processes/index.js';
 import { create } from '../../pkg/store/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { unwrap } from '../lab/tenant-client.js';
-import { pollUntil } from './etcd-cluster.js';
+import { pollUntil } from './poll-until.js';
 import { readSharedClock } from './recording-client.js';
 
 export interface ServerCutOptions {

@@ -6,11 +6,13 @@ import {
   checkTail,
   type HistoryRecord,
   type KeyChange,
+  type KeyState,
   type TailFrame,
   type Violation,
 } from '../history/index.js';
 import { type WorkloadClient, ClientProcess, startWorkloadClient } from './clients.js';
-import { type EtcdCluster, pollUntil } from './etcd-cluster.js';
+import type { EtcdCluster } from './etcd-cluster.js';
+import { pollUntil } from './poll-until.js';
 import { type Activity, type ClientHistory, LEADER_KEY, readSharedClock } from './recording-client.js';
 
 export interface WorkloadOptions {
@@ -25,6 +27,8 @@ export interface WorkloadOptions {
 /** A stretch of time with one history of the store. Restoring a snapshot begins another one. */
 interface Era {
   readonly events: KeyChange[];
+  /** What it began with. */
+  readonly restored: ReadonlyMap<string, KeyState>;
   /** When it ended. */
   until: number;
 }
@@ -46,7 +50,7 @@ export class StoreWorkload {
   /** The ways of each client to each member. */
   readonly links: readonly (readonly TcpProxy[])[];
   readonly #prefix: string;
-  readonly #eras: Era[] = [{ events: [], until: Infinity }];
+  readonly #eras: Era[] = [{ events: [], restored: new Map(), until: Infinity }];
   /** The newest revision before the clients began. */
   readonly #begin: number;
   #after: number;
@@ -111,8 +115,12 @@ export class StoreWorkload {
     await this.collect();
     this.#eras.at(-1)!.until = readSharedClock();
     await restore();
-    this.#eras.push({ events: [], until: Infinity });
+    const restored = new Map<string, KeyState>();
+    this.#eras.push({ events: [], restored, until: Infinity });
     this.#after = this.#begin;
+    await this.collect();
+    for (const { key, revision, bytes } of this.#eras.at(-1)!.events)
+      restored.set(key, bytes === undefined ? { revision: 0, bytes } : { revision, bytes });
     for (const proxy of this.links.flat()) proxy.mode = 'pass';
   };
 
@@ -161,7 +169,11 @@ export class StoreWorkload {
   }
 }
 
-function judgeEra(records: readonly HistoryRecord[], begin: number, { events, until: end }: Era): Violation[] {
+function judgeEra(
+  records: readonly HistoryRecord[],
+  begin: number,
+  { events, restored, until: end }: Era,
+): Violation[] {
   const own = records.flatMap((record): HistoryRecord[] => {
     if (!('begin' in record) || record.begin >= end) return [];
     if (record.begin >= begin && record.end <= end) return [record];
@@ -172,8 +184,11 @@ function judgeEra(records: readonly HistoryRecord[], begin: number, { events, un
   return [
     ...checkExactlyOnce(own, events),
     ...checkFencing(events, { leaderKey: LEADER_KEY, fenceOf: findFence }),
-    // What a later history begins with was not written in it.
-    ...(begin === -Infinity ? checkLinearizability(own) : []),
+    // What ended before is in what was restored, or was taken back.
+    ...checkLinearizability(
+      own.filter(record => 'end' in record && record.end > begin),
+      restored,
+    ),
   ];
 }
 

@@ -10,7 +10,7 @@
  */
 export { checkExactlyOnce } from './exactly-once.js';
 export { checkFencing } from './fencing.js';
-export { checkLinearizability } from './linearizability.js';
+export { checkLinearizability, type KeyState } from './linearizability.js';
 export type * from './records.js';
 export { measureResume, measureWriteGap } from './service.js';
 export { checkTail } from './tails.js';

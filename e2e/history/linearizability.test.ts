@@ -142,6 +142,15 @@ describe('linearizability check', () => {
     return history;
   }
 
+  it('begins with what was restored', () => {
+    const restored = new Map([['k', { revision: 7, bytes: 'old' }]]);
+    const [seen, changed] = [read([0, 1], 7, 'old'), write([2, 3], { at: 7, revision: 8 })];
+    expect(checkLinearizability([seen, changed, read([4, 5], 8, 'x')], restored)).to.deep.equal([]);
+    expect(checkLinearizability([seen, changed])).to.have.length(1);
+    expect(checkLinearizability([changed, read([4, 5], 7, 'old')], restored)).to.have.length(1);
+    expect(checkLinearizability([read([0, 1], 0)], restored)).to.have.length(1);
+  });
+
   it('accepts true histories of concurrent clients', () => {
     for (let seed = 1; seed <= 50; seed++)
       expect(checkLinearizability(generate(seed)), `seed ${seed}`).to.deep.equal([]);

@@ -1,7 +1,7 @@
 import type { HistoryRecord, ReadRecord, Violation, WriteRecord } from './records.js';
 
 /** The value of one key. */
-interface KeyState {
+export interface KeyState {
   /** 0: absent. Negative: the revision of an unacknowledged write, which is learnt from the first read of it. */
   readonly revision: number;
   readonly bytes: string | undefined;
@@ -21,9 +21,13 @@ const ABSENT: KeyState = { revision: 0, bytes: undefined };
 
 /**
  * Whether the operations on each key can be put in one order that respects time: Wing and Gong's search with Lowe's
- * memory, key by key. It knows nothing of etcd's revisions beyond that a guard compares them.
+ * memory, key by key. It knows nothing of etcd's revisions beyond that a guard compares them. `initial` has the keys that
+ * were there before.
  */
-export function checkLinearizability(history: readonly HistoryRecord[]): Violation[] {
+export function checkLinearizability(
+  history: readonly HistoryRecord[],
+  initial: ReadonlyMap<string, KeyState> = new Map(),
+): Violation[] {
   const keys = new Map<string, Operation[]>();
   const add = (key: string, operation: Operation) => {
     const operations = keys.get(key);
@@ -47,7 +51,7 @@ export function checkLinearizability(history: readonly HistoryRecord[]): Violati
     for (const [key, operation] of writeOperations(record, () => --unacknowledged))
       if (!isRepeated(key, record)) add(key, operation);
   }
-  return [...keys].flatMap(([key, operations]) => checkKey(key, operations));
+  return [...keys].flatMap(([key, operations]) => checkKey(key, operations, initial.get(key) ?? ABSENT));
 }
 
 function readOperation({ begin, end, revision, bytes, process }: ReadRecord): Operation {
@@ -102,13 +106,13 @@ interface Step {
 /** Steps of the search of one key after which it is given up as undecided: never reached by a history of real clients. */
 const MOST_STEPS = 2_000_000;
 
-function checkKey(key: string, unsorted: readonly Operation[]): Violation[] {
+function checkKey(key: string, unsorted: readonly Operation[], initial: KeyState): Violation[] {
   const operations = unsorted.toSorted((a, b) => a.begin - b.begin);
   const required = operations.filter(({ isOptional }) => !isOptional).length;
   const isDone = new Uint8Array(operations.length);
   const seen = new Set<string>();
   const steps: Step[] = [];
-  let state = ABSENT;
+  let state = initial;
   let done = 0;
   let deepest = 0;
   let stuckAt = '';
