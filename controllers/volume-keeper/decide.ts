@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { isMadeVolume, listVolumeNodes, stepTowards, type VolumeStatus } from '../../crds/volume/index.js';
+import {
+  isMadeVolume,
+  listVolumeNodes,
+  stepTowards,
+  type VolumeReport,
+  type VolumeStatus,
+} from '../../crds/volume/index.js';
 import { decideCopies, describeCopies } from './copies.js';
 import {
   findPrimary,
@@ -9,13 +15,12 @@ import {
   isSilent,
   listAhead,
   listKnownCopies,
+  listNames,
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
-import { findPromotion, isOfEpoch, type Promotion } from './promote.js';
+import { explainNone, findPromotion, isOfEpoch, type Promotion } from './promote.js';
 import { judgeSize, measureResize } from './size.js';
-
-const NONE_COMPLETE = 'no copy that is heard is complete: bring back the nodes of the others';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
 export type VolumeDecision =
@@ -104,10 +109,6 @@ function describeRemoval(hosts: readonly VolumeHost[], left: readonly string[]):
   return `its bytes ${[removed, kept].filter(Boolean).join(', and ')}`;
 }
 
-function listNames(hosts: readonly VolumeHost[]): string {
-  return hosts.map(({ name }) => name).join(', ');
-}
-
 function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   const { volume, status, findHost } = input;
   if (volume.class === 'object') {
@@ -118,8 +119,11 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   const host = primaryNode === undefined ? undefined : findHost(primaryNode);
   if (!host && !hasBytes) return place(input);
   if (primaryNode === undefined) {
-    const message =
-      'what was known of it is lost, and no agent says that it has the primary: restore a newer backup of the control plane';
+    const found = findPromotion(input, undefined);
+    if (found) return toPromoted(found);
+    const way =
+      volume.class === 'replicated' ? '; a complete copy takes over once all its nodes are heard as copies' : '';
+    const message = `what was known of it is lost, and no agent says that it has the primary: restore a newer backup of the control plane${way}`;
     return { phase: 'Degraded', reason: 'volume_primary_unknown', message };
   }
   const ahead = listAhead(input);
@@ -134,7 +138,8 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   if (status?.phase === 'Failed')
     return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
   if (!host) {
-    const rest = listKnownCopies(input).length > 0 ? NONE_COMPLETE : 'there is no other copy: delete the volume';
+    const isCopied = listKnownCopies(input).some(({ nodeId }) => findHost(nodeId));
+    const rest = isCopied ? explainNone(input, primaryNode) : 'there is no other copy: delete the volume';
     const message = `the node that had its bytes is no longer enrolled, and ${rest}`;
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
   }
@@ -152,9 +157,8 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }
   if (own?.state === 'failed') {
-    const isCopied = own.isMissing === true && listKnownCopies(input).length > 0;
-    const missing = `its bytes are not on ${name} any more: mount the disk that holds them and restart the agent; a copy that is complete takes over after a while`;
-    const message = isCopied ? missing : (own.message ?? `the agent of ${name} cannot provide it`);
+    const way = listKnownCopies(input).length > 0 ? TAKES_OVER : ', or delete the volume';
+    const message = describeFailure(own, `its bytes are not on ${name} any more: ${MOUNT}${way}`);
     const elsewhere = hasBytes ? undefined : placeElsewhere(input, primaryNode);
     if (elsewhere) return elsewhere;
     return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
@@ -180,21 +184,31 @@ function toPromoted(promotion: Promotion): Verdict {
   return { phase: 'Promoting', reason: 'volume_promoting', message, ...place };
 }
 
+const MOUNT = 'mount the disk that holds them and restart the agent';
+const TAKES_OVER = '; another copy that is complete takes over after a while';
+
+/** Why an agent cannot provide the volume. What is to be done about missing bytes depends on the copies, which it does not know. */
+function describeFailure({ isMissing, message }: VolumeReport, missing: string): string {
+  return isMissing === true ? missing : (message ?? 'its agent cannot provide it');
+}
+
 /** While a copy takes over: only its own agent can say that it has. */
 function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost | undefined): Verdict {
   const { refusedBy } = input.status ?? {};
   const promoting = { phase: 'Promoting', primaryNode, ...(refusedBy && { refusedBy }) } as const;
   if (!host) {
     const gone = 'the node whose copy was to take over is no longer enrolled';
-    const others = listKnownCopies(input).flatMap(({ nodeId }) => input.findHost(nodeId) ?? []);
-    const isAwaited = others.some(isSilent);
-    if (isAwaited) return { ...promoting, reason: 'volume_node_silent', message: `${gone}, and ${NONE_COMPLETE}` };
-    const message = `${gone}, and no other copy is complete: delete the volume`;
+    const isCopied = listKnownCopies(input).some(({ nodeId }) => input.findHost(nodeId));
+    if (isCopied) {
+      const message = `${gone}, and ${explainNone(input, primaryNode)}`;
+      return { ...promoting, reason: 'volume_node_gone', message };
+    }
+    const message = `${gone}, and there is no other copy: enrol a machine again that has one, or delete the volume`;
     return { phase: 'Failed', reason: 'volume_node_gone', message, primaryNode };
   }
   const { name } = host;
   if (isSilent(host)) {
-    const message = `the copy on ${name} is to take over, and ${name} is not heard: check the machine and its agent`;
+    const message = `the copy on ${name} is to take over, and ${name} is not heard: check the machine and its agent${TAKES_OVER}`;
     return { ...promoting, reason: 'volume_node_silent', message };
   }
   const own = findReport(input, primaryNode);
@@ -202,7 +216,7 @@ function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }
   if (own?.state === 'failed') {
-    const message = own.message ?? `the agent of ${name} cannot take over`;
+    const message = describeFailure(own, `the bytes of the copy are not on ${name} any more: ${MOUNT}${TAKES_OVER}`);
     return { ...promoting, reason: 'volume_refused', message };
   }
   return { ...promoting, reason: 'volume_promoting', message: `the agent of ${name} has not taken over yet` };

@@ -36,7 +36,7 @@ export function draftEvents(
     });
   }
   if (promotion) {
-    const { from: former, to, epoch, syncedAt, secondsLost = null } = promotion;
+    const { from: former = null, to, epoch, syncedAt, secondsLost = null } = promotion;
     const missing =
       secondsLost === null
         ? `what was written since ${syncedAt} by the clock of the former primary is missing, and how long that is cannot be told: its clock is ahead`

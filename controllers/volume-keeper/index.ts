@@ -22,6 +22,7 @@ import {
 import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../reading/index.js';
 import { decideVolume } from './decide.js';
 import { draftEvents } from './events.js';
+import type { VolumeInput } from './input.js';
 import type { Promotion } from './promote.js';
 import { listRest, readInput } from './reading.js';
 
@@ -104,9 +105,10 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   const volume = value<StoredVolume>(entry);
   const status = stored && findRecordFault(stored) === undefined ? value<VolumeStatus>(stored) : undefined;
   const now = new Date(clock.now()).toISOString();
-  const decision = decideVolume({ volume, status, ...readInput(volume, cache, policy), now });
+  const input = { volume, status, ...readInput(volume, cache, policy), now };
+  const decision = decideVolume(input);
   const stale = 'status' in decision ? listStaleReports(tenant, decision.status, cache) : [];
-  const result = 'status' in decision ? waitFor(volume, decision.status) : done;
+  const result = 'status' in decision ? waitFor(input, decision.status) : done;
   if ('status' in decision && decision.status === status && stale.length === 0) return result;
 
   const from = status?.phase ?? 'Pending';
@@ -133,10 +135,12 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   }
   const { phase, reason } = decision.status;
   const promoted = guardPromotion(tenant, id, decision.promotion, cache);
+  const isLess = (decision.status.leaving ?? []).some(nodeId => !status?.leaving?.includes(nodeId));
+  const removed = isLess ? guardReports(tenant, id, cache) : [];
   const drafts = draftEvents(volume, status, decision);
   const changed = await Promise.all(drafts.map(draft => events.put(draft)));
   await commit({
-    guards: [...guards, ...promoted, ...stale.map(each => ({ key: each.key, at: each.revision }))],
+    guards: [...guards, ...promoted, ...removed, ...stale.map(each => ({ key: each.key, at: each.revision }))],
     puts: [{ key, bytes: encode(decision.status) }, ...changed],
     deletes: stale.map(each => each.key),
   });
@@ -148,6 +152,7 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
 function guardPromotion(tenant: string, id: string, promotion: Promotion | undefined, cache: Cache): readonly Guard[] {
   if (!promotion) return [];
   const { from, to, still = [] } = promotion;
+  if (from === undefined) return guardReports(tenant, id, cache);
   const reports = [from, to.id].map(nodeId => {
     const key = keys.volumeReport(tenant, id, nodeId);
     return { key, at: cache.get(key)?.revision ?? 0 };
@@ -155,11 +160,17 @@ function guardPromotion(tenant: string, id: string, promotion: Promotion | undef
   return [...reports, ...still];
 }
 
-/** When a lost primary or a lost copy may be replaced is a matter of time too. */
-function waitFor({ class: kind }: StoredVolume, { phase, copies }: VolumeStatus): ReconcileResult {
-  if (kind !== 'replicated') return done;
+/** What was decided by all that the agents have said counts only while none has said anything else. */
+function guardReports(tenant: string, id: string, cache: Cache): readonly Guard[] {
+  return cache.list(ranges.volumeReportsOf(tenant, id)).map(({ key, revision }) => ({ key, at: revision }));
+}
+
+/** When a lost primary, or a copy that is lost or fails, may be replaced is a matter of time too. */
+function waitFor({ volume, reports }: VolumeInput, { phase, copies }: VolumeStatus): ReconcileResult {
+  if (volume.class !== 'replicated') return done;
   if (phase === 'Degraded' || phase === 'Promoting') return again(PROMOTION_MS, 'a copy may be promoted');
-  return copies.some(({ state }) => state === 'lost') ? again(REPLACEMENT_MS, 'a copy may be made elsewhere') : done;
+  const isShort = copies.some(({ state }) => state === 'lost') || reports.some(({ state }) => state === 'failed');
+  return isShort ? again(REPLACEMENT_MS, 'a copy may be made elsewhere') : done;
 }
 
 /** Removes what stands beside a volume that is no more. */

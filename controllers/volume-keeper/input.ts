@@ -46,7 +46,9 @@ export interface VolumeInput {
 export function isMade({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): boolean {
   if (status) return isMadeVolume(status);
   const holders = reports.filter(({ state }) => state !== 'removed');
-  return holders.length > 1 || holders.some(({ state, epoch }) => state === 'ready' || epoch !== undefined);
+  const isHolder = ({ state, epoch, isMissing }: VolumeReport) =>
+    state === 'ready' || epoch !== undefined || isMissing === true;
+  return holders.length > 1 || holders.some(isHolder);
 }
 
 /**
@@ -84,4 +86,8 @@ export function listAhead({ status, reports, findHost }: VolumeInput): readonly 
 
 export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {
   return status === 'failed' || status === 'unknown' || status === 'unusable';
+}
+
+export function listNames(hosts: readonly VolumeHost[]): string {
+  return hosts.map(({ name }) => name).join(', ');
 }

@@ -1,15 +1,26 @@
 import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
-import { findReport, type HostLoss, isSilent, listKnownCopies, type VolumeHost, type VolumeInput } from './input.js';
+import {
+  findReport,
+  type HostLoss,
+  isSilent,
+  listKnownCopies,
+  listNames,
+  type VolumeHost,
+  type VolumeInput,
+} from './input.js';
 
 /** How long an agent may take to stop what writes to its volumes. */
 const STOP_MARGIN_MS = 30_000;
-/** How long a node that is heard may fail to provide the volume: a disk may only be mounted late. Doubled with each copy that was tried. */
+/** How long the node of a copy may fail to take over. Doubled with each copy that was tried. */
 const PATIENCE_MS = 30_000;
 const DOUBLINGS_MAX = 5;
+/** How long one may say nothing of it, and how long a primary may not find its bytes: a disk is checked before it is mounted. */
+const LONG_PATIENCE_MS = 300_000;
 
 /** That a copy takes the place of the primary. */
 export interface Promotion {
-  readonly from: string;
+  /** The former primary; left out when nobody knows which it was. */
+  readonly from?: string;
   readonly to: VolumeHost;
   readonly epoch: number;
   /** The moment that the copy shows. */
@@ -22,22 +33,24 @@ export interface Promotion {
 }
 
 /** The promotion that is due, if the primary is lost for certain and a copy of what was last served is complete. */
-export function findPromotion(input: VolumeInput, primaryNode: string): Promotion | undefined {
-  const { volume, status, findHost } = input;
+export function findPromotion(input: VolumeInput, primaryNode: string | undefined): Promotion | undefined {
+  const { volume, status } = input;
   const { epoch, phase } = status ?? {};
   if (volume.class !== 'replicated' || epoch === undefined) return undefined;
-  if (phase !== 'Degraded' && phase !== 'Promoting') return undefined;
-  const former = findHost(primaryNode);
-  if (former && !isGivenUp(former, findReport(input, primaryNode), input.now) && !isUnable(input, former)) {
-    return undefined;
-  }
-  const refusedBy = phase === 'Promoting' ? [...new Set([...(status?.refusedBy ?? []), primaryNode])] : [];
-  const [best] = listPromotable(input, primaryNode, refusedBy);
+  if (phase !== 'Degraded' && phase !== 'Promoting' && phase !== 'Failed') return undefined;
+  const former = primaryNode === undefined ? undefined : input.findHost(primaryNode);
+  const isDeposed = former
+    ? isGivenUp(former, findReport(input, former.id), input.now) || isUnable(input, former)
+    : primaryNode !== undefined || areAllCopies(input);
+  if (!isDeposed) return undefined;
+  const tried = phase === 'Promoting' && primaryNode !== undefined ? [primaryNode] : [];
+  const refusedBy = phase === 'Promoting' ? [...new Set([...(status?.refusedBy ?? []), ...tried])] : [];
+  const [best] = listComplete(input, primaryNode, refusedBy).filter(({ host }) => !host.isOutside);
   if (!best) return undefined;
   // A primary that was only cut off has gone on writing until it was given up.
   const secondsLost = Math.ceil((Date.parse(input.now) - Date.parse(best.syncedAt)) / 1000);
   return {
-    from: primaryNode,
+    ...(primaryNode !== undefined && { from: primaryNode }),
     to: best.host,
     // An epoch that any agent has seen is never used again.
     epoch: 1 + Math.max(epoch, ...input.reports.map(report => report.epoch ?? 0)),
@@ -61,22 +74,43 @@ function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: 
 }
 
 /**
- * Whether a node that is heard says for long that it cannot take over, or that the bytes are not there any more. Nothing was started
- * there since: the volume was not ready.
+ * Whether a primary that is heard says for long that its bytes are not there any more, or a copy that was chosen is lost or does not
+ * take over. Nothing that mounts the volume was started there: it was not ready.
  */
 function isUnable(input: VolumeInput, host: VolumeHost): boolean {
   const { status, now } = input;
-  const { phase, epoch = 0, servedEpoch = 0, refusedBy = [] } = status ?? {};
+  const { phase, epoch = 0, servedEpoch = 0, refusedBy = [] } = status!;
   const report = findReport(input, host.id);
-  const isWithout = phase === 'Degraded' && report?.isMissing === true && !isSilent(host);
-  const isRefusing = phase === 'Promoting' && servedEpoch < epoch;
-  if (report?.state !== 'failed' || !(isWithout || isRefusing)) return false;
+  const waitedMs = Date.parse(now) - Date.parse(status!.since);
+  if (phase === 'Degraded') {
+    // A machine that was away is Degraded since then, and its disk may only be mounted late.
+    const saidMs = report ? Date.parse(now) - Date.parse(report.at) : 0;
+    const isMissing = report?.state === 'failed' && report.isMissing === true && !isSilent(host);
+    return isMissing && Math.min(waitedMs, saidMs) >= LONG_PATIENCE_MS;
+  }
+  if (phase !== 'Promoting' || servedEpoch >= epoch) return false;
+  if (host.lost) return true;
+  if (report?.state === 'ready' && isOfEpoch(report, status)) return false;
   const patienceMs = PATIENCE_MS * 2 ** Math.min(refusedBy.length, DOUBLINGS_MAX);
-  return Date.parse(now) - Date.parse(status!.since) >= patienceMs;
+  const isRefusing = report?.state === 'failed' && waitedMs >= patienceMs;
+  return isRefusing || waitedMs >= Math.max(patienceMs, LONG_PATIENCE_MS);
 }
 
-/** The copies that may be promoted, the one that shows the latest moment first; those that could not take over come last. */
-function listPromotable(input: VolumeInput, primaryNode: string, refusedBy: readonly string[]) {
+/** Where nobody knows the primary: whether for long all that have bytes are heard, and say that they are copies. */
+function areAllCopies({ status, now, reports, findHost }: VolumeInput): boolean {
+  const holders = reports.filter(({ state }) => state !== 'removed');
+  const areCopies = holders.every(({ nodeId, role }) => {
+    const host = findHost(nodeId);
+    return role === 'replica' && (!host || !isSilent(host));
+  });
+  return areCopies && Date.parse(now) - Date.parse(status!.since) >= LONG_PATIENCE_MS;
+}
+
+/**
+ * The copies that are complete, on nodes that are heard: the one that shows the latest moment first. Those on nodes that take no work
+ * come after them, and those that could not take over come last.
+ */
+function listComplete(input: VolumeInput, primaryNode: string | undefined, refusedBy: readonly string[]) {
   const { status } = input;
   const served = status?.servedEpoch ?? status?.epoch ?? 0;
   const copies = listKnownCopies(input).filter(({ nodeId }) => nodeId !== primaryNode);
@@ -84,15 +118,33 @@ function listPromotable(input: VolumeInput, primaryNode: string, refusedBy: read
     .flatMap(({ nodeId }) => {
       const host = input.findHost(nodeId);
       const syncedAt = findSyncedAt(findReport(input, nodeId), served);
-      const isAble = host && !isSilent(host) && !host.isOutside && host.status !== 'joining';
+      const isAble = host && !isSilent(host) && host.status !== 'joining';
       return isAble && syncedAt !== undefined ? [{ host, syncedAt }] : [];
     })
     .sort(
       (a, b) =>
         Number(refusedBy.includes(a.host.id)) - Number(refusedBy.includes(b.host.id)) ||
+        Number(a.host.status !== 'ready') - Number(b.host.status !== 'ready') ||
         Date.parse(b.syncedAt) - Date.parse(a.syncedAt) ||
         (a.host.id < b.host.id ? -1 : 1),
     );
+}
+
+/** Why no copy takes the place of the primary, and what can be done about it. */
+export function explainNone(input: VolumeInput, primaryNode: string | undefined): string {
+  const hosts = listKnownCopies(input).flatMap(({ nodeId }) => input.findHost(nodeId) ?? []);
+  const others = hosts.filter(({ id }) => id !== primaryNode);
+  const outside = listComplete(input, primaryNode, []).flatMap(({ host }) => (host.isOutside ? [host] : []));
+  const silent = others.filter(isSilent);
+  const keepers = others.filter(({ id }) => (findReport(input, id)?.divergent?.length ?? 0) > 0);
+  const remedies = [
+    outside.length > 0 && `give ${listNames(outside)}, which breaks its residency, the labels that it asks for`,
+    silent.length > 0 && `bring back ${listNames(silent)}`,
+    keepers.length > 0 && `look at what ${listNames(keepers)} has set aside (docs/OPERATIONS.md)`,
+  ].filter(remedy => remedy !== false);
+  const cause =
+    outside.length > 0 ? 'no other copy is complete and inside its residency' : 'no copy that is heard is complete';
+  return remedies.length > 0 ? `${cause}: ${remedies.join(', or ')}` : cause;
 }
 
 /** The moment that a copy shows, by the word of its own agent, when it is complete and of the epoch that was last served. */

@@ -38,8 +38,9 @@ export const volumeReasons = {
     remedy: 'Check the machine and its agent: "moor get nodes". The bytes are there again when the node is back.',
   },
   volume_node_gone: {
-    meaning: 'The node that had the bytes of the volume is no longer enrolled, and there is no other copy.',
-    remedy: 'Remove the volume from what mounts it, delete it, and create a new one.',
+    meaning: 'The node that had the bytes of the volume is no longer enrolled, and no other copy can take its place.',
+    remedy:
+      'The message says which nodes may still have them. Where there is none, remove the volume from what mounts it, delete it, and create a new one.',
   },
   volume_epoch_behind: {
     meaning:
@@ -49,7 +50,8 @@ export const volumeReasons = {
   },
   volume_primary_unknown: {
     meaning: 'What the control plane knew of the volume is lost, and no agent says that it has the primary.',
-    remedy: 'Restore a newer backup of the control plane; the bytes are where they were, and nothing is removed.',
+    remedy:
+      'Restore a newer backup of the control plane, or bring back all nodes of the volume: when each says for five minutes that it has a copy, one that is complete takes over. Nothing is removed.',
   },
   volume_replica_requested: {
     meaning: 'Somebody asked for one more copy of the volume, on the node that the message names.',

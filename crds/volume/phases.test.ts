@@ -11,7 +11,7 @@ describe('phases of a volume', () => {
     Degraded: ['Ready', 'Promoting'],
     Promoting: ['Ready', 'Failed'],
     Resizing: ['Ready'],
-    Failed: [],
+    Failed: ['Promoting'],
     Deleting: [],
   };
   for (const from of volumePhases) {
@@ -27,7 +27,7 @@ describe('phases of a volume', () => {
     ['Degraded', 'Failed', 'Promoting'],
     ['Ready', 'Ready', 'Ready'],
     ['Ready', 'Materializing', 'Ready'],
-    ['Failed', 'Ready', 'Failed'],
+    ['Failed', 'Ready', 'Promoting'],
     ['Deleting', 'Ready', 'Deleting'],
   ];
   for (const [from, to, next] of steps) {

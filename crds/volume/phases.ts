@@ -20,7 +20,7 @@ const MOVES: Readonly<Record<VolumePhase, readonly VolumePhase[]>> = {
   Degraded: ['Ready', 'Promoting', 'Deleting'],
   Promoting: ['Ready', 'Failed', 'Deleting'],
   Resizing: ['Ready', 'Deleting'],
-  Failed: ['Deleting'],
+  Failed: ['Promoting', 'Deleting'],
   Deleting: [],
 };
 

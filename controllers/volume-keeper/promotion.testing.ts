@@ -1,0 +1,100 @@
+/** A replicated volume whose primary is on node a, with copies on b and c, five minutes after it was made. */
+import type { StoredVolume, VolumePhase, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { decideVolume } from './decide.js';
+import type { VolumeHost, VolumeInput } from './input.js';
+
+export const at = (second: number) => new Date(Date.parse('2026-01-31T12:00:00.000Z') + 1000 * second).toISOString();
+const NOW = at(300);
+export const replicated: StoredVolume = {
+  metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: at(0), updatedAt: at(0), specHash: '' },
+  id: 'vol_1',
+  name: 'data',
+  class: 'replicated',
+  type: 'volume',
+  sizeBytes: 100,
+  accessMode: 'ReadWriteOnce',
+  replicas: 2,
+};
+export const makeStatus = (phase: VolumePhase, change: Partial<VolumeStatus> = {}): VolumeStatus => ({
+  id: 'vol_1',
+  phase,
+  reason: 'volume_ready',
+  message: '',
+  primaryNode: 'node_a',
+  epoch: 1,
+  servedEpoch: 1,
+  copies: [
+    { nodeId: 'node_b', state: 'synced' },
+    { nodeId: 'node_c', state: 'synced' },
+  ],
+  since: at(200),
+  ...change,
+});
+export const still = [{ key: 'node-status/t/a', at: 7 }];
+export const lose = (
+  name: string,
+  by: 'heartbeat_missed' | 'fence' = 'heartbeat_missed',
+  since = at(200),
+): VolumeHost => ({
+  id: `node_${name}`,
+  name,
+  status: 'failed',
+  lost: { by, since, still },
+});
+export const host = (name: string, change: Partial<VolumeHost> = {}): VolumeHost => ({
+  id: `node_${name}`,
+  name,
+  status: 'ready',
+  ...change,
+});
+export const reportReplica = (name: string, second: number, change: Partial<VolumeReport> = {}): VolumeReport => ({
+  id: 'vol_1',
+  state: 'ready',
+  nodeId: `node_${name}`,
+  role: 'replica',
+  epoch: 1,
+  syncedEpoch: 1,
+  syncedAt: at(second),
+  at: at(second),
+  ...change,
+});
+export const primary = (name: string, epoch: number, change: Partial<VolumeReport> = {}): VolumeReport => ({
+  id: 'vol_1',
+  state: 'ready',
+  nodeId: `node_${name}`,
+  role: 'primary',
+  epoch,
+  at: at(0),
+  ...change,
+});
+
+export interface Given {
+  readonly status: VolumeStatus;
+  readonly volume?: Partial<StoredVolume>;
+  readonly reports?: readonly VolumeReport[];
+  readonly hosts?: readonly VolumeHost[];
+}
+export const decide = ({ status: stored, volume: change, reports = [], hosts = [] }: Given) => {
+  const input: VolumeInput = {
+    volume: { ...replicated, ...change },
+    status: stored,
+    reports,
+    findHost: id => hosts.find(each => each.id === id),
+    chooseNode: () => ({ because: 'none' }),
+    chooseReplicas: () => ({ nodes: [] }),
+    now: NOW,
+  };
+  const decided = decideVolume(input);
+  if ('remove' in decided) throw new Error(decided.remove);
+  return decided;
+};
+
+/** The phase, the primary and the epoch that come next, and what a promotion says is missing at most. */
+export const tell = (given: Given): string => {
+  const { status: next, promotion } = decide(given);
+  const told = [next.phase, next.primaryNode, next.epoch, promotion && `after ${promotion.secondsLost} s`];
+  return told.filter(each => each !== undefined).join(' ');
+};
+
+export const fences = primary('a', 1, { fencesAfterSeconds: 30 });
+export const others = [host('b'), host('c')];

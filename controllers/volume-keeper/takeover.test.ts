@@ -1,0 +1,276 @@
+import { expect } from 'chai';
+
+import type { VolumeStatus } from '../../crds/volume/index.js';
+import { draftEvents } from './events.js';
+import {
+  at,
+  decide,
+  type Given,
+  host,
+  lose,
+  others,
+  primary,
+  replicated,
+  reportReplica,
+  makeStatus,
+  tell,
+} from './promotion.testing.js';
+
+describe('takeover by a copy that was chosen', () => {
+  const cases: readonly (readonly [name: string, given: Given, found: string])[] = [
+    [
+      'is over when its agent says so',
+      {
+        status: makeStatus('Promoting', { primaryNode: 'node_c', epoch: 2 }),
+        reports: [primary('c', 2)],
+        hosts: [lose('a'), ...others],
+      },
+      'Ready node_c 2',
+    ],
+    [
+      'is not over by what it said before',
+      {
+        status: makeStatus('Promoting', { primaryNode: 'node_c', epoch: 2 }),
+        reports: [reportReplica('c', 195)],
+        hosts: [lose('a'), ...others],
+      },
+      'Promoting node_c 2',
+    ],
+    [
+      'goes on while its agent cannot yet, or is not heard for a moment',
+      {
+        status: makeStatus('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [] }),
+        reports: [primary('c', 2, { state: 'failed', message: 'busy' })],
+        hosts: [lose('a'), host('c', { status: 'failed' })],
+      },
+      'Promoting node_c 2',
+    ],
+    [
+      'goes to another copy of what was last served when that node is lost too',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+        }),
+        reports: [reportReplica('c', 195), reportReplica('b', 190)],
+        hosts: [lose('a'), host('b'), lose('c')],
+      },
+      'Promoting node_b 3 after 110 s',
+    ],
+    [
+      'goes to another copy when that node is heard and says nothing of it for long',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+          since: at(-60),
+        }),
+        reports: [reportReplica('c', 195), reportReplica('b', 190)],
+        hosts: [lose('a'), ...others],
+      },
+      'Promoting node_b 3 after 110 s',
+    ],
+    [
+      'waits for a node that is heard, and for one that is silent for a moment',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+          since: at(10),
+        }),
+        reports: [reportReplica('c', 195), reportReplica('b', 190)],
+        hosts: [lose('a'), host('b'), host('c', { status: 'unknown' })],
+      },
+      'Promoting node_c 2',
+    ],
+    [
+      'does not go on to another copy when the first one has just taken over',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+          since: at(-600),
+        }),
+        reports: [primary('c', 2), reportReplica('b', 190)],
+        hosts: [lose('a'), ...others],
+      },
+      'Ready node_c 2',
+    ],
+    [
+      'goes back to a former primary that is back with all its bytes when the copy cannot take over',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 2,
+          copies: [{ nodeId: 'node_a', state: 'syncing' }],
+        }),
+        reports: [reportReplica('b', 195, { state: 'failed', epoch: 2 }), reportReplica('a', 200, { epoch: 2 })],
+        hosts: [host('a'), host('b')],
+      },
+      'Promoting node_a 3 after 100 s',
+    ],
+    [
+      'never in an epoch that an agent has seen',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+        }),
+        reports: [primary('c', 7, { state: 'failed' }), reportReplica('b', 190)],
+        hosts: [lose('a'), host('b'), lose('c', 'fence')],
+      },
+      'Promoting node_b 8 after 110 s',
+    ],
+    [
+      'goes to another copy when the agent of the first one cannot take over',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 2,
+          copies: [
+            { nodeId: 'node_c', state: 'syncing' },
+            { nodeId: 'node_a', state: 'lost' },
+          ],
+        }),
+        reports: [reportReplica('b', 195, { state: 'failed' }), reportReplica('c', 190)],
+        hosts: [lose('a'), ...others],
+      },
+      'Promoting node_c 3 after 110 s',
+    ],
+    [
+      'does not at once: a disk may only be mounted late',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 2,
+          copies: [{ nodeId: 'node_c', state: 'syncing' }],
+          since: at(271),
+        }),
+        reports: [reportReplica('b', 195, { state: 'failed' }), reportReplica('c', 190)],
+        hosts: [lose('a'), ...others],
+      },
+      'Promoting node_b 2',
+    ],
+    [
+      'comes to one that was tried before only after all others',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_b',
+          epoch: 3,
+          copies: ['c', 'd'].map(name => ({ nodeId: `node_${name}`, state: 'syncing' })),
+          refusedBy: ['node_c'],
+        }),
+        reports: [reportReplica('b', 195, { state: 'failed' }), reportReplica('c', 190), reportReplica('d', 100)],
+        hosts: [lose('a'), ...others, host('d')],
+      },
+      'Promoting node_d 4 after 200 s',
+    ],
+    [
+      'waits for a copy that is not heard when the node that was chosen is gone',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_a', state: 'lost' }],
+        }),
+        reports: [primary('a', 1)],
+        hosts: [lose('a')],
+      },
+      'Promoting node_c 2',
+    ],
+    [
+      'waits for a copy that is heard and not complete: it may have what was set aside',
+      {
+        status: makeStatus('Promoting', {
+          primaryNode: 'node_c',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+        }),
+        reports: [reportReplica('b', 0, { syncedAt: undefined as never })],
+        hosts: [host('b')],
+      },
+      'Promoting node_c 2',
+    ],
+    [
+      'which has failed goes on when a machine that has a complete copy is enrolled again',
+      {
+        status: makeStatus('Failed', {
+          primaryNode: 'node_z',
+          epoch: 2,
+          copies: [{ nodeId: 'node_b', state: 'syncing' }],
+        }),
+        reports: [reportReplica('b', 190)],
+        hosts: [host('b')],
+      },
+      'Promoting node_b 3 after 110 s',
+    ],
+    [
+      'has failed when nothing is left that could take over',
+      { status: makeStatus('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [] }), hosts: [lose('a')] },
+      'Failed node_c 2',
+    ],
+    [
+      'which has failed stays so',
+      { status: makeStatus('Failed', { primaryNode: 'node_c', epoch: 2 }), reports: [primary('c', 2)], hosts: others },
+      'Failed node_c 2',
+    ],
+  ];
+  for (const [name, given, found] of cases) {
+    it(`${name}: ${found}`, () => expect(tell(given)).to.equal(found));
+  }
+});
+
+describe('promotion where nobody knows the primary', () => {
+  const { primaryNode: _, servedEpoch: __, ...rest } = makeStatus('Degraded', { since: at(-60) });
+  const unknown: VolumeStatus = { ...rest, copies: rest.copies };
+  const rows: readonly (readonly [string, Partial<Given>, string])[] = [
+    [
+      'is of the freshest',
+      { reports: [reportReplica('b', 190), reportReplica('c', 195)], hosts: others },
+      'Promoting node_c 2',
+    ],
+    [
+      'waits',
+      { status: { ...unknown, since: at(10) }, reports: [reportReplica('b', 190)], hosts: others },
+      'Degraded  1',
+    ],
+    [
+      'waits for one that is not heard',
+      { reports: [reportReplica('b', 190), reportReplica('c', 195)], hosts: [host('b'), lose('c')] },
+      'Degraded  1',
+    ],
+    [
+      'waits for those that do not say that they are copies',
+      {
+        reports: [
+          reportReplica('b', 190),
+          ...['c', 'd'].map(name => ({ id: 'vol_1', nodeId: `node_${name}`, state: 'failed', at: at(0) }) as const),
+        ],
+        hosts: [...others, host('d')],
+      },
+      'Degraded  1',
+    ],
+    [
+      'is not of one that may have missed an epoch',
+      {
+        reports: [reportReplica('b', 190), reportReplica('c', 195, { epoch: 2 })],
+        hosts: others,
+        status: { ...unknown, epoch: 2 },
+      },
+      'Degraded  2',
+    ],
+  ];
+  for (const [name, given, found] of rows) {
+    it(`${name}: ${found}`, () => {
+      const { status: next, promotion } = decide({ status: unknown, ...given });
+      expect(`${next.phase} ${next.primaryNode ?? ''} ${next.epoch}`).to.equal(found);
+      if (promotion)
+        expect(draftEvents(replicated, unknown, { status: next, promotion })[1]!.data).to.include({ from: null });
+    });
+  }
+});
