@@ -141,6 +141,27 @@ describe('volumes among all loops', () => {
     ]);
   });
 
+  it('get another copy when the node of the first one cannot hold it for ten minutes', async () => {
+    for (const name of ['a', 'b', 'c']) await cluster.enrol(name);
+    for (const name of ['a', 'b', 'c']) await cluster.change(name, { volumeAddress: `10.0.0.1:${name.charCodeAt(0)}` });
+    await declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a' });
+    await cluster.clock.pass(20_000);
+    const said = (nodeId: string, change: Partial<VolumeReport>) => {
+      const at = new Date(cluster.clock.now()).toISOString();
+      return cluster.put(keys.volumeReport(TENANT, ID, nodeId), { id: ID, state: 'ready', nodeId, at, ...change });
+    };
+    await said('node_a', { epoch: 1, role: 'primary' });
+    await cluster.clock.pass(5_000);
+    const nodes = async () => (await status())?.copies.map(({ nodeId }) => nodeId) ?? [];
+    const [first = ''] = await nodes();
+    expect(['node_b', 'node_c']).to.include(first);
+    await said(first, { state: 'failed', message: 'no space' });
+    await cluster.clock.pass(300_000);
+    expect(await nodes()).to.deep.equal([first]);
+    await cluster.clock.pass(420_000);
+    expect(await nodes()).to.have.members(['node_b', 'node_c']);
+  });
+
   it('are neither promoted nor given up while the node that has them may be one whose record cannot be read', async () => {
     for (const name of ['a', 'b']) await cluster.enrol(name);
     await declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a' });

@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 
-import { defaultRegions } from '../../crds/residency/index.js';
 import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
-import { chooseReplicaNodes, type ReplicaDemand, type VolumeCandidate } from './choose-node.js';
 import { decideCopies } from './copies.js';
 import { decideVolume } from './decide.js';
 import type { VolumeHost, VolumeInput } from './input.js';
@@ -70,9 +68,17 @@ const toInput = (given: Given): VolumeInput => {
 };
 
 const UNSAFE =
-  'it is to be removed, and stays until the primary and the other copies have every byte and nothing is set aside beside it';
+  'it is to be removed, and stays until the primary and another copy have every byte and nothing is set aside beside it; force removes it before';
+
+const MISSING =
+  'its bytes are not there any more: mount the disk that holds them and restart the agent, or remove the copy with force';
 
 describe('copies of a volume', () => {
+  const failedSince = (minutes: number): Partial<VolumeReport> => ({
+    state: 'failed',
+    message: 'no space',
+    at: new Date(Date.parse(AT) - 60_000 * minutes).toISOString(),
+  });
   const silent = { status: 'failed' } as const;
   const lostSince = (since: string) =>
     ({ by: 'heartbeat_missed', since, still: [{ key: 'node-status/t/b', at: 1 }] }) as const;
@@ -150,6 +156,63 @@ describe('copies of a volume', () => {
       },
       'c synced, leaving b',
     ],
+    [
+      'that have not been compared with a promoted one yet stay: they may be fresher',
+      {
+        volume: { replicas: 2 },
+        status: status([copy('b'), copy('c', 'synced'), copy('d', 'synced')], { epoch: 2 }),
+        reports: [primary({ epoch: 2 }), report('b', { role: 'replica', epoch: 2, syncedEpoch: 1, syncedAt: AT })],
+      },
+      'b syncing, c synced, d synced',
+    ],
+    [
+      'that have been compared go when there are enough',
+      {
+        volume: { replicas: 2 },
+        status: status([copy('b'), copy('c', 'synced'), copy('d', 'synced')], { epoch: 2 }),
+        reports: [primary({ epoch: 2 }), report('b', { role: 'replica', epoch: 2, syncedEpoch: 2, syncedAt: AT })],
+      },
+      'c synced, d synced, leaving b',
+    ],
+    [
+      'whose disk was replaced get another beside them',
+      {
+        status: status([copy('b')], { epoch: 2 }),
+        reports: [
+          primary({ epoch: 2 }),
+          report('b', { ...failedSince(11), isMissing: true, epoch: 1, role: 'primary' }),
+        ],
+      },
+      `b syncing (${MISSING}), c syncing`,
+    ],
+    [
+      'that began to fail just now do not',
+      { status: status([copy('b')]), reports: [primary(), report('b', failedSince(9))] },
+      'b syncing (no space)',
+    ],
+    [
+      'that fail for long stay until the one beside them is complete',
+      { status: status([copy('b'), copy('c')]), reports: [primary(), report('b', failedSince(11))] },
+      'b syncing (no space), c syncing',
+    ],
+    [
+      'that fail for long go then',
+      {
+        volume: { replicaNodes: ['node_b'] },
+        status: status([copy('b'), copy('c', 'synced')]),
+        reports: [primary(), report('b', failedSince(11))],
+      },
+      'c synced, leaving b',
+    ],
+    [
+      'that all fail are not made on every node there is',
+      {
+        status: status([copy('b'), copy('c')]),
+        reports: [primary(), report('b', failedSince(11)), report('c', failedSince(11))],
+      },
+      'b syncing (no space), c syncing (no space)',
+    ],
+    ['are not made while the node of the primary is gone', { status: status([]), hosts: [host('b')] }, ''],
     ['are found again when it is back', { status: status([copy('b', 'lost')]) }, 'b syncing'],
     [
       'that their node cannot hold are not synced',
@@ -227,8 +290,43 @@ describe('copies of a volume', () => {
     ],
     [
       'are made elsewhere when one is excluded',
+      { volume: { excludedNodes: ['node_b'] }, status: status([copy('b', 'synced'), copy('c', 'synced')]) },
+      'c synced, leaving b',
+    ],
+    [
+      'that are the only one stay until another is complete',
       { volume: { excludedNodes: ['node_b'] }, status: status([copy('b', 'synced')]) },
+      `b synced (${UNSAFE}), c syncing`,
+    ],
+    [
+      'that were given up go at once, with what was set aside beside them',
+      {
+        volume: { excludedNodes: ['node_b'], abandonedNodes: ['node_b'] },
+        status: status([copy('b', 'synced')]),
+        reports: [
+          primary(),
+          report('b', { role: 'replica', epoch: 1, divergent: [{ name: 'divergent-1', epoch: 1, at: AT }] }),
+        ],
+      },
       'c syncing, leaving b',
+    ],
+    [
+      'that were given up go when their node is not heard',
+      {
+        volume: { replicas: 0, excludedNodes: ['node_b'], abandonedNodes: ['node_b'] },
+        status: status([copy('b', 'synced')]),
+        hosts: [host('a'), host('b', silent)],
+      },
+      'leaving b',
+    ],
+    [
+      'that were given up stay while the primary does not serve',
+      {
+        volume: { replicas: 0, excludedNodes: ['node_b'], abandonedNodes: ['node_b'] },
+        status: status([copy('b', 'synced')], { phase: 'Degraded' }),
+        reports: [primary({ state: 'failed' })],
+      },
+      `b synced (${UNSAFE})`,
     ],
     [
       'leave a node that breaks the residency',
@@ -236,7 +334,15 @@ describe('copies of a volume', () => {
         status: status([copy('b', 'synced')]),
         hosts: [host('a'), host('b', { isOutside: true, status: 'draining' }), host('c')],
       },
-      'c syncing, leaving b',
+      `b synced (${UNSAFE}), c syncing`,
+    ],
+    [
+      'leave a node that breaks the residency when another is complete',
+      {
+        status: status([copy('b', 'synced'), copy('c', 'synced')]),
+        hosts: [host('a'), host('b', { isOutside: true, status: 'draining' }), host('c')],
+      },
+      'c synced, leaving b',
     ],
     [
       'are not put where one is still being removed',
@@ -314,63 +420,4 @@ describe('copies of a volume', () => {
       remove: 'its bytes were removed from a, b, c',
     });
   });
-});
-
-describe('the nodes of copies', () => {
-  const node = (name: string, change: Partial<VolumeCandidate> = {}): VolumeCandidate => ({
-    id: `node_${name}`,
-    name,
-    labels: { 'mooring.io/country': 'DE' },
-    status: 'ready',
-    controlPlane: false,
-    disk: 1000,
-    promised: 0,
-    takesCopies: true,
-    ...change,
-  });
-  const residency = { asked: { country: 'DE' }, regions: { enforced: true, declared: defaultRegions } };
-  const cases: readonly (readonly [string, readonly VolumeCandidate[], Partial<ReplicaDemand>, string])[] = [
-    [
-      'those with the most room',
-      [node('b', { promised: 9 }), node('c'), node('d', { promised: 5 })],
-      { count: 2 },
-      'c d',
-    ],
-    ['distinct ones', [node('b'), node('c')], { count: 3 }, 'b c; 2 of 2 nodes can hold it'],
-    ['none that is taken', [node('b'), node('c')], { taken: new Set(['node_b']) }, 'c'],
-    ['the one that is named', [node('b'), node('c', { promised: 9 })], { named: ['node_c'] }, 'c'],
-    [
-      'a named one is waited for',
-      [node('b'), node('c', { status: 'failed' })],
-      { named: ['node_c'] },
-      '; 1 of 2 nodes can hold it: 1 not ready',
-    ],
-    [
-      'a named one that has it is not waited for',
-      [node('b'), node('c')],
-      { named: ['node_c'], taken: new Set(['node_c']) },
-      'b',
-    ],
-    ['a named one that is gone is not waited for', [node('b')], { named: ['node_z'] }, 'b'],
-    ['none for none', [node('b')], { count: 0 }, ''],
-    [
-      'none outside the residency, without an address, of the control plane, or short of disk',
-      [
-        node('b', { labels: {} }),
-        node('c', { takesCopies: false }),
-        node('d', { controlPlane: true }),
-        node('e', { promised: 901 }),
-      ],
-      {},
-      '; 0 of 4 nodes can hold it: 1 of the control plane, 1 outside its residency, 1 with less than 100B of disk left, 1 without an address for copies (moor agent --volume-listen)',
-    ],
-  ];
-  for (const [name, nodes, more, wanted] of cases) {
-    it(name, () => {
-      const demand = { volume, residency, platform: false };
-      const choice = chooseReplicaNodes(nodes, demand, { count: 1, named: [], taken: new Set(), ...more });
-      const because = choice.because === undefined ? '' : `; ${choice.because}`;
-      expect(choice.nodes.map(each => each.name).join(' ') + because).to.equal(wanted);
-    });
-  }
 });

@@ -1,4 +1,4 @@
-import { isMadeVolume, type VolumeReplica, type VolumeStatus } from '../../crds/volume/index.js';
+import { isMadeVolume, type VolumeReplica, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import { findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
 import { isOfEpoch } from './promote.js';
 
@@ -8,18 +8,21 @@ export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving
   readonly because?: string;
 }
 
-/** How long the node of a copy may be lost until another takes one: longer than a machine takes to come back. */
+/** How long the node of a copy may be lost or fail until another takes one: longer than a machine takes to come back. */
 const REPLACE_AFTER_MS = 600_000;
 
 const UNSAFE =
-  'it is to be removed, and stays until the primary and the other copies have every byte and nothing is set aside beside it';
+  'it is to be removed, and stays until the primary and another copy have every byte and nothing is set aside beside it; force removes it before';
+
+const MISSING =
+  'its bytes are not there any more: mount the disk that holds them and restart the agent, or remove the copy with force';
 
 /**
  * Decides where the copies of a volume are, and how far each is.
  *
  * A copy stays where it is: it leaves only when that was asked for, when there are too many, or when its node breaks the residency
- * of the volume, and only while its bytes are elsewhere for certain. One on a node that is not heard is lost and keeps its place: what
- * its node still has may be the newest there is. After a while another one is made beside it.
+ * of the volume, and only while its bytes are elsewhere for certain, or somebody gave them up. One on a node that is not heard is lost
+ * and keeps its place: what its node still has may be the newest there is. Beside one that is lost or fails for long another is made.
  */
 export function decideCopies(input: VolumeInput, primaryNode: string | undefined, promotedTo?: number): Copies {
   const { volume, status, findHost } = input;
@@ -33,22 +36,29 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
     .map(copy => observe(copy, input, primaryNode, epoch));
   if (volume.metadata.deletedAt !== undefined) return toCopies({ epoch, copies: known }, leaving);
 
-  const { replicas = 0, replicaNodes: named = [], excludedNodes = [] } = volume;
-  const isFixed = (copy: VolumeReplica) => isUnheard(copy, input) || mayHoldMore(copy, input, epoch);
+  const { replicas = 0, replicaNodes: named = [], excludedNodes = [], abandonedNodes = [] } = volume;
+  const isAbandoned = ({ nodeId }: VolumeReplica) => abandonedNodes.includes(nodeId);
+  const isFixed = (copy: VolumeReplica) =>
+    !isAbandoned(copy) && (isUnheard(copy, input) || mayHoldMore(findReport(input, copy.nodeId), epoch));
+  const isCounted = (copy: VolumeReplica) => !isLostForLong(copy, input) && !isFailing(copy, input);
   const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const spare = chooseBest(
     allowed.filter(copy => !isFixed(copy)),
-    replicas,
-    named,
+    input,
   );
   const wanted = allowed.filter(copy => isFixed(copy) || spare.includes(copy));
-  const isSafe = isServed(input, primaryNode, epoch) && areComplete(wanted);
-  const staying = known.filter(copy => wanted.includes(copy) || isFixed(copy) || !isSafe);
+  const served = isServed(input, primaryNode, epoch);
+  const isSafe = served && (areComplete(wanted.filter(isCounted)) || wanted.length + replicas === 0);
+  const isStaying = (copy: VolumeReplica) =>
+    wanted.includes(copy) || isFixed(copy) || !(isSafe || (served && isAbandoned(copy)));
+  const staying = known.filter(isStaying);
   for (const copy of known) if (!staying.includes(copy)) leaving.add(copy.nodeId);
 
-  // Before there are bytes there is nothing to copy.
-  const counted = wanted.filter(copy => !isReplaceable(copy, input)).length;
-  const count = isMadeVolume(status) ? replicas - counted : 0;
+  // Before there are bytes, and after they are gone, there is nothing to copy. What is given up may still be found on a machine.
+  const isCopied = isMadeVolume(status) && (findHost(primaryNode) !== undefined || status?.phase === 'Failed');
+  // Where every node fails, not each of them is tried.
+  const surplus = Math.max(0, staying.filter(copy => isFailing(copy, input)).length - replicas);
+  const count = isCopied ? replicas - wanted.filter(isCounted).length - surplus : 0;
   const removed = input.reports.filter(({ state }) => state === 'removed').map(({ nodeId }) => nodeId);
   const held = [primaryNode, ...staying.map(({ nodeId }) => nodeId)];
   const taken = new Set([...held, ...leaving, ...removed, ...excludedNodes]);
@@ -79,14 +89,12 @@ function listLeaving(input: VolumeInput, primaryNode: string | undefined): reado
 
 const RANKS: Readonly<Record<VolumeReplica['state'], number>> = { synced: 0, syncing: 1, lost: 2 };
 
-/** As many as are wanted: those that were asked for by name, then those that are furthest. */
-function chooseBest(
-  copies: readonly VolumeReplica[],
-  wanted: number,
-  named: readonly string[],
-): readonly VolumeReplica[] {
-  const rank = ({ nodeId, state }: VolumeReplica) => (named.includes(nodeId) ? 0 : 10) + RANKS[state];
-  return copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, wanted);
+/** As many as are wanted: those that do not fail, those that were asked for by name, then those that are furthest. */
+function chooseBest(copies: readonly VolumeReplica[], input: VolumeInput): readonly VolumeReplica[] {
+  const { replicas = 0, replicaNodes: named = [] } = input.volume;
+  const rank = (copy: VolumeReplica) =>
+    (isFailing(copy, input) ? 100 : 0) + (named.includes(copy.nodeId) ? 0 : 10) + RANKS[copy.state];
+  return copies.toSorted((a, b) => rank(a) - rank(b)).slice(0, replicas);
 }
 
 /** Whether the primary has every byte, by its own word. */
@@ -96,10 +104,10 @@ function isServed(input: VolumeInput, primaryNode: string, epoch: number): boole
   return host !== undefined && !isSilent(host) && report?.state === 'ready' && isOfEpoch(report, { epoch });
 }
 
-/** Whether nothing is lost without any other copy: those that are heard are complete, and one is heard if there is any. */
+/** Whether nothing is lost without any other copy: those that are heard are complete, and one is heard. */
 function areComplete(copies: readonly VolumeReplica[]): boolean {
   const heard = copies.filter(({ state }) => state !== 'lost');
-  return heard.every(({ state }) => state === 'synced') && (heard.length > 0 || copies.length === 0);
+  return heard.length > 0 && heard.every(({ state }) => state === 'synced');
 }
 
 function isUnheard({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {
@@ -108,19 +116,24 @@ function isUnheard({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolea
 }
 
 /**
- * Whether a node may have bytes that no other has: a former primary, until its agent has said in this epoch that nothing was set aside.
+ * Whether a node may have bytes that no other has: it was not compared with the primary of this epoch yet, or something was set aside.
  * Only people remove such a copy.
  */
-function mayHoldMore({ nodeId }: VolumeReplica, input: VolumeInput, epoch: number): boolean {
-  const report = findReport(input, nodeId);
+function mayHoldMore(report: VolumeReport | undefined, epoch: number): boolean {
   if (!report) return false;
-  const isSettled = report.epoch === epoch || (report.epoch === undefined && epoch === 1);
-  return !isSettled || (report.divergent?.length ?? 0) > 0;
+  const { epoch: seen = 1, syncedEpoch = epoch, divergent = [] } = report;
+  return seen !== epoch || syncedEpoch < epoch || divergent.length > 0;
 }
 
-function isReplaceable({ nodeId }: VolumeReplica, { findHost, now }: VolumeInput): boolean {
+function isLostForLong({ nodeId }: VolumeReplica, { findHost, now }: VolumeInput): boolean {
   const { lost } = findHost(nodeId) ?? {};
   return lost !== undefined && Date.parse(now) - Date.parse(lost.since) >= REPLACE_AFTER_MS;
+}
+
+/** Whether the agent of a copy says for long that it cannot hold it. */
+function isFailing({ nodeId }: VolumeReplica, input: VolumeInput): boolean {
+  const report = findReport(input, nodeId);
+  return report?.state === 'failed' && Date.parse(input.now) - Date.parse(report.at) >= REPLACE_AFTER_MS;
 }
 
 /** How far a copy is: as the agent of the primary says, unless its own node is not heard or cannot hold it. */
@@ -133,7 +146,11 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
   const host = input.findHost(nodeId);
   if (!host || isSilent(host)) return { ...known, state: 'lost', message: 'its node is not heard' };
   const own = findReport(input, nodeId);
-  if (own?.state === 'failed') return { ...known, state: 'syncing', message: own.message ?? 'its node cannot hold it' };
+  if (own?.state === 'failed') {
+    // What the agent advises then is meant for a volume without copies.
+    const message = own.isMissing === true ? MISSING : (own.message ?? 'its node cannot hold it');
+    return { ...known, state: 'syncing', message };
+  }
   if (told) return { ...known, state };
   const { message: _, ...rest } = known;
   return { ...rest, state: state === 'lost' ? 'syncing' : state };

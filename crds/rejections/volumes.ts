@@ -151,6 +151,19 @@ export const volumeRejections = defineEntries('7.5', {
     fixed: 'POST …/volumes/vol_…/replicas on a replicated volume',
   },
 
+  volume_replica_set_aside: {
+    section: 'ours',
+    status: 409,
+    expected: ({ names }: { names: readonly string[] }) =>
+      `a copy beside which nothing was set aside, or force=true; ${names.join(', ')} is there`,
+    sample: { names: ['divergent-1'] },
+    why: 'What was set aside is on no other node: it was written by a former primary and never copied.',
+    remedy:
+      'Copy out what you need, as docs/OPERATIONS.md says, and remove it on the machine. To give it up with the copy, repeat the request with force=true ("moor volumes replicas remove --force").',
+    example: 'DELETE …/volumes/vol_…/replicas/machine-2',
+    fixed: 'DELETE …/volumes/vol_…/replicas/machine-2?force=true',
+  },
+
   volume_replica_node_conflict: {
     section: 'ours',
     expected: ({ nodes }: { nodes: readonly string[] }) =>

@@ -15,6 +15,7 @@ export const volume = object({
   residency: maybe(object({})),
   replicaNodes: maybe(list(name(NOBODY))),
   excludedNodes: maybe(list(name(NOBODY))),
+  abandonedNodes: maybe(list(name(NOBODY))),
 });
 
 const phase: Mender = (value, context, path) => {

@@ -62,6 +62,7 @@ export const tenantKind = defineKind({
         'volume_record_unusable',
         'volume_not_ready',
         'volume_replica_unsupported',
+        'volume_replica_set_aside',
         'revision_mismatch',
         'outcome_unknown',
       ],

@@ -49,6 +49,8 @@ export interface StoredVolume extends VolumeSpec {
   readonly replicaNodes?: readonly string[];
   /** The nodes whose copies were asked to go: none is put there again by itself. */
   readonly excludedNodes?: readonly string[];
+  /** Of these, those whose bytes somebody gave up: they are removed even if no other node has them. */
+  readonly abandonedNodes?: readonly string[];
 }
 
 /** What an agent has seen of one volume of its node. */

@@ -200,8 +200,11 @@ function addVolumes(program: Commander, run: Run): void {
     .action((name: string, node: string) => run(change, { name, node, change: 'add' }));
   replicas
     .command('remove <name> <node>')
-    .description('remove the copy on this node, with its bytes')
-    .action((name: string, node: string) => run(change, { name, node, change: 'remove' }));
+    .description('remove the copy on this node, with its bytes, once they are elsewhere')
+    .option('--force', 'at once, with what only this node has')
+    .action((name: string, node: string, options: Options) =>
+      run(change, { name, node, change: 'remove', ...options }),
+    );
 }
 
 function addBackups(program: Commander, run: Run): void {

@@ -119,6 +119,10 @@ describe('moor volumes', () => {
     lab.api.replies.set(`DELETE ${path}/machine-2`, { status: 200, body: { ...data, wantedReplicas: 1 } });
     const removed = await lab.moor(['volumes', 'replicas', 'remove', 'data', 'machine-2']);
     expect(removed.out).to.equal('volume/data loses its copy on machine-2: 1 copy wanted\n');
+    expect(lab.api.got.at(-1)!.path).to.equal(`${path}/machine-2`);
+    lab.api.replies.set(`DELETE ${path}/machine-2?force=true`, { status: 200, body: { ...data, wantedReplicas: 0 } });
+    const forced = await lab.moor(['volumes', 'replicas', 'remove', 'data', 'machine-2', '--force']);
+    expect(forced.out).to.equal('volume/data loses its copy on machine-2: 0 copies wanted\n');
     lab.api.replies.set(`POST ${path}`, replyRefused(422, 'volume_replica_node_conflict'));
     expect((await lab.moor(['volume', 'replicas', 'add', 'data', 'x'])).err).to.contain('volume_replica_node_conflict');
   });

@@ -129,10 +129,39 @@ describe('copies of volumes over HTTP', () => {
     await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }] });
     expect((await ask('DELETE', 'data/replicas/machine-2')).status).to.equal(200);
     expect(stored()).to.deep.include({ replicas: 0, excludedNodes: [toNodeId(2)] });
-    await refuse('DELETE', 'data/replicas/machine-2', undefined, '404 resource_not_found node_id');
+    expect((await ask('DELETE', 'data/replicas/machine-2')).status, 'once more').to.equal(200);
+    expect(stored()).to.deep.include({ replicas: 0, excludedNodes: [toNodeId(2)], abandonedNodes: [] });
+    expect(stored().metadata.generation).to.equal(2);
     await settle();
+    await refuse('DELETE', 'data/replicas/machine-2', undefined, '404 resource_not_found node_id');
     expect((await ask('POST', 'data/replicas', { node_id: 'machine-2' })).status).to.equal(200);
     expect(stored()).to.deep.include({ replicas: 1, replicaNodes: [toNodeId(2)], excludedNodes: [] });
+  });
+
+  it('beside which something was set aside are given up with force only', async () => {
+    const divergent = [{ nodeId: toNodeId(2), name: 'divergent-1', epoch: 1, at: AT }];
+    await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }], divergent });
+    const path = 'data/replicas/machine-2';
+    await refuse('DELETE', path, undefined, '409 volume_replica_set_aside node_id');
+    const { body: refusal } = await ask('DELETE', path);
+    expect(refusal['code']).to.equal('volume_replica_set_aside');
+    expect(refusal['expected']).to.contain('divergent-1');
+    await refuse('DELETE', `${path}?force=yes`, undefined, '400 query_parameter_invalid force');
+    expect((await ask('DELETE', `${path}?force=true`)).status).to.equal(200);
+    expect(stored()).to.deep.include({ replicas: 0, excludedNodes: [toNodeId(2)], abandonedNodes: [toNodeId(2)] });
+    expect((await ask('DELETE', `${path}?force=true`)).status, 'once more').to.equal(200);
+    expect(stored().metadata.generation).to.equal(2);
+    await settle();
+    const { body } = await ask('POST', 'data/replicas', { node_id: 'machine-2' });
+    expect(body).to.include({ wantedReplicas: 1 }).and.not.have.any.keys('abandonedNodes');
+    expect(stored()).to.deep.include({ excludedNodes: [], abandonedNodes: [] });
+  });
+
+  it('that were asked to go before are given up with force', async () => {
+    await settle({ copies: [{ nodeId: toNodeId(2), state: 'syncing' }] });
+    expect((await ask('DELETE', 'data/replicas/machine-2')).status).to.equal(200);
+    expect((await ask('DELETE', 'data/replicas/machine-2?force=true')).status).to.equal(200);
+    expect(stored()).to.deep.include({ replicas: 0, abandonedNodes: [toNodeId(2)] });
   });
 
   it('of a volume that goes or that cannot be read stay as they are', async () => {

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
@@ -13,6 +15,7 @@ import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { findNamedVolume, rejectChange, toVolumeResponse } from './view.js';
@@ -24,7 +27,10 @@ export function createReplicaRoutes(env: AdmissionEnv): readonly Route[] {
   const chosen = { tenant: 'chosen' } as const;
   return [
     defineRoute('deployer', 'POST', REPLICAS, call => addReplica(env, call), chosen),
-    defineRoute('deployer', 'DELETE', `${REPLICAS}/{node_id}`, call => removeReplica(env, call), chosen),
+    defineRoute('deployer', 'DELETE', `${REPLICAS}/{node_id}`, call => removeReplica(env, call), {
+      ...chosen,
+      query: [...WRITE_QUERY, 'force'],
+    }),
   ];
 }
 
@@ -44,39 +50,53 @@ function addReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
     });
     if (!checked.ok) return new RequestRejection(checked.rejections);
     const { nodeId } = checked.value;
-    const { replicas = 0, replicaNodes = [], excludedNodes = [] } = stored;
+    const { replicas = 0, replicaNodes = [], excludedNodes = [], abandonedNodes = [] } = stored;
     return {
       nodeId,
       replicas: replicas + 1,
       replicaNodes: [...new Set([...replicaNodes, nodeId])],
       excludedNodes: excludedNodes.filter(id => id !== nodeId),
+      abandonedNodes: abandonedNodes.filter(id => id !== nodeId),
     };
   });
 }
 
-function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
+async function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const named = call.params['node_id']!;
+  const isForced = readFlag(call.query, 'force');
+  if (isForced instanceof RequestRejection) return isForced;
   return changeReplicas(env, call, 'volume_replica_removal_requested', stored => {
     if (stored.class !== 'replicated') return rejectRequest('volume_replica_unsupported', 'node_id', named);
     const node = listNodes(env.cache, stored.metadata.tenant).find(({ id, name }) => id === named || name === named);
     const { copies, primaryNode, phase } = toKnown(env.cache, stored);
-    const { replicas = 0, replicaNodes = [], excludedNodes = [] } = stored;
+    const { replicas = 0, replicaNodes = [], excludedNodes = [], abandonedNodes = [] } = stored;
     const nodeId = node?.id ?? named;
     const isHeld = nodeId !== primaryNode && copies.some(copy => copy.nodeId === nodeId);
-    if (!isHeld || excludedNodes.includes(nodeId)) return rejectRequest('resource_not_found', 'node_id', named);
+    if (!isHeld) return rejectRequest('resource_not_found', 'node_id', named);
     // The copy may be all that is left.
     const isServed = phase === 'Ready' || phase === 'Resizing';
     if (!isServed) return rejectRequest('volume_not_ready', 'id', call.params['id']!, { phase });
+    const names = listSetAside(env.cache, stored, nodeId);
+    if (names.length > 0 && !isForced) return rejectRequest('volume_replica_set_aside', 'node_id', named, { names });
     return {
       nodeId,
-      replicas: Math.max(0, replicas - 1),
+      replicas: excludedNodes.includes(nodeId) ? replicas : Math.max(0, replicas - 1),
       replicaNodes: replicaNodes.filter(id => id !== nodeId),
-      excludedNodes: [...excludedNodes, nodeId],
+      excludedNodes: [...new Set([...excludedNodes, nodeId])],
+      abandonedNodes: isForced ? [...new Set([...abandonedNodes, nodeId])] : abandonedNodes,
     };
   });
 }
 
-interface ReplicaChange extends Pick<StoredVolume, 'replicas' | 'replicaNodes' | 'excludedNodes'> {
+/** What a former primary has set aside on a node. */
+function listSetAside(cache: Cache, { id, metadata }: StoredVolume, nodeId: string): readonly string[] {
+  const { divergent = [] } = readValue<VolumeStatus>(cache, keys.volumeStatus(metadata.tenant, id)) ?? {};
+  return divergent.flatMap(each => (each.nodeId === nodeId ? [each.name] : []));
+}
+
+type NodeLists = Required<Pick<StoredVolume, 'replicaNodes' | 'excludedNodes' | 'abandonedNodes'>>;
+
+interface ReplicaChange extends Pick<StoredVolume, 'replicas'>, NodeLists {
   readonly nodeId: string;
 }
 
@@ -102,10 +122,12 @@ function changeReplicas(
     const change = await decide(stored);
     if (change instanceof RequestRejection) return change;
 
-    const { nodeId, ...rest } = change;
+    const { nodeId, excludedNodes, abandonedNodes, ...rest } = change;
     const enrolled = new Set(listNodes(cache, metadata.tenant).map(node => node.id));
-    const after = { ...before, ...rest, excludedNodes: (rest.excludedNodes ?? []).filter(each => enrolled.has(each)) };
+    const keep = (nodes: readonly string[]) => nodes.filter(each => enrolled.has(each));
+    const after = { ...before, ...rest, excludedNodes: keep(excludedNodes), abandonedNodes: keep(abandonedNodes) };
     if (call.isDryRun) return replyDryRun({ before, after });
+    if (isDeepStrictEqual({ abandonedNodes: [], ...before }, after)) return answer(cache, entry, named);
     const updatedAt = new Date(env.clock.now()).toISOString();
     const generation = metadata.generation + 1;
     const next: StoredVolume = {

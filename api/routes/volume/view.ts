@@ -68,7 +68,7 @@ export function toVolumeResponse(
 ) {
   const volume = value<StoredVolume>(entry);
   const { metadata, id, primaryNode: asked, replicas: wantedReplicas = 0, ...stored } = volume;
-  const { replicaNodes: _named, excludedNodes: _excluded, ...spec } = stored;
+  const { replicaNodes: _named, excludedNodes: _excluded, abandonedNodes: _abandoned, ...spec } = stored;
   const status = statusEntry && value<VolumeStatus>(statusEntry);
   const primaryNode = status?.primaryNode ?? asked ?? null;
   const { tenant } = metadata;

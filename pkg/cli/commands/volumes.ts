@@ -64,16 +64,19 @@ interface ReplicasInput {
   readonly name: string;
   readonly node: string;
   readonly change: 'add' | 'remove';
+  /** Of a removal: with what only this node has. */
+  readonly force?: boolean;
 }
 
 /** Asks for one more copy of a volume on a node, or for the removal of the one there. */
-export const changeReplicas: Command<ReplicasInput> = async (session, { name, node, change }) => {
+export const changeReplicas: Command<ReplicasInput> = async (session, { name, node, change, force }) => {
   const client = await session.connect();
   const path = `/api/v1/tenants/self/volumes/${encodeURIComponent(name)}/replicas`;
+  const query = force ? { query: { force: 'true' } } : {};
   const answer =
     change === 'add'
       ? await client.request<WrittenVolume>('POST', path, { body: { node_id: node } })
-      : await client.request<WrittenVolume>('DELETE', `${path}/${encodeURIComponent(node)}`);
+      : await client.request<WrittenVolume>('DELETE', `${path}/${encodeURIComponent(node)}`, query);
   if (!answer.ok) return session.reportRejection(answer);
   const done = change === 'add' ? `is copied to ${node}` : `loses its copy on ${node}`;
   const { wantedReplicas } = answer.value;
