@@ -21,9 +21,9 @@ export const nodeRejections = defineEntries('ours', {
     expected: ({ volumes }: { volumes: readonly string[] }) =>
       `a node without volumes, or force=true; the bytes of ${volumes.join(', ')} are on this one`,
     sample: { volumes: ['db-data', 'uploads'] },
-    why: 'The only copies of the volumes are on the machine. Once its record is gone no command reaches them, also when the machine enrols again: it is then another node.',
+    why: 'No other node that is heard has all bytes of these volumes, or some were set aside on this machine. Once its record is gone no command reaches them, also when the machine enrols again: it is then another node.',
     remedy:
-      'Start the agent of the machine and delete the volumes, or keep the node. To give the volumes up, repeat the request with force=true; docs/OPERATIONS.md says how to get the bytes from the machine by hand.',
+      'Start the agent of the machine, or those of the other copies, and delete the volumes, or keep the node. To give the bytes up, repeat the request with force=true ("moor delete node machine-1 --force"); docs/OPERATIONS.md says how to get them from the machine by hand.',
     example: 'DELETE /api/v1/nodes/machine-1, while its agent is silent and db-data is on it',
     fixed: 'DELETE /api/v1/nodes/machine-1?force=true',
   },

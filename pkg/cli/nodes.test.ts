@@ -37,6 +37,15 @@ describe('moor nodes', () => {
     });
   }
 
+  it('are deleted, with force also those that have volumes', async () => {
+    const path = '/api/v1/nodes/n1';
+    lab.api.replies.set(`DELETE ${path}`, replyRefused(409, 'node_has_volumes'));
+    expect((await lab.moor(['delete', 'node', 'n1'])).err).to.contain('node_has_volumes');
+    lab.api.replies.set(`DELETE ${path}?force=true`, { status: 200, body: { name: 'n1', claims: [] } });
+    expect(await lab.moor(['delete', 'node', 'n1', '--force'])).to.include({ code: 0, out: 'node/n1 deleted\n' });
+    expect((await lab.moor(['delete', 'deployment', 'web', '--force'])).code).to.equal(2);
+  });
+
   const outdated = shown(node('ready', 'ready', 1), 'added');
   const table: readonly (readonly [string, readonly object[], number])[] = [
     ['until it is empty', [shown(draining, 'added'), bookmark, shown(node('draining', 'drained'))], 0],

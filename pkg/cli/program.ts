@@ -206,7 +206,10 @@ function addWriting(program: Commander, run: Run): void {
     );
   program
     .command('delete <kind> <name>')
-    .description('delete a deployment or a job, which stops it, and wait until its containers are gone')
+    .description(
+      'delete a deployment, a job, a network, a node or a volume, and wait until its containers or bytes are gone',
+    )
+    .option('--force', 'of a node whose agent is silent: give up the volumes that only it has')
     .option('--no-wait', 'do not wait')
     .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)
     .action((kind: string, name: string, options: { wait: boolean }) =>

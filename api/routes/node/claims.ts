@@ -1,10 +1,9 @@
 import { createTypedId, isDnsLabel } from '../../../crds/grammar/index.js';
-import { keys, ranges } from '../../../crds/keys/index.js';
+import { keys } from '../../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
-import { isMadeVolume, listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../../crds/volume/index.js';
-import { type Change, encode, type Entry, listValues, type Put, replace, value } from '../../../pkg/store/index.js';
+import { type Change, encode, type Entry, type Guard, type Put, replace, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { checkCountQuota } from '../../admission/quota.js';
@@ -14,10 +13,13 @@ import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js'
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { listOlderNodeTokens } from '../token/routes.js';
 import { loadNode, type NodeEnv } from './view.js';
+import { listVolumesOf, listOnlyHere } from './volumes.js';
 
 const MOST_CLAIMS = 2;
 /** Volumes that a refusal names; it counts the others. */
 const NAMED_MAX = 20;
+/** As many as fit into one transaction of the store beside the rest. */
+const GUARDS_MAX = 100;
 const NODE = '/api/v1/nodes/{nodeName}';
 
 /** Claims to a machine: the oldest owns it, a second one waits until the first is released. */
@@ -65,17 +67,20 @@ async function releaseClaim(env: NodeEnv, call: ApiCall, request: ReleaseRequest
     const claims = record ? value<NodeNameRecord>(record).claims : [];
     if (!record || !claims.some(each => each.tenant === tenant)) return rejectUnknownName(name);
     const owned = claims[0]?.tenant === tenant ? env.cache.get(keys.node(tenant, name)) : undefined;
+    const node = owned && value<StoredNode>(owned);
+    const statuses = node ? listVolumesOf(env.cache, node) : [];
     const refusal =
-      owned &&
+      node &&
       (checkIfMatch(ifMatch, undefined, owned.revision) ??
-        rejectIfInUse(env, value<StoredNode>(owned)) ??
-        (isForced ? undefined : rejectIfHolding(env, value<StoredNode>(owned))));
+        rejectIfInUse(env, node, statuses.length) ??
+        (isForced ? undefined : rejectIfHolding(env, node)));
     if (refusal) return refusal;
 
     const rest = claims.filter(each => each.tenant !== tenant);
     const own = claims.filter(each => each.tenant === tenant);
     if (isDryRun) return replyDryRun({ before: { name, claims: own }, after: { name, claims: [] } });
-    const change = await buildRelease(env, call, { record, rest, owned, name, reason });
+    const judged = isForced ? [] : statuses.slice(0, GUARDS_MAX).map(({ key, revision }) => ({ key, at: revision }));
+    const change = await buildRelease(env, call, { record, rest, owned, name, reason, judged });
     if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
     return replyJson(200, { name, tenant, claims: [], alterations: [], warnings: [] });
   });
@@ -89,27 +94,19 @@ function rejectUnknownName(name: string): RequestRejection {
 function rejectIfInUse(
   { cache }: NodeEnv,
   { id, name, metadata, controlPlane }: StoredNode,
+  volumes: number,
 ): RequestRejection | undefined {
   const isAlive = controlPlane || cache.get(keys.alive(metadata.tenant, name)) !== undefined;
   const replicas = cache.by(REPLICAS_BY_NODE, id).length;
-  const statuses = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, metadata.tenant));
-  const volumes = statuses.filter(status => listVolumeNodes(status).includes(id)).length;
   return isAlive && replicas + volumes > 0
     ? rejectRequest('node_in_use', 'id', name, { replicas, volumes })
     : undefined;
 }
 
 /** Bytes that are on a machine whose agent is silent for a moment must not be given up by a slip. */
-function rejectIfHolding({ cache }: NodeEnv, { id, name, metadata }: StoredNode): RequestRejection | undefined {
-  const { tenant } = metadata;
-  const held = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, tenant)).flatMap(status => {
-    const isOnly = status.primaryNode === id && !status.copies.some(({ state }) => state === 'synced');
-    const entry = isOnly && isMadeVolume(status) && cache.get(keys.volume(tenant, status.id));
-    return entry ? [value<StoredVolume>(entry)] : [];
-  });
-  const volumes = held.filter(volume => volume.type === 'volume' && volume.metadata.deletedAt === undefined);
-  const names = volumes.map(volume => volume.name).sort();
-  return names.length > 0 ? rejectRequest('node_has_volumes', 'id', name, { volumes: shorten(names) }) : undefined;
+function rejectIfHolding({ cache }: NodeEnv, node: StoredNode): RequestRejection | undefined {
+  const names = listOnlyHere(cache, node);
+  return names.length > 0 ? rejectRequest('node_has_volumes', 'id', node.name, { volumes: shorten(names) }) : undefined;
 }
 
 function shorten(names: readonly string[]): readonly string[] {
@@ -125,12 +122,14 @@ interface Release {
   readonly rest: readonly NodeClaim[];
   /** The node itself, when its owner releases it. */
   readonly owned: Entry | undefined;
+  /** That its volumes are as they were judged. */
+  readonly judged: readonly Guard[];
 }
 
 async function buildRelease(
   env: NodeEnv,
   { tenant, requestId }: ApiCall,
-  { name, reason, record, rest, owned }: Release,
+  { name, reason, record, rest, owned, judged }: Release,
 ): Promise<Change> {
   const puts: Put[] =
     rest.length > 0 ? [{ key: record.key, bytes: encode({ claims: rest } satisfies NodeNameRecord) }] : [];
@@ -147,7 +146,14 @@ async function buildRelease(
   return {
     guards: [
       { key: record.key, at: record.revision },
-      ...(owned ? [{ key: owned.key, at: owned.revision }] : []),
+      // One that is heard again since it was judged is judged anew.
+      ...(owned
+        ? [
+            { key: owned.key, at: owned.revision },
+            { key: keys.alive(tenant, name), at: alive?.revision ?? 0 },
+          ]
+        : []),
+      ...judged,
       ...(handOver?.guards ?? []),
     ],
     puts: [...puts, ...(handOver?.puts ?? [])],

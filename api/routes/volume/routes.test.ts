@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../../crds/event/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
+import type { StoredNode } from '../../../crds/node/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../../crds/volume/index.js';
 import { create, encode, value } from '../../../pkg/store/index.js';
@@ -282,10 +283,49 @@ describe('volumes over HTTP', () => {
     expect((await drop('?force=yes')).body['code']).to.equal('query_parameter_invalid');
     await settle(id, { copies: [{ nodeId: `node_${'2'.repeat(26)}`, state: 'syncing' }] });
     expect((await drop('?dryRun=true')).body['code'], 'a copy that is not complete').to.equal('node_has_volumes');
-    await settle(id, { copies: [{ nodeId: `node_${'2'.repeat(26)}`, state: 'synced' }] });
+    const N2 = `node_${'2'.repeat(26)}`;
+    const heard = { id: N2, lease: '0', since: new Date(0).toISOString() };
+    const machine1 = value<StoredNode>(lab.cache.get(keys.node(lab.a, 'machine-1'))!);
+    await put(keys.node(lab.a, 'machine-2'), { ...machine1, id: N2, name: 'machine-2' });
+    const refused = async (change: Partial<VolumeStatus>, why: string) => {
+      await settle(id, change);
+      expect((await drop('?dryRun=true')).body['code'], why).to.equal('node_has_volumes');
+    };
+    const synced = (nodeId: string) => [{ nodeId, state: 'synced' as const }];
+    await refused({ copies: synced(N2) }, 'the node of the other copy is not heard');
+    await refused({ primaryNode: N2, phase: 'Degraded', copies: synced(NODE) }, 'it has the last complete copy');
+    await put(keys.alive(lab.a, 'machine-2'), heard);
+    await refused({ primaryNode: N2, phase: 'Degraded', copies: synced(NODE) }, 'the primary does not serve');
+    const divergent = [{ nodeId: NODE, name: 'divergent-1', epoch: 1, at: new Date(0).toISOString() }];
+    await refused({ primaryNode: N2, copies: synced(NODE), divergent }, 'something was set aside there');
+    await settle(id, { copies: synced(N2) });
     expect((await drop('?dryRun=true')).status, 'there is another copy').to.equal(200);
+    await settle(id, { primaryNode: N2, copies: synced(NODE) });
+    expect((await drop('?dryRun=true')).status, 'the primary serves').to.equal(200);
     await settle(id);
     expect((await drop('?force=true')).status).to.equal(200);
+  });
+
+  it('are judged anew when their silent node is heard again, or one of them changes, before it is gone', async () => {
+    const { id } = await make();
+    const admin = await lab.tenantToken(lab.a, 'admin');
+    await put(keys.nodeName('machine-1'), { claims: [{ tenant: lab.a, since: new Date(0).toISOString() }] });
+    const drop = (query = '') => lab.ask('DELETE', `/api/v1/nodes/machine-1${query}`, { token: admin });
+    const commit = lab.store.commit.bind(lab.store);
+    const interfere = (act: () => Promise<unknown>) => {
+      lab.store.commit = async change => {
+        lab.store.commit = commit;
+        await act();
+        return commit(change);
+      };
+    };
+    await settle(id, { phase: 'Pending' });
+    interfere(() => settle(id));
+    expect((await drop()).body['code']).to.equal('node_has_volumes');
+    interfere(() => put(keys.alive(lab.a, 'machine-1'), { id: NODE, lease: '0', since: new Date(0).toISOString() }));
+    expect((await drop('?force=true')).body['code']).to.equal('node_in_use');
+    await lab.cache.barrier();
+    expect(lab.cache.get(keys.node(lab.a, 'machine-1'))).to.not.equal(undefined);
   });
 
   it('that are being deleted, were never made or are memory let their silent node go', async () => {
