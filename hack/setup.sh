@@ -38,7 +38,7 @@ install_npm_packages() {
 # The mark is as old as the beginning: what is changed meanwhile is compiled next time.
 build() {
   . "$root/hack/built.sh"
-  if is_built api controllers crds dev e2e hack pkg up; then return; fi
+  if is_built api controllers crds dashboard dev e2e hack pkg up; then return; fi
   mkdir -p "$root/.cache"
   fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
   touch "$fresh/.built"
@@ -47,6 +47,11 @@ build() {
     cat "$log" >&2
     rm -rf "$log" "$fresh"
     fail 'The programs could not be compiled.' 'Mend what is named above, then run this again.'
+  fi
+  if ! node "$fresh/dashboard/bundle/main.js" "$fresh/dashboard/assets" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -rf "$log" "$fresh"
+    fail 'The dashboard could not be bundled.' 'Mend what is named above, then run this again.'
   fi
   rm -rf "$log" "$root/dist"
   mv "$fresh" "$root/dist"
@@ -66,7 +71,7 @@ LIST
       ;;
   esac
   case $1 in
-    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\n" ;;
+    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\nchromium chromium\n" ;;
     chaos) printf "strace strace\n" ;;
     bench) printf "wrk wrk\nmkfs.btrfs btrfs-progs\n" ;;
   esac

@@ -43,6 +43,7 @@ const sources = readSources();
 /** The slowest first: they run side by side. */
 const checks: readonly Check[] = [
   command('types', installed('tsc'), '-p', '.'),
+  command('types of the dashboard', installed('tsc'), '-p', 'dashboard'),
   command('unused', installed('knip'), '--no-progress'),
   command('lint', installed('oxlint'), '--type-aware'),
   command('generated files', process.execPath, '--import=tsx', 'hack/generate.ts', '--check'),

@@ -143,6 +143,7 @@ function formatNextCommands(home: Home): string {
   const server = home.development.read()?.server ?? '';
   return `
 Mooring is up at ${server}
+  browser  ${server}/ (sign in with tenantToken of the file below)
   tokens   ${home.path('dev.json')} (readable by you only)
   logs     ${home.path('logs')}
 

@@ -144,6 +144,12 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
   'GET /livez': { summary: 'Whether this server runs', answer: object },
   'GET /readyz': { summary: 'Whether this server can serve', answer: object },
   'GET /metrics': { summary: 'Measurements, for Prometheus', answer: ok },
+  'GET /': { summary: 'The dashboard, for people', answer: ok },
+  'GET /assets/{file}': {
+    summary: 'A script, a style or a picture of the dashboard',
+    answer: ok,
+    codes: ['resource_not_found'],
+  },
   'GET /docs/codes': { summary: 'Every code there is', answer: object },
   'GET /docs/codes/{code}': {
     summary: 'What a code means and how to fix the request',

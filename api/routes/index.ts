@@ -6,7 +6,10 @@
  *
  * @module
  */
+import { join } from 'node:path';
+
 import type { Kind } from '../../crds/kind/index.js';
+import { clone } from '../../pkg/version/index.js';
 import type { AdmissionEnv } from '../admission/env.js';
 import { createDocRoutes } from '../docs/routes.js';
 import type { Route } from '../http/route.js';
@@ -14,6 +17,7 @@ import type { WatchEnv } from '../watch/open-watch.js';
 import { type AgentRoutesEnv, createAgentRoutes } from './agent/routes.js';
 import { createArchiveRoutes } from './archive/routes.js';
 import { createBackupRoutes } from './backup/routes.js';
+import { createDashboardRoutes } from './dashboard/routes.js';
 import { type LogEnv, createLogRoutes } from './deployment/logs.js';
 import { createDeploymentRoutes } from './deployment/routes.js';
 import { createDeploymentReader } from './deployment/view.js';
@@ -80,6 +84,7 @@ export function createRoutes(env: RoutesEnv): readonly Route[] {
     ...createAgentRoutes(env),
     ...createHealthRoutes(env),
     ...createConfigRoutes(env),
+    ...createDashboardRoutes(join(clone, 'dist', 'dashboard', 'assets')),
     ...createDocRoutes(env, () => routes),
   ];
   return routes;

@@ -17,7 +17,13 @@
  * @module
  */
 export { formatChanges, summariseChanges } from './changes.js';
-export { createInitialStatus, type DeploymentStep, listSteps, listWaitingSteps } from './steps.js';
+export { getStatedReplicas } from './stated-replicas.js';
+export {
+  createInitialStatus,
+  type DeploymentStep,
+  listSteps,
+  listWaitingSteps,
+} from './steps.js';
 export type {
   ContainerDefaults,
   KnownDeployment,
@@ -73,7 +79,6 @@ export {
   boundReplicas,
   getRequest,
   getScalingTarget,
-  getStatedReplicas,
   getStabilization,
   getWantedReplicas,
   isPolicyOf,

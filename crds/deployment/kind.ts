@@ -3,8 +3,9 @@ import { documentCodes } from '../rejections/index.js';
 import type { DeploymentStatus, StoredDeployment } from './deployment.js';
 import { deploymentFields, deploymentSchema } from './fields.js';
 import { canaryRequestSchema } from './rollout.js';
-import { getStatedReplicas, scalingSchema } from './scaling.js';
+import { scalingSchema } from './scaling.js';
 import { statusSchema } from './status-schema.js';
+import { getStatedReplicas } from './stated-replicas.js';
 
 interface DeploymentView extends StoredDeployment {
   /** None until the status roller has looked at it. */

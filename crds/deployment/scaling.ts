@@ -4,7 +4,7 @@ import { parseCpu, parseDuration, parseMemory } from '../grammar/index.js';
 import type { Metadata } from '../meta/index.js';
 import type { Reason } from '../reasons/index.js';
 import { type Admission, annotate, createValidator, recordAlterations, rule, toRefusal } from '../rule/index.js';
-import type { Deployment, DeploymentLimits, DeploymentStatus, StoredDeployment } from './deployment.js';
+import type { Deployment, DeploymentLimits, StoredDeployment } from './deployment.js';
 
 /** What a policy without `stabilization` waits before it scales down. */
 const STABILIZATION = '5m';
@@ -199,12 +199,4 @@ export function getWantedReplicas(
   if (!isPolicyOf(deployment, policy) || replicas === 0) return replicas;
   const isCurrent = record?.uid === metadata.uid && record.base === replicas && Number.isSafeInteger(record.replicas);
   return boundReplicas(isCurrent ? record.replicas : replicas, policy);
-}
-
-/** How many replicas a deployment is to have, as its status says: what answers are to be measured against. */
-export function getStatedReplicas({
-  replicas,
-  status,
-}: Pick<Deployment, 'replicas'> & { readonly status?: Pick<DeploymentStatus, 'scaling'> | null }): number {
-  return replicas === 0 ? 0 : (status?.scaling?.replicas ?? replicas);
 }

@@ -2,7 +2,7 @@ import { formatCount } from '../grammar/index.js';
 import type { Condition } from '../meta/index.js';
 import { formatRemedy, type Reason } from '../reasons/index.js';
 import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from './deployment.js';
-import { getStatedReplicas } from './scaling.js';
+import { getStatedReplicas } from './stated-replicas.js';
 
 /** The way of a deployment from its declaration to its last replica; one that is deleted has another end, and `rotated` follows while a credential is rotated. */
 export type StepName = 'admitted' | 'placed' | 'secrets' | 'created' | 'healthy' | 'rolled out' | 'rotated' | 'removed';

@@ -12,6 +12,9 @@
  */
 import { Type } from 'typebox';
 import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
+import type { RetrySchedule } from './retry.js';
+
+export { findNextRetry, type RetrySchedule } from './retry.js';
 
 /** `removed` is the agent's word that no container of this replica exists any more. */
 export type ContainerState = 'pulling' | 'creating' | 'running' | 'exited' | 'failed' | 'stopping' | 'removed';
@@ -47,12 +50,6 @@ export interface FailedCheck {
   readonly isLogWithheld?: true;
 }
 
-/** When the next attempt follows; after that one every so many seconds, while the cause stays the same. */
-export interface RetrySchedule {
-  readonly at: string;
-  readonly everySeconds?: number;
-}
-
 /** `reports/<tenant>/<nodeId>/<replica uid>`. */
 export interface Report {
   readonly replica: string;
@@ -82,14 +79,6 @@ export interface Report {
   /** Set while a failed step waits for its next attempt. */
   readonly retry?: RetrySchedule;
   readonly at: string;
-}
-
-/** The time of the next attempt, in milliseconds. It may have passed when the schedule names one attempt only. */
-export function findNextRetry({ at, everySeconds }: RetrySchedule, now: number): number {
-  const first = Date.parse(at);
-  if (everySeconds === undefined || now < first) return first;
-  const every = everySeconds * 1000;
-  return first + (Math.floor((now - first) / every) + 1) * every;
 }
 
 /** How something ended, without what it wrote. */

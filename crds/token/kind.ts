@@ -21,6 +21,10 @@ export const tokenKind = defineKind({
   routes: {
     list: { summary: 'Lists tokens, without their secrets' },
     create: { summary: 'Mints a token; its text is answered once and not stored', codes: documentCodes.request },
+    'GET /self': {
+      summary: 'Shows the token that asks, without its secret: whom it speaks for, and with which role',
+      answer: { status: 200, component: 'Object' },
+    },
     delete: { summary: 'Revokes a token at once', codes: ['resource_not_found', 'outcome_unknown'] },
   },
   notFound: 'resource_not_found',

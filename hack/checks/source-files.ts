@@ -12,7 +12,7 @@ const IMPORT = /(?:^|\n)\s*(?:import|export)\s(?:[^;'"]*?\sfrom\s)?['"]([^'"]+)[
 
 /** Every TypeScript file that git tracks or would track, relative to the project's root. */
 export function listSourceFiles(): string[] {
-  const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.ts'], {
+  const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.ts', '*.tsx'], {
     encoding: 'utf8',
   });
   return [...new Set(list.split('\n'))].filter(path => path !== '' && existsSync(path)).sort();
@@ -30,7 +30,8 @@ export function listImports({ text }: Source): string[] {
 
 /** The source file that a relative import means. */
 export function resolveImport(path: string, specifier: string): string {
-  return normalize(join(dirname(path), specifier)).replace(/\.js$/, '.ts');
+  const target = normalize(join(dirname(path), specifier)).replace(/\.js$/, '');
+  return existsSync(`${target}.tsx`) ? `${target}.tsx` : specifier.endsWith('.js') ? `${target}.ts` : target;
 }
 
 /** Whether a file exists for tests only: a test, a contract that several tests run, or a helper of tests. */

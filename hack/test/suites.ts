@@ -71,6 +71,13 @@ export const suites: readonly Suite[] = [
     computes: true,
   },
   {
+    name: 'dashboard',
+    has: path => path.startsWith('e2e/dashboard/'),
+    timeoutMs: 300_000,
+    needs: 'chromium',
+    sideBySide: true,
+  },
+  {
     name: 'e2e',
     has: path => path.startsWith('e2e/stories/'),
     timeoutMs: 300_000,

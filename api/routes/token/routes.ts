@@ -40,9 +40,15 @@ export function createTokenReader({ cache }: Pick<TokenEnv, 'cache'>): ReaderOpt
 export function createTokenRoutes(env: TokenEnv): readonly Route[] {
   const tenant = 'chosen';
   return [
+    defineRoute('viewer', 'GET', '/api/v1/tokens/self', showCaller, { tenant }),
     defineRoute('admin', 'POST', '/api/v1/tokens', call => createToken(env, call), { tenant }),
     defineRoute('admin', 'DELETE', '/api/v1/tokens/{id}', call => revokeToken(env, call), { tenant }),
   ];
+}
+
+/** A client that was only handed a token finds out with it what it may ask for. */
+function showCaller({ caller: { id, token } }: ApiCall): RouteResult {
+  return token ? replyJson(200, toTokenResponse(token)) : rejectRequest('resource_not_found', 'id', id);
 }
 
 async function createToken(env: TokenEnv, call: ApiCall): Promise<RouteResult> {

@@ -1,0 +1,72 @@
+/** One reason of a refusal, as the API gives it. */
+export interface ShownRejection {
+  readonly code: string;
+  readonly field: string;
+  readonly message?: string;
+  readonly expected?: string;
+  readonly why?: string;
+  readonly doc?: string;
+}
+
+/** A request that the server has refused, or that it could not be reached with. */
+export class RefusedCall extends Error {
+  readonly status: number;
+  readonly rejections: readonly ShownRejection[];
+
+  constructor(status: number, rejections: readonly ShownRejection[]) {
+    super(describe(status, rejections));
+    this.status = status;
+    this.rejections = rejections;
+  }
+}
+
+function describe(status: number, [first]: readonly ShownRejection[]): string {
+  if (!first) return status === 0 ? 'the server does not answer' : `the server answered with status ${status}`;
+  return `${first.why ?? first.message ?? first.code} (${first.code})`;
+}
+
+/**
+ * Calls of the public API with one token, for one tenant. The token is in the memory of the page and nowhere else: no storage, no
+ * cookie, no address.
+ */
+export class ApiConnection {
+  readonly #token: string;
+  readonly tenant: string | undefined;
+
+  constructor(token: string, tenant?: string) {
+    this.#token = token;
+    this.tenant = tenant;
+  }
+
+  /** The same token for another tenant. */
+  for(tenant: string): ApiConnection {
+    return new ApiConnection(this.#token, tenant);
+  }
+
+  async get<T>(path: string, signal?: AbortSignal): Promise<T> {
+    const response = await this.open(path, 'application/json', signal);
+    return (await response.json()) as T;
+  }
+
+  /** An answer whose body is still to be read. Throws what is refused. */
+  async open(path: string, accept: string, signal?: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { accept, authorization: `Bearer ${this.#token}` };
+    if (this.tenant !== undefined) headers['x-tenant-id'] = this.tenant;
+    const init: RequestInit = { headers, credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' };
+    const response = await fetch(path, signal ? { ...init, signal } : init).catch((thrown: unknown) => {
+      if (signal?.aborted) throw thrown;
+      throw new RefusedCall(0, []);
+    });
+    if (response.ok) return response;
+    throw new RefusedCall(response.status, await readRejections(response));
+  }
+}
+
+async function readRejections(response: Response): Promise<readonly ShownRejection[]> {
+  try {
+    const body = (await response.json()) as ShownRejection & { readonly rejections?: readonly ShownRejection[] };
+    return body.rejections ?? [body];
+  } catch {
+    return [];
+  }
+}

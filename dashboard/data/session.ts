@@ -1,0 +1,119 @@
+import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
+
+import type { LiveList } from '../model/live-list.js';
+import type { DeploymentView, EventView, NodeView, SignedIn, TenantView } from '../model/views.js';
+import { ApiConnection, RefusedCall } from './connection.js';
+import { openListWatch, type Watch } from './watch.js';
+
+/** What is known while someone is signed in and has a tenant: three streams, which every page shares. */
+export interface OpenSession {
+  readonly connection: ApiConnection;
+  readonly who: SignedIn;
+  readonly tenant: TenantView;
+  readonly deployments: ReadonlySignal<LiveList<DeploymentView>>;
+  readonly nodes: ReadonlySignal<ReadonlyMap<string, NodeView>>;
+  readonly events: ReadonlySignal<LiveList<EventView>>;
+  readonly isConnected: ReadonlySignal<boolean>;
+  readonly isLoaded: ReadonlySignal<boolean>;
+  readonly end: () => void;
+}
+
+/** Someone whose token was accepted and who has not chosen a tenant yet. */
+export interface Arrival {
+  readonly connection: ApiConnection;
+  readonly who: SignedIn;
+  readonly tenants: readonly TenantView[];
+}
+
+export const arrival = signal<Arrival | undefined>(undefined);
+export const session = signal<OpenSession | undefined>(undefined);
+/** Why the last session has ended, where that was not asked for. */
+export const farewell = signal('');
+
+const MAX_TENANTS = 500;
+const EVENTS_KEPT = 1000;
+
+/** Signs in. A tenant's token opens its tenant; an administrator of the platform chooses one. Throws what is refused. */
+export async function signIn(token: string): Promise<void> {
+  const connection = new ApiConnection(token.trim());
+  const who = await connection.get<SignedIn>('/api/v1/tokens/self');
+  farewell.value = '';
+  if (who.kind === 'admin') {
+    const { items } = await connection.get<{ items: readonly TenantView[] }>(`/api/v1/tenants?limit=${MAX_TENANTS}`);
+    arrival.value = { connection, who, tenants: items };
+    return;
+  }
+  const tenant = await connection.get<TenantView>('/api/v1/tenants/self');
+  arrival.value = { connection, who, tenants: [tenant] };
+  chooseTenant(tenant);
+}
+
+/** Opens a tenant. What was shown of another is forgotten first. */
+export function chooseTenant(tenant: TenantView): void {
+  const known = arrival.value;
+  if (!known) return;
+  session.value?.end();
+  session.value = openSession(known, tenant);
+}
+
+/** Forgets the token and everything that was read with it. */
+export function signOut(because = ''): void {
+  session.value?.end();
+  session.value = undefined;
+  arrival.value = undefined;
+  farewell.value = because;
+}
+
+function openSession({ connection: own, who }: Arrival, tenant: TenantView): OpenSession {
+  const connection = own.for(tenant.id);
+  const ended = new AbortController();
+  const refused = (refusal: RefusedCall) => signOut(`You were signed out: ${refusal.message}`);
+  const watch = <T>(kind: string, nameOf: (object: T) => string, limit?: number): Watch<T> =>
+    openListWatch(connection, { path: `/api/v1/${kind}`, nameOf, ...(limit && { limit }) }, ended.signal, refused);
+  const deployments = watch<DeploymentView>('deployments', ({ name }) => name);
+  const nodes = watch<NodeView>('nodes', ({ name }) => name);
+  const events = watch<EventView>('events', ({ id }) => id, EVENTS_KEPT);
+  const free = followFreeCapacity(connection, deployments, nodes, ended.signal);
+  return {
+    connection,
+    who,
+    tenant,
+    deployments: deployments.list,
+    nodes: free,
+    events: events.list,
+    isConnected: computed(() => [deployments, nodes, events].every(({ isConnected }) => isConnected.value)),
+    isLoaded: computed(() => deployments.list.value.isLoaded && nodes.list.value.isLoaded),
+    end: () => ended.abort(),
+  };
+}
+
+const SETTLE_MS = 1_500;
+
+/** Nodes with the capacity that is free now: it moves with deployments, of which the watch of nodes does not tell. */
+function followFreeCapacity(
+  connection: ApiConnection,
+  deployments: Watch<DeploymentView>,
+  nodes: Watch<NodeView>,
+  ended: AbortSignal,
+): ReadonlySignal<ReadonlyMap<string, NodeView>> {
+  const free = signal<ReadonlyMap<string, NodeView['free']>>(new Map());
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const refresh = async () => {
+    timer = undefined;
+    try {
+      const { items } = await connection.get<{ items: readonly NodeView[] }>('/api/v1/nodes?limit=500', ended);
+      free.value = new Map(items.map(node => [node.id, node.free]));
+    } catch {
+      // what is shown stays until the next change
+    }
+  };
+  const dispose = effect(() => {
+    void deployments.list.value;
+    timer ??= setTimeout(() => void refresh(), SETTLE_MS);
+  });
+  ended.addEventListener('abort', () => (dispose(), clearTimeout(timer)));
+  return computed(() => {
+    const { items } = nodes.list.value;
+    return new Map([...items].map(([name, node]) => [name, { ...node, free: free.value.get(node.id) ?? node.free }]));
+  });
+}

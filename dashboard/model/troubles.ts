@@ -1,0 +1,120 @@
+import { type DeploymentStep, listSteps } from '../../crds/deployment/steps.js';
+import type { DeploymentView, NodeView, Tone } from './views.js';
+
+/** Something that is wrong: what, why, since when, and what helps. */
+export interface Trouble {
+  readonly key: string;
+  readonly tone: Extract<Tone, 'warn' | 'bad'>;
+  readonly title: string;
+  /** One word that "moor explain" explains. */
+  readonly reason?: string;
+  readonly cause: string;
+  readonly help: string;
+  readonly since: string | null;
+  /** Where more is said. */
+  readonly href: string;
+}
+
+/** The steps of a deployment as its page draws them. One without a status has not been looked at. */
+export function listShownSteps(deployment: DeploymentView): readonly DeploymentStep[] {
+  const { status } = deployment;
+  return status ? listSteps(deployment, status) : [];
+}
+
+const BAD_PHASES: readonly string[] = ['Failed', 'Unschedulable', 'Degraded'];
+
+/** Reasons of what only waits for its turn. */
+const ON_ITS_WAY: readonly string[] = ['Waiting', 'ResolutionPending'];
+
+/** The step that keeps a deployment from being as asked, if something has to be done about it: being on the way is no trouble. */
+export function findBlockedStep(steps: readonly DeploymentStep[]): DeploymentStep | undefined {
+  return steps.find(({ state, reason }) => state === 'waiting' && reason !== undefined && !ON_ITS_WAY.includes(reason));
+}
+
+/** Everything that is wrong, what others may follow from first: nodes before deployments, and the worst of each. */
+export function listTroubles(deployments: Iterable<DeploymentView>, nodes: Iterable<NodeView>): readonly Trouble[] {
+  const machines = [...nodes];
+  const ofNodes = machines.flatMap(node => describeNodeTrouble(node) ?? []);
+  const ofDeployments = [...deployments].flatMap(deployment => describeDeploymentTrouble(deployment) ?? []);
+  const none = machines.length === 0 && ofDeployments.length > 0 ? [NO_NODES] : [];
+  return [...none, ...ofNodes.toSorted(byWeight), ...ofDeployments.toSorted(byWeight)];
+}
+
+const NO_NODES: Trouble = {
+  key: 'nodes',
+  tone: 'bad',
+  title: 'No machine is enrolled',
+  cause: 'Nothing can be placed while the tenant has no node.',
+  help: 'Enrol one: "moor nodes join-token" mints the token that "moor agent" joins with.',
+  since: null,
+  href: '#/nodes',
+};
+
+function byWeight(a: Trouble, b: Trouble): number {
+  if (a.tone !== b.tone) return a.tone === 'bad' ? -1 : 1;
+  return (b.since ?? '').localeCompare(a.since ?? '') || a.key.localeCompare(b.key);
+}
+
+function describeDeploymentTrouble(deployment: DeploymentView): Trouble | undefined {
+  const { name, status } = deployment;
+  if (!status) return undefined;
+  const isBad = BAD_PHASES.includes(status.phase);
+  const step = findBlockedStep(listShownSteps(deployment));
+  if (!step && !isBad) return undefined;
+  return {
+    key: `deployment/${name}`,
+    tone: isBad ? 'bad' : 'warn',
+    title: `${name} is ${status.phase.toLowerCase()}${step ? `: waiting at "${step.step}"` : ''}`,
+    ...(step?.reason !== undefined && { reason: step.reason }),
+    cause: step?.error ?? step?.detail ?? status.message,
+    help: step?.next ?? `"moor explain deployment ${name}" says why, node by node.`,
+    since: step?.since ?? null,
+    href: `#/deployments/${encodeURIComponent(name)}`,
+  };
+}
+
+function describeNodeTrouble({
+  name,
+  status,
+  schedulable,
+  conditions = [],
+  unobservedSince,
+}: NodeView): Trouble | undefined {
+  const broken = conditions.find(condition => condition.status === 'False');
+  const isDown = status === 'failed' || status === 'unready';
+  if (!isDown && !broken && status !== 'draining') return undefined;
+  return {
+    key: `node/${name}`,
+    tone: isDown || broken ? 'bad' : 'warn',
+    title: `Node ${name} is ${status}`,
+    ...(broken && { reason: broken.reason }),
+    cause: broken?.message ?? schedulable.reason,
+    help:
+      status === 'draining'
+        ? `It takes no work and is emptied; "moor nodes undrain ${name}" ends that.`
+        : `Look at the agent on the machine; "moor describe node ${name}" shows what is known of it.`,
+    since: unobservedSince ?? null,
+    href: `#/nodes/${encodeURIComponent(name)}`,
+  };
+}
+
+const PHASE_TONES: Readonly<Record<string, Tone>> = {
+  Running: 'good',
+  Pending: 'busy',
+  Progressing: 'busy',
+  Deleting: 'busy',
+  Waiting: 'warn',
+  Stopped: 'quiet',
+};
+
+/** How a phase of a deployment is shown. */
+export function getPhaseTone(phase: string): Tone {
+  return PHASE_TONES[phase] ?? 'bad';
+}
+
+const NODE_TONES: Readonly<Record<string, Tone>> = { ready: 'good', joining: 'busy', draining: 'warn' };
+
+/** How the status of a node is shown. */
+export function getNodeTone(status: string): Tone {
+  return NODE_TONES[status] ?? 'bad';
+}

@@ -1,0 +1,118 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import axe from 'axe-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+
+import { clone } from '../../pkg/version/index.js';
+
+/** Where the browser is; undefined on a machine that has none. */
+export function findChromium(): string | undefined {
+  const { status, stdout } = spawnSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+export function launchChromium(executablePath: string): Promise<Browser> {
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+}
+
+/** Pictures of pages: what a build leaves behind for people to look at. */
+const PICTURES = join(clone, '.cache', 'dashboard');
+const WIDTHS = { wide: 1280, narrow: 400 } as const;
+const WAIT_MS = 120_000;
+
+/** A page of the dashboard in a real browser, and everything that it should not have done. */
+export class DashboardPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Dialogs, errors of scripts and violations of the content policy. */
+  readonly incidents: string[] = [];
+
+  private constructor(context: BrowserContext, page: Page) {
+    this.context = context;
+    this.page = page;
+    page.on('dialog', dialog => {
+      this.incidents.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('pageerror', error => this.incidents.push(`error: ${error.message}`));
+    page.on('console', message => {
+      if (/content security policy|trusted/i.test(message.text())) this.incidents.push(`console: ${message.text()}`);
+    });
+  }
+
+  static async open(
+    browser: Browser,
+    { scheme = 'light' as 'light' | 'dark', bypassCSP = false } = {},
+  ): Promise<DashboardPage> {
+    const context = await browser.newContext({
+      colorScheme: scheme,
+      bypassCSP,
+      viewport: { width: WIDTHS.wide, height: 900 },
+    });
+    context.setDefaultTimeout(WAIT_MS);
+    const dashboard = new DashboardPage(context, await context.newPage());
+    await dashboard.page.addInitScript(
+      `globalThis.violations = []; addEventListener('securitypolicyviolation', e => violations.push(e.violatedDirective + ' ' + e.sample));`,
+    );
+    return dashboard;
+  }
+
+  async signIn(server: string, token: string): Promise<void> {
+    await this.page.goto(server);
+    await this.page.getByLabel('Token').fill(token);
+    await this.page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  /** Goes to a page as a link does, without loading anything anew. */
+  async go(hash: string): Promise<void> {
+    await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+  }
+
+  /** Waits until the page says this. */
+  async says(text: string | RegExp): Promise<void> {
+    await this.page.getByText(text).first().waitFor();
+  }
+
+  text(): Promise<string> {
+    return this.page.locator('body').innerText();
+  }
+
+  /** Everything that went wrong in the page, the violations that it has seen itself included. */
+  async listIncidents(): Promise<readonly string[]> {
+    const violations = (await this.page.evaluate('globalThis.violations')) as readonly string[];
+    return [...this.incidents, ...violations];
+  }
+
+  /** Everything that the browser keeps of the page. */
+  async readTraces(): Promise<string> {
+    const kept = await this.page.evaluate(
+      `JSON.stringify([document.documentElement.outerHTML, {...localStorage}, {...sessionStorage}, document.cookie, location.href])`,
+    );
+    return `${String(kept)} ${JSON.stringify(await this.context.storageState())}`;
+  }
+
+  /** What axe-core calls serious or critical, one line each. */
+  async listAccessFaults(): Promise<readonly string[]> {
+    await this.page.evaluate(axe.source);
+    const found = (await this.page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as axe.AxeResults;
+    return found.violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
+  }
+
+  /** Leaves pictures of the page at both widths, and gives how far it is wider than the narrow one. */
+  async picture(name: string): Promise<number> {
+    mkdirSync(PICTURES, { recursive: true });
+    let overflow = 0;
+    for (const [label, width] of Object.entries(WIDTHS)) {
+      await this.page.setViewportSize({ width, height: 900 });
+      await this.page.screenshot({ path: join(PICTURES, `${name}-${label}.png`), fullPage: true });
+      overflow = Number(await this.page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+    }
+    await this.page.setViewportSize({ width: WIDTHS.wide, height: 720 });
+    await this.page.screenshot({ path: join(PICTURES, `${name}.png`) });
+    return overflow;
+  }
+}

@@ -1,0 +1,246 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { expect } from 'chai';
+import type { Browser } from 'playwright-core';
+
+import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
+import { until } from '../../dev/testing/index.js';
+import { clone } from '../../pkg/version/index.js';
+import { ControlPlane } from '../lab/control-plane.js';
+import { Fleet } from '../lab/fleet.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
+import { DashboardPage, findChromium, launchChromium } from './browser.js';
+
+const SECRET = 'canary-of-a-password';
+const HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+const shell = (line: string) => ({ entrypoint: ['/bin/sh', '-c'], command: [line] });
+
+describe('the dashboard in a browser', function () {
+  let plane: ControlPlane;
+  let fleet: Fleet;
+  let shop: TenantClient;
+  let browser: Browser;
+  let image: string;
+
+  before(async function () {
+    const executable = findChromium();
+    if (executable === undefined) return this.skip();
+    await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));
+    plane = await ControlPlane.start();
+    fleet = await Fleet.start(plane);
+    shop = await TenantClient.open(plane, 'shop');
+    await fleet.enrol(shop.client, 'shop-1', { 'mooring.io/country': 'DE' });
+    image = await fleet.image('1');
+    browser = await launchChromium(executable);
+    unwrap(await shop.client.request('PUT', '/api/v1/secrets/deployments/db', { body: { values: { user: SECRET } } }));
+    const secrets = [{ name: 'DB', vault_path: 'deployments/db', anchor: 'external' }];
+    await shop.apply({
+      name: 'web',
+      image,
+      replicas: 2,
+      secrets,
+      resources: { cpu: '50m', memory: '16Mi' },
+      ...shell('while :; do echo "hello from web"; sleep 1; done'),
+    });
+    await shop.apply({ name: 'broken', image, ...shell(`echo '${HOSTILE}' >&2; exit 3`) });
+    await shop.apply({
+      name: 'nowhere',
+      image,
+      placement: { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] },
+    });
+    await shop.reaches('web', 'Running');
+  });
+  after(async () => {
+    await browser?.close();
+    await fleet?.stop();
+    await plane?.stop();
+  });
+
+  const open = async (options?: Parameters<typeof DashboardPage.open>[1]) => {
+    const dashboard = await DashboardPage.open(browser, options);
+    await dashboard.signIn(plane.server, shop.token);
+    await dashboard.says('What is wrong');
+    return dashboard;
+  };
+
+  it('refuses a token that is none, and says why', async () => {
+    const dashboard = await DashboardPage.open(browser);
+    await dashboard.signIn(plane.server, 'mooring_nonsense');
+    await dashboard.says(/auth_invalid/);
+    expect(await dashboard.text()).to.not.include('What is wrong');
+    await dashboard.context.close();
+  });
+
+  it('shows what is wrong first, each with its cause and what helps', async () => {
+    const dashboard = await open();
+    await dashboard.says(/exit code 3/);
+    await dashboard.says('moor logs broken');
+    await dashboard.says(/^nowhere is/);
+    const text = await dashboard.text();
+    expect(text.indexOf('broken is')).to.be.within(0, text.indexOf('Recent events'));
+    expect(text).to.include(shop.id);
+    await dashboard.context.close();
+  });
+
+  it('shows changes as they happen, and sorts and filters', async () => {
+    const dashboard = await open();
+    await dashboard.go('#/deployments');
+    await dashboard.page.evaluate('globalThis.isSamePage = true');
+    await dashboard.page.getByRole('link', { name: 'broken' }).waitFor();
+    await shop.apply({ name: 'late', image, ...shell('sleep 1000') });
+    await dashboard.page.getByRole('row', { name: /late.*Running/ }).waitFor();
+    await shop.remove('late');
+    await dashboard.page.getByRole('link', { name: 'late', exact: true }).waitFor({ state: 'detached' });
+    expect(await dashboard.page.evaluate('globalThis.isSamePage')).to.equal(true);
+
+    await dashboard.page.keyboard.press('/');
+    await dashboard.page.keyboard.type('running');
+    await dashboard.page.getByRole('link', { name: 'broken' }).waitFor({ state: 'detached' });
+    await dashboard.page.getByRole('link', { name: 'web' }).waitFor();
+    await dashboard.context.close();
+  });
+
+  it('has a page of a deployment: the step that waits, replicas, where it may run, events and a log that grows', async () => {
+    const dashboard = await open();
+    await dashboard.go('#/deployments/nowhere');
+    await dashboard.says(/Waiting at “placed”/);
+    await dashboard.page.locator('.grid .refused').first().waitFor();
+    expect(await dashboard.page.locator('.grid').innerText()).to.match(/shop-1[\s\S]*disk/);
+
+    await dashboard.go('#/deployments/web');
+    await dashboard.page.locator('.log-line', { hasText: 'hello from web' }).nth(1).waitFor();
+    expect(await dashboard.page.locator('.step.done').count()).to.be.at.least(5);
+    await dashboard.says('shop-1');
+    await dashboard.context.close();
+  });
+
+  it('runs nothing of what others have written, and breaks no rule of its content policy', async () => {
+    const dashboard = await open();
+    await dashboard.go('#/deployments/broken');
+    await dashboard.says(HOSTILE);
+    await dashboard.page.locator('.log-line, .log .soft').first().waitFor();
+    expect(await dashboard.listIncidents()).to.deep.equal([]);
+    await dashboard.context.close();
+  });
+
+  it('holds with names that no rule has seen, and with thousands of deployments', async () => {
+    const dashboard = await DashboardPage.open(browser);
+    const shown = await shop.show('web');
+    const names = [HOSTILE, '"\'><b>', '\u202egnp.exe', ...Array.from({ length: 5000 }, (_, at) => `many-${at}`)];
+    const lines = names.map((name, at) =>
+      JSON.stringify({ type: 'added', cursor: `1:a${at}`, object: { ...shown, name } }),
+    );
+    const body = [...lines, JSON.stringify({ type: 'bookmark', cursor: '1', object: null }), ''].join('\n');
+    await dashboard.page.route(/\/api\/v1\/deployments\?watch=true$/, route =>
+      route.fulfill({ contentType: 'application/x-ndjson', body }),
+    );
+    await dashboard.signIn(plane.server, shop.token);
+    await dashboard.says('What is wrong');
+    await dashboard.go('#/deployments');
+    await dashboard.says(`${names.length} in all`);
+    await dashboard.says(HOSTILE);
+    expect(await dashboard.page.locator('tbody tr').count()).to.equal(100);
+    await dashboard.go(`#/deployments/${encodeURIComponent(HOSTILE)}`);
+    await dashboard.page.getByRole('heading', { name: HOSTILE }).waitFor();
+    expect(await dashboard.listIncidents()).to.deep.equal([]);
+    await dashboard.context.close();
+  });
+
+  it('goes on by itself after the server was away, and misses nothing', async () => {
+    const dashboard = await open();
+    await dashboard.go('#/deployments');
+    await dashboard.page.getByRole('link', { name: 'web' }).waitFor();
+    await plane.api.kill('SIGKILL');
+    await dashboard.says('The server does not answer');
+    plane.api.start();
+    await plane.serving();
+    await shop.apply({ name: 'after', image, ...shell('sleep 1000') });
+    await dashboard.page.getByRole('row', { name: /after.*Running/ }).waitFor();
+    await dashboard.page.getByText('The server does not answer').waitFor({ state: 'detached' });
+    await shop.remove('after');
+    await dashboard.context.close();
+  });
+
+  it('lets an administrator of the platform choose a tenant, and shows nothing of another', async () => {
+    const other = await TenantClient.open(plane, 'bakery');
+    const dashboard = await DashboardPage.open(browser);
+    await dashboard.signIn(plane.server, plane.access.adminToken);
+    await dashboard.page.getByRole('button', { name: /^bakery/ }).click();
+    await dashboard.says('Nothing is deployed yet');
+    expect(await dashboard.text())
+      .to.include(other.id)
+      .and.not.include('broken');
+    await dashboard.page.getByRole('button', { name: 'Change tenant' }).click();
+    await dashboard.page.getByRole('button', { name: /^shop/ }).click();
+    await dashboard.says(/^broken is/);
+    await dashboard.page.getByRole('button', { name: 'Change tenant' }).click();
+    await dashboard.page.getByRole('button', { name: /^bakery/ }).click();
+    await dashboard.says('Nothing is deployed yet');
+    expect(await dashboard.text()).to.not.include('broken');
+    await dashboard.context.close();
+  });
+
+  it('keeps neither the token nor the value of a secret anywhere', async () => {
+    const dashboard = await open();
+    let traces = '';
+    for (const hash of ['#/', '#/deployments', '#/deployments/web', '#/nodes', '#/nodes/shop-1', '#/events']) {
+      await dashboard.go(hash);
+      await dashboard.page.waitForTimeout(300);
+      traces += await dashboard.readTraces();
+    }
+    expect(traces).to.include('shop-1').and.not.include(SECRET).and.not.include(shop.token);
+    expect(await readFile(join(plane.folder, 'api.log'), 'utf8')).to.not.include(shop.token);
+    await dashboard.page.reload();
+    await dashboard.page.getByLabel('Token').waitFor();
+    await dashboard.context.close();
+  });
+
+  it('is usable by everyone: axe-core finds nothing serious on any page in either theme, and 400 pixels are enough', async () => {
+    const pages = {
+      overview: '#/',
+      deployments: '#/deployments',
+      broken: '#/deployments/broken',
+      nowhere: '#/deployments/nowhere',
+      web: '#/deployments/web',
+      nodes: '#/nodes',
+      node: '#/nodes/shop-1',
+      events: '#/events',
+    };
+    const faults: string[] = [];
+    for (const scheme of ['light', 'dark'] as const) {
+      const dashboard = await DashboardPage.open(browser, { scheme, bypassCSP: true });
+      await dashboard.page.goto(plane.server);
+      await dashboard.page.getByLabel('Token').waitFor();
+      const look = async (name: string) => {
+        const found = await dashboard.listAccessFaults();
+        const overflow = await dashboard.picture(`${name}-${scheme}`);
+        faults.push(...found.map(fault => `${name} ${scheme}: ${fault}`));
+        if (overflow > 0) faults.push(`${name} ${scheme}: ${overflow} pixels wider than 400`);
+      };
+      await look('sign-in');
+      await dashboard.signIn(plane.server, shop.token);
+      await dashboard.says('What is wrong');
+      for (const [name, hash] of Object.entries(pages)) {
+        await dashboard.go(hash);
+        await dashboard.page.waitForTimeout(700); // what is asked for by the page itself
+        await look(name);
+      }
+      await dashboard.context.close();
+    }
+    expect(faults.join('\n')).to.equal('');
+  });
+
+  it('is small: all of it in less than 100 kB on the wire', async () => {
+    let bytes = 0;
+    for (const path of ['/', '/assets/main.js', '/assets/style.css', '/assets/icon.svg']) {
+      const answer = await until(path, async () => {
+        const response = await fetch(plane.server + path, { headers: { 'accept-encoding': 'gzip' } });
+        return response.ok && response;
+      });
+      bytes += Number(answer.headers.get('content-length'));
+      await answer.body?.cancel();
+    }
+    expect(bytes).to.be.within(10_000, 100_000);
+  });
+});
