@@ -19,6 +19,7 @@ import type { ApiDeps, ApiEnv } from './env.js';
 import { createHostFilter } from './http/hosts.js';
 import type { RequestRejection } from './http/reply.js';
 import { checkRoutes, type Route } from './http/route.js';
+import { createKubernetesRoutes } from './k8s/routes.js';
 import { Pipeline } from './pipeline.js';
 import { defineDeploymentIndex } from './routes/deployment/view.js';
 import { createRoutes, listReaders } from './routes/index.js';
@@ -61,7 +62,10 @@ export function createApi(deps: ApiDeps): Api {
     () => url,
     () => agentUrl,
   );
-  const routes = createRoutes(env);
+  const routes: readonly Route[] = createRoutes(
+    env,
+    createKubernetesRoutes(env, () => routes),
+  );
   checkRoutes(routes);
   const connections = new ConnectionGate(env.seats);
   const pipeline = new Pipeline({ ...env, connections }, routes, createHostFilter(settings));

@@ -22,6 +22,7 @@
  * | `stream/` | long answers: assignments for agents, logs |
  * | `routes/<kind>/` | the endpoints of a kind; `kind-routes.ts` reads every kind in the same way |
  * | `docs/` | the API document and the page of every code |
+ * | `k8s/` | the Kubernetes face below `/k8s`: kubectl and client libraries, translated into the above |
  *
  * It leaves to others what a document means (`crds`), how it is stored (`pkg/store`), and what comes of it
  * (`controllers`, which it never imports: they meet in the store).

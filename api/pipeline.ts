@@ -9,7 +9,7 @@ import type { ConnectionGate } from './access/connections.js';
 import { NodeProofs } from './access/node-proof.js';
 import { type SeatKind, toSeatHolder, toSeatKind } from './access/seats.js';
 import type { ApiEnv } from './env.js';
-import { type BodyLimits, checkContentLength, checkContentType, checkNoBody, readJsonBody } from './http/body.js';
+import { type BodyLimits, checkContentLength, readBody } from './http/body.js';
 import { holdBack, limitExchange, onceClosed } from './http/deadlines.js';
 import { type HostFilter, toAddressKey } from './http/hosts.js';
 import { checkAuthorizationOnce } from './http/malformed.js';
@@ -19,6 +19,8 @@ import { isShed, RequestLog, type RequestProgress } from './http/request-log.js'
 import { type RouteMatch, RouteTree } from './http/route-tree.js';
 import { anonymous, type Caller, type Route, type RouteResult } from './http/route.js';
 import { sendReply } from './http/send.js';
+import { readDryRun, readKubernetesBody } from './k8s/request.js';
+import { isKubernetesPath, toStatusReply } from './k8s/status.js';
 
 /** What the pipeline works with. */
 export interface PipelineEnv extends ApiEnv {
@@ -45,7 +47,6 @@ const OPEN_MAX_SECONDS = 10;
 /** What `Retry-After` says at least. */
 const HOLD_BACK_MS = 1_000;
 const NONE: readonly string[] = [];
-const NO_DOCUMENT = { document: undefined };
 
 /**
  * What happens to every request, in this order and no other: limits, authentication, rate, tenant header, role, query,
@@ -100,11 +101,12 @@ export class Pipeline {
     const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
     const startedAt = this.#env.clock.monotonic();
     const nothing = { route: undefined, caller: anonymous, tenant: '', release: () => undefined, isClosed: false };
-    return { requestId, method, startedAt, ...nothing };
+    return { requestId, method, startedAt, ...nothing, isKubernetes: false };
   }
 
   #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
-    const reply = outcome instanceof RequestRejection ? toRejectionReply(outcome, this.#env.baseUrl()) : outcome;
+    const toRefusal = progress.isKubernetes ? toStatusReply : toRejectionReply;
+    const reply = outcome instanceof RequestRejection ? toRefusal(outcome, this.#env.baseUrl()) : outcome;
     const bytes = sendReply(response, reply, progress.requestId, progress.method === 'HEAD');
     limitExchange(response, bytes, this.#env.clock);
     if (outcome instanceof RequestRejection) this.#holdBack(response, outcome, progress);
@@ -140,10 +142,11 @@ export class Pipeline {
   async #outcome(request: IncomingMessage, response: ServerResponse, progress: RequestProgress): Promise<RouteResult> {
     const { url = '/', headers } = request;
     const { method } = progress;
-    const strange = this.#hosts.check(headers.host, request.rawHeaders);
-    if (strange) return strange;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
+    progress.isKubernetes = isKubernetesPath(path);
+    const strange = this.#hosts.check(headers.host, request.rawHeaders);
+    if (strange) return strange;
     const found = this.#tree.find(method, path);
     if (found.kind === 'nothing') return rejectRequest('endpoint_not_found', 'path', path);
     if (found.kind === 'route') {
@@ -181,18 +184,15 @@ export class Pipeline {
     const forbidden = checkAccess(caller, route.access);
     if (forbidden) return forbidden;
 
-    const query = parseQuery(search, route.query);
+    const { isKubernetes, requestId } = progress;
+    const query = parseQuery(search, route.query, isKubernetes);
     if (query instanceof RequestRejection) return query;
-    const read =
-      route.body === 'json'
-        ? (checkContentType(request) ?? (await readJsonBody(request, { ...limits, digest }, this.#env.clock)))
-        : (checkNoBody(request) ?? NO_DOCUMENT);
+    const toDocument = isKubernetes ? readKubernetesBody : readBody;
+    const read = await toDocument(request, route.body, { ...limits, digest }, this.#env.clock);
     if (read instanceof RequestRejection) return read;
-    const isDryRun = readFlag(query, 'dryRun');
+    const isDryRun = isKubernetes ? readDryRun(query) : readFlag(query, 'dryRun');
     if (isDryRun instanceof RequestRejection) return isDryRun;
-    const { requestId } = progress;
-    const { document } = read;
-    const outcome = await route.handle({ request, requestId, caller, tenant, params, query, isDryRun, document });
+    const outcome = await route.handle({ request, requestId, caller, tenant, params, query, isDryRun, ...read });
     return announceTenant(outcome, tenantHeaders(request)[0], tenant);
   }
 

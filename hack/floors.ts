@@ -31,6 +31,7 @@ export const floors: readonly (readonly string[])[] = [
   ['api/access', 'api/admission', 'api/docs', 'api/stream'],
   ['api/watch'],
   ['api/routes'],
+  ['api/k8s'],
   ['controllers/reading'],
   [
     'controllers/autoscaler',

@@ -71,11 +71,18 @@ export interface Development {
   readonly server: string;
   readonly tenant: { readonly id: string; readonly name: string };
   readonly tokens: { readonly tenant: string; readonly platform: string };
+  /** The authority of its certificate, where it also answers TLS. */
+  readonly caFile?: string;
 }
 
 /** The content of `dev.json` for a server and its first tokens. */
-export function toDevelopment(server: string, { tenant, tenantToken, adminToken }: DevelopmentAccess): Development {
-  return { server, tenant, tokens: { tenant: tenantToken, platform: adminToken } };
+export function toDevelopment(
+  server: string,
+  { tenant, tenantToken, adminToken }: DevelopmentAccess,
+  caFile?: string,
+): Development {
+  const tokens = { tenant: tenantToken, platform: adminToken };
+  return { server, tenant, tokens, ...(caFile !== undefined && { caFile }) };
 }
 
 interface RegistryLoginFile {

@@ -64,7 +64,8 @@ describe('isolation of tenants', () => {
 
   it('answers a name or id of another tenant exactly like one that does not exist, on every route', async () => {
     let compared = 0;
-    for (const { method, path, access } of lab.api.routes) {
+    for (const { method, path, access, face } of lab.api.routes) {
+      if (face) continue; // names tenants in its paths, and has a test of its own
       const parameter = [...path.matchAll(/\{([^}]*)\}/g)].at(-1)?.[1];
       // A secret that is written is the writer's own, whatever others have.
       const makesOwn = method === 'PUT' && parameter === 'resource';

@@ -15,6 +15,8 @@ describe('the OpenAPI document', () => {
     lab = await new ApiLab().start();
   });
   after(() => lab.stop());
+  /** The Kubernetes face describes itself. */
+  const own = () => lab.api.routes.filter(({ face }) => face === undefined);
 
   it('is a valid document of OpenAPI 3.1', async () => {
     const { status, body } = await lab.ask('GET', '/openapi.json');
@@ -30,7 +32,11 @@ describe('the OpenAPI document', () => {
     const named = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map(method => `${method.toUpperCase()} ${path}`),
     );
-    expect(named.toSorted()).to.deep.equal(lab.api.routes.map(({ method, path }) => `${method} ${path}`).toSorted());
+    expect(named.toSorted()).to.deep.equal(
+      own()
+        .map(({ method, path }) => `${method} ${path}`)
+        .toSorted(),
+    );
     expect(named).to.include.members(Object.keys(descriptions));
     const actions = (kinds as readonly Kind[]).flatMap(({ path, routes = {} }) =>
       Object.keys(routes).flatMap(key => (key.includes(' ') ? [key.replace(' ', ` ${path}`)] : [])),
@@ -72,7 +78,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('describes a body for every route that takes one', () => {
-    for (const route of lab.api.routes) {
+    for (const route of own()) {
       const { body } = describeRoute(route);
       const takesOne = route.body === 'json';
       expect(body !== undefined, `${route.method} ${route.path}`).to.equal(takesOne);
@@ -88,7 +94,7 @@ describe('the OpenAPI document', () => {
     const { text, headers } = await lab.ask('GET', '/docs/api');
     expect(headers.get('content-type')).to.contain('text/html');
     expect(text).not.to.match(/<script|undefined|\[object/);
-    for (const { path } of lab.api.routes) expect(text).to.contain(path);
+    for (const { path } of own()) expect(text).to.contain(path);
     const linked = [...text.matchAll(/href="\/docs\/codes\/([a-z_]+)"/g)].map(([, code]) => code!);
     expect(linked.filter(code => !isRejectionCode(code))).to.deep.equal([]);
   });

@@ -12,10 +12,12 @@ export function createDocRoutes(
   env: { readonly baseUrl: () => string; readonly kinds?: readonly Kind[] },
   all: () => readonly Route[],
 ): readonly Route[] {
+  // The Kubernetes face describes itself, in the words of Kubernetes.
+  const own = () => all().filter(({ face }) => face === undefined);
   const open = { method: 'GET', access: 'open', tenant: 'none', query: [], body: 'none' } as const;
   // Anyone may ask, and both are large: they are built once for each address of the server.
-  const openApi = buildOnce(baseUrl => replyJson(200, buildOpenApi(all(), baseUrl, env.kinds)));
-  const page = buildOnce(() => html(renderApiPage(all().map(route => describeRoute(route, env.kinds)))));
+  const openApi = buildOnce(baseUrl => replyJson(200, buildOpenApi(own(), baseUrl, env.kinds)));
+  const page = buildOnce(() => html(renderApiPage(own().map(route => describeRoute(route, env.kinds)))));
   return [
     { ...open, path: '/openapi.json', handle: () => openApi(env.baseUrl()) },
     { ...open, path: '/docs/api', handle: () => page('') },

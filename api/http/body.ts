@@ -5,6 +5,7 @@ import type { Clock } from '../../pkg/clock/index.js';
 import { parseJson } from '../../pkg/json/index.js';
 import { digestBody } from '../../pkg/link/index.js';
 import { rejectRequest, RequestRejection } from './reply.js';
+import type { BodyRule } from './route.js';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -26,7 +27,7 @@ export function checkContentLength(request: IncomingMessage, limits: BodyLimits)
 }
 
 /** Refuses a body where none is read: what it asks for would be ignored. */
-export function checkNoBody({ method, headers }: IncomingMessage): RequestRejection | undefined {
+function checkNoBody({ method, headers }: IncomingMessage): RequestRejection | undefined {
   if (method !== 'DELETE') return undefined;
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return undefined;
   const params = { form: 'a DELETE without a body', problem: 'the body would be ignored' };
@@ -36,7 +37,7 @@ export function checkNoBody({ method, headers }: IncomingMessage): RequestReject
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
 /** Refuses a body that is not plain JSON in UTF-8. */
-export function checkContentType({ headers }: IncomingMessage): RequestRejection | undefined {
+function checkContentType({ headers }: IncomingMessage): RequestRejection | undefined {
   const content = headers['content-type'] ?? '';
   const [type = ''] = content.split(';', 1);
   const charset = CHARSET.exec(content)?.[1]?.toLowerCase() ?? 'utf-8';
@@ -45,17 +46,31 @@ export function checkContentType({ headers }: IncomingMessage): RequestRejection
   return new RequestRejection(reject('media_type_unsupported', 'Content-Type', headers['content-type'] ?? ''), CLOSE);
 }
 
-/** Reads a body and parses it. Gives the document in an object, since `undefined` is no document and `null` is one. */
-export async function readJsonBody(
+/** What was sent, in an object, since `undefined` is no document and `null` is one. */
+export type ReadBody = { readonly document: unknown } | RequestRejection;
+
+const NO_DOCUMENT = { document: undefined };
+
+/** Reads the body that a route takes and parses it. */
+export async function readBody(
   request: IncomingMessage,
+  rule: BodyRule,
   limits: BodyLimits,
   clock: Clock,
-): Promise<{ readonly document: unknown } | RequestRejection> {
+): Promise<ReadBody> {
+  if (rule !== 'json') return checkNoBody(request) ?? NO_DOCUMENT;
+  const unsupported = checkContentType(request);
+  if (unsupported) return unsupported;
   const bytes = await readBytes(request, limits, clock);
   if (bytes instanceof RequestRejection) return bytes;
   if (limits.digest !== undefined && digestBody(bytes) !== limits.digest) {
     return rejectRequest('node_proof_invalid', 'body', '');
   }
+  return readDocumentBytes(bytes, limits);
+}
+
+/** Parses a body that is JSON. */
+export function readDocumentBytes(bytes: Buffer, limits: BodyLimits): ReadBody {
   const parsed = parseJson(bytes, { maxDepth: limits.maxDepth, maxTokens: MAX_TOKENS, maxKeyLength: MAX_KEY_LENGTH });
   if (parsed.ok) return { document: parsed.value };
   const { path, offset, message } = parsed.problem;
@@ -63,7 +78,12 @@ export async function readJsonBody(
   return rejectRequest('request_malformed', path === '' ? 'body' : path, bytes.toString('latin1'), { problem });
 }
 
-function readBytes(request: IncomingMessage, limits: BodyLimits, clock: Clock): Promise<Buffer | RequestRejection> {
+/** Reads a body whole, within its limits. */
+export function readBytes(
+  request: IncomingMessage,
+  limits: BodyLimits,
+  clock: Clock,
+): Promise<Buffer | RequestRejection> {
   return new Promise((resolve, reject_) => {
     let held: Buffer | undefined;
     let more: Buffer[] | undefined;

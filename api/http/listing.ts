@@ -70,7 +70,7 @@ export async function readStoredSource(
 ): Promise<ListSource | RequestRejection> {
   const limit = readInteger(query, 'limit', LIMIT);
   if (limit instanceof RequestRejection) return limit;
-  const from = continuedFrom(query);
+  const from = readPageStart(query);
   if (from instanceof RequestRejection) return from;
 
   const entries: Entry[] = [];
@@ -115,14 +115,14 @@ export function formatCursor(place: string, epoch: number | undefined): string {
 export function listPage({ query }: ApiCall, source: ListSource): RouteResult {
   const limit = readInteger(query, 'limit', LIMIT);
   if (limit instanceof RequestRejection) return limit;
-  const from = continuedFrom(query);
+  const from = readPageStart(query);
   if (from instanceof RequestRejection) return from;
 
   const { items, next } =
     source.joinedEntries && !source.wants ? kept(source, from.name, limit) : makePage(source, from.name, limit);
   // A watch from the revision of the first page also shows what has changed while the others were read.
   const revision = Math.min(from.revision, source.revision);
-  const continued = next === undefined ? 'null' : `"${encodeToken({ name: next, revision })}"`;
+  const continued = next === undefined ? 'null' : `"${formatPageToken({ name: next, revision })}"`;
   const shown = formatCursor(String(revision), source.epoch);
   return replyJsonBytes(200, [OPEN, items, Buffer.from(`],"revision":"${shown}","next":${continued}}`)]);
 }
@@ -169,7 +169,7 @@ function placeAfter(entries: readonly Entry[], key: string): number {
 }
 
 /** Where a list goes on, and the revision of its first page: all pages of one list carry it. */
-interface PageStart {
+export interface PageStart {
   /** The last name of the page before. */
   readonly name: string;
   readonly revision: number;
@@ -178,16 +178,18 @@ interface PageStart {
 const FIRST_PAGE: PageStart = { name: '', revision: Number.POSITIVE_INFINITY };
 const TOKEN = /^(\d{1,15}):([A-Za-z0-9][A-Za-z0-9._-]{0,252})$/;
 
-function encodeToken({ name, revision }: PageStart): string {
+/** The `continue` of a page. */
+export function formatPageToken({ name, revision }: PageStart): string {
   return Buffer.from(`${revision}:${name}`).toString('base64url');
 }
 
-function continuedFrom(query: QueryParams): PageStart | RequestRejection {
+/** Where a page begins, by the `continue` of the one before. */
+export function readPageStart(query: QueryParams): PageStart | RequestRejection {
   const token = query.get('continue');
   if (token === undefined) return FIRST_PAGE;
   const [, revision, name] = TOKEN.exec(Buffer.from(token, 'base64url').toString('utf8')) ?? [];
   const start = name === undefined ? undefined : { name, revision: Number(revision) };
-  if (start && encodeToken(start) === token) return start;
+  if (start && formatPageToken(start) === token) return start;
   return rejectParameter('continue', token, 'the next of the page before');
 }
 

@@ -8,11 +8,16 @@ export const WRITE_QUERY = ['dryRun'] as const;
 
 const NOTHING: QueryParams = new Map();
 
-/** Reads a query string. Refuses parameters that the route does not know, and one that is given twice. */
-export function parseQuery(text: string, known: readonly string[]): QueryParams | RequestRejection {
+/** Reads a query string. Refuses parameters that the route does not know, unless they are ignored, and one that is given twice. */
+export function parseQuery(
+  text: string,
+  known: readonly string[],
+  ignoresUnknown = false,
+): QueryParams | RequestRejection {
   if (text === '') return NOTHING;
   const query = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
+    if (!known.includes(name) && ignoresUnknown) continue;
     if (!known.includes(name)) return rejectRequest('query_parameter_unknown', name || 'query', value, { known });
     if (query.has(name)) return rejectParameter(name, value, 'the parameter once');
     query.set(name, value);

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { systemClock } from '../../pkg/clock/index.js';
 import { MemoryStore, OutcomeUnknownFault, type Store, StoreUnavailableFault } from '../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
-import { readJsonBody } from './body.js';
+import { readBytes } from './body.js';
 import { RequestRejection } from './reply.js';
 
 /** A store whose commits of deployments come to what `become` says. */
@@ -62,7 +62,7 @@ describe('failures of the platform', () => {
     const impatient = { ...systemClock, after: (_ms: number, fire: () => void) => systemClock.after(5, fire) };
     const limits = { maxBytes: 1000, maxDepth: 32, maxSeconds: 30 };
     request.push('{"half":');
-    const outcome = await readJsonBody(request, limits, impatient);
+    const outcome = await readBytes(request, limits, impatient);
 
     expect(outcome instanceof RequestRejection && outcome.rejections[0].code).to.equal('request_stalled');
   });

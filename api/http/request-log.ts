@@ -14,6 +14,8 @@ export interface RequestProgress {
   /** Gives back what the request holds of the server. */
   release: () => void;
   isClosed: boolean;
+  /** Answered in the words of Kubernetes. */
+  isKubernetes: boolean;
 }
 
 /** Refusals of a caller that sends too much, or of a server that has too much to do. */

@@ -43,6 +43,8 @@ export interface Route {
   readonly body: BodyRule;
   /** Whether it tells if the server is alive: it is then answered however many requests are under way. */
   readonly isProbe?: true;
+  /** Belongs to the Kubernetes face: unknown parameters are ignored, and refusals are answered in the words of Kubernetes. */
+  readonly face?: 'kubernetes';
   readonly handle: (call: ApiCall) => RouteResult | Promise<RouteResult>;
 }
 

@@ -64,8 +64,8 @@ export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly
   return createReaders(own, known);
 }
 
-/** The whole route table. */
-export function createRoutes(env: RoutesEnv): readonly Route[] {
+/** The whole route table. `more` are rows of other faces of the API. */
+export function createRoutes(env: RoutesEnv, more: readonly Route[] = []): readonly Route[] {
   const routes: readonly Route[] = [
     ...env.readers.flatMap(reader => readRoutes(env, reader)),
     ...createDeploymentRoutes(env),
@@ -86,6 +86,7 @@ export function createRoutes(env: RoutesEnv): readonly Route[] {
     ...createConfigRoutes(env),
     ...createDashboardRoutes(join(clone, 'dist', 'dashboard', 'assets')),
     ...createDocRoutes(env, () => routes),
+    ...more,
   ];
   return routes;
 }

@@ -1,11 +1,12 @@
 import { type Cache, CompactedFault, type Entry, type ListingPage, type Store } from '../../pkg/store/index.js';
 import { rejectParameter } from '../http/query.js';
-import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../http/reply.js';
+import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE, type StreamReply } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import type { OpenStreams } from '../stream/open-streams.js';
 import { createCursorAfter, type JoinedEntry, parseCursor, type WatchCursor, type WatchFormat } from './frame.js';
 import type { WatchHistory } from './history.js';
+import { type LineWriter, WatchLines } from './lines.js';
 import type { WatchHub } from './watch-hub.js';
 import type { InitialList } from './watcher.js';
 
@@ -33,24 +34,50 @@ export async function openWatch(
   const format = readFormat(call);
   const cursor = readCursor(call, format);
   if (cursor instanceof RequestRejection) return cursor;
+  const { history } = env.watchHub;
+  const lines = new WatchLines({ format, resource, topic, history, wants });
+  const type = format === 'sse' ? SSE_TYPE : NDJSON_TYPE;
+  const stream = await startWatch(env, call, { resource, topic, cursor, lines, type });
+  return stream ?? rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
+}
 
+/** A watch from a place on, or from the current state on where there is no cursor. */
+export interface WatchStart {
+  readonly resource: Resource;
+  readonly topic: string;
+  readonly cursor: WatchCursor | undefined;
+  readonly lines: LineWriter;
+  readonly type: string;
+  /** Calls `end` when the watch has lasted long enough; gives how to take that back. */
+  readonly endLater?: (end: () => void) => () => void;
+}
+
+/** The stream of a watch; undefined when changes after its cursor are not kept any more. */
+export async function startWatch(
+  env: WatchEnv,
+  { caller }: Pick<ApiCall, 'caller'>,
+  { resource, topic, cursor, lines, type, endLater = () => () => undefined }: WatchStart,
+): Promise<StreamReply | undefined> {
   await env.cache.barrier();
-  const expired = () => rejectRequest('watch_expired', 'after', call.query.get('after') ?? '');
   // Revisions begin again at that of the backup when a store is restored: the same number is another place.
-  if (cursor && cursor.epoch !== env.watchHub.history.epoch) return expired();
+  if (cursor && cursor.epoch !== env.watchHub.history.epoch) return undefined;
   const start = resource.isUncached
     ? await startFromStore(env, topic, cursor)
     : cursor
       ? resumeAt(env, resource, topic, cursor)
       : startNow(env, resource, topic);
-  if (!start) return expired();
+  if (!start) return undefined;
 
   return {
     status: 200,
-    type: format === 'sse' ? SSE_TYPE : NDJSON_TYPE,
+    type,
     open: out => {
-      const watcher = env.watchHub.open({ out, resource, topic, format, wants, ...start }, () => forget());
-      const forget = env.streams.add('watch', call.caller, () => watcher.close());
+      const watcher = env.watchHub.open({ out, topic, lines, ...start }, () => {
+        forget();
+        cancel();
+      });
+      const forget = env.streams.add('watch', caller, () => watcher.close());
+      const cancel = endLater(() => watcher.close());
     },
   };
 }

@@ -1,10 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
-import type { Entry } from '../../pkg/store/index.js';
+import type { JoinedEntry, WatchFrame } from './frame.js';
 import type { WatchHistory } from './history.js';
-import { formatCursor } from '../http/listing.js';
-import { type JoinedEntry, encodeFrameLine, type WatchFormat, type WatchFrame } from './frame.js';
-import type { Resource } from '../http/resource.js';
+import type { LineWriter, SharedBookmark } from './lines.js';
 
 /** The current state that a watch starts with, in the order of names. */
 export interface InitialList {
@@ -17,12 +15,9 @@ export interface InitialList {
 export interface WatcherOptions {
   readonly history: WatchHistory;
   readonly out: ServerResponse;
-  readonly resource: Resource;
   /** The tenant's range of the resource. */
   readonly topic: string;
-  readonly format: WatchFormat;
-  /** Which objects the client wants. */
-  readonly wants: (entry: Entry) => boolean;
+  readonly lines: LineWriter;
   /** Number of the first frame that the client has not received. */
   readonly from: number;
   readonly initialList: InitialList | undefined;
@@ -76,14 +71,15 @@ export class Watcher {
   }
 
   /** Time passes: a quiet client gets a bookmark, one that fell out of the history is cut. */
-  tick(bookmark: Readonly<Record<WatchFormat, Buffer>>): void {
+  tick(bookmark: SharedBookmark): void {
     if (this.#over) return;
     if (this.#blocked || this.#opening) {
       if (this.#isLost()) this.#cut('slow');
       return;
     }
     this.#number = this.#options.history.next;
-    if (!this.#hasWritten) this.#options.out.write(bookmark[this.#options.format]);
+    const line = this.#hasWritten ? undefined : this.#options.lines.idle(bookmark);
+    if (line) this.#options.out.write(line);
     this.#hasWritten = false;
   }
 
@@ -107,21 +103,17 @@ export class Watcher {
   }
 
   #open(): void {
-    const { resource, wants, format, history } = this.#options;
+    const { lines } = this.#options;
     while (this.#opening && !this.#blocked && !this.#isLoading) {
       const { items, revision, next: load } = this.#opening;
       const next = items.next();
       if (next.done && load) return void this.#load(load);
       if (next.done) {
         this.#opening = undefined;
-        this.#write(encodeFrameLine(format, 'bookmark', formatCursor(String(revision), history.epoch)));
+        this.#write(lines.opened(revision));
         return;
       }
-      const { entry, joined } = next.value;
-      if (!wants(entry)) continue;
-      const name = entry.key.slice(this.#options.topic.length);
-      const cursor = formatCursor(`${revision}:${name}`, history.epoch);
-      this.#write(encodeFrameLine(format, 'added', cursor, resource.view(entry, joined)));
+      this.#write(lines.listed(next.value, revision));
     }
   }
 
@@ -138,17 +130,18 @@ export class Watcher {
   }
 
   #follow(): void {
-    const { history, topic, wants, format } = this.#options;
+    const { history, topic, lines } = this.#options;
     while (!this.#opening && !this.#blocked && this.#number < history.next) {
       const frame: WatchFrame | undefined = history.at(this.#number);
       if (!frame) return this.#cut('slow');
       this.#number++;
-      if (frame.topic === topic && wants(frame.current.entry)) this.#write(frame.formatLine(format, history.epoch));
+      if (frame.topic === topic) this.#write(lines.changed(frame));
     }
   }
 
   /** Batches lines into one write, up to a size that does not block a slow client for long. */
-  #write(bytes: Buffer): void {
+  #write(bytes: Buffer | undefined): void {
+    if (!bytes) return;
     this.#batch.push(bytes);
     this.#batched += bytes.length;
     if (this.#batched >= BATCH_BYTES) this.#flush();
@@ -171,9 +164,9 @@ export class Watcher {
 
   #cut(because: 'slow' | 'reset'): void {
     if (this.#over) return;
-    const { out, format, history } = this.#options;
+    const { out, lines } = this.#options;
     this.#flush();
-    out.end(encodeFrameLine(format, 'gone', formatCursor(String(history.revision), history.epoch)));
+    out.end(lines.gone());
     out.socket?.setTimeout(DRAIN_MS, () => out.socket?.destroy());
     this.#end(because);
   }

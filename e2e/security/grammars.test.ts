@@ -9,6 +9,9 @@ import { HostFilter, isLoopback, parseListen, toAddressKey } from '../../api/htt
 import { parseQuery } from '../../api/http/query.js';
 import { RouteTree } from '../../api/http/route-tree.js';
 import { anonymous, defineRoute } from '../../api/http/route.js';
+import { parseVersion } from '../../api/k8s/resource-version.js';
+import { parseFieldSelector, parseLabelSelector } from '../../api/k8s/selectors.js';
+import { isKubernetesPath } from '../../api/k8s/status.js';
 import { parseCursor } from '../../api/watch/frame.js';
 import { parseLogCursor } from '../../api/routes/deployment/log-stream.js';
 import { isContainerUser } from '../../crds/deployment/index.js';
@@ -107,6 +110,10 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseQuery: text => parseQuery(text, ['a', 'after']),
   parseQuota: text => parseQuota('cpu', text),
   parseRejectionAnswer: text => parseRejectionAnswer(429, { code: text, rejections: [text] }, text),
+  isKubernetesPath,
+  parseFieldSelector: text => parseFieldSelector(text, ['metadata.name']),
+  parseLabelSelector,
+  parseVersion,
   parseResidencyLabels: text => parseResidencyLabels({ [text]: text, 'mooring.dev/countries': text }),
   parseSecretPath: grammar.parseSecretPath,
   parseTemplate: text => {

@@ -246,6 +246,10 @@ function addSelf(program: Commander, run: Run): void {
       run(async () => (await import('./commands/config.js')).config, options),
     );
   program
+    .command('kubeconfig')
+    .description('print a kubeconfig with which kubectl acts for the tenant: moor kubeconfig > mooring.kubeconfig')
+    .action(() => run(async () => (await import('./commands/kubeconfig.js')).kubeconfig, {}));
+  program
     .command('version')
     .description('print the version of this command')
     .action(() => run(async () => (await import('./commands/config.js')).printVersion, {}));

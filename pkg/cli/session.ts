@@ -1,5 +1,5 @@
 import type { Client, RejectionAnswer, ClientRejection } from '../client/index.js';
-import { connect, type ConnectionFlags, type TokenScope } from './connection.js';
+import { connect, type Connection, type ConnectionFlags, findConnection, type TokenScope } from './connection.js';
 import { type ExitCode, toExitCode } from './exit-code.js';
 import { type Paint, paint, stripControls } from './print/text.js';
 import type { Terminal } from './terminal.js';
@@ -10,6 +10,8 @@ export interface Session {
   readonly ink: Paint;
   /** A client for the server that the flags, the environment or this clone name. */
   connect(scope?: TokenScope): Promise<Client>;
+  /** Which server that is, and the token for it. */
+  findConnection(scope?: TokenScope): Promise<Connection>;
   /** Prints why the server refused, and returns the exit code. */
   reportRejection(refusal: RejectionAnswer, locate?: Locate): ExitCode;
 }
@@ -28,6 +30,7 @@ export function openSession(terminal: Terminal, flags: ConnectionFlags): Session
       clients.push(client);
       return client;
     },
+    findConnection: scope => findConnection(flags, terminal, scope),
     reportRejection(refusal, locate) {
       terminal.err(formatRejections(refusal, ink, locate));
       return toExitCode(refusal.status);

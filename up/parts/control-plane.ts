@@ -64,7 +64,7 @@ export const serverPart: ProcessPart = {
     }
     const access = home.tokens.read();
     if (!access) throw new PartFault(`${tokens} is missing: the server did not write its first tokens`);
-    home.development.write(toDevelopment(server, access));
+    home.development.write(toDevelopment(server, access, tls.ca));
     const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
     const agentFacts = { agentServer: `https://127.0.0.1:${port}`, serverCa: tls.ca };
     return { pid, facts: { server, serverPort: String(port), ...agentFacts }, detail: `${server}${moved}` };

@@ -1,0 +1,67 @@
+import { expect } from 'chai';
+
+import type { ApiLab, LabResponse } from '../api-lab.testing.js';
+
+const ABSENT = '11111111-1111-4111-8111-111111111111';
+
+/** What an answer says, apart from what differs from request to request and the name that was asked for. */
+function said({ status, text, headers }: LabResponse, name: string): string {
+  const kept = [...headers].filter(([header]) => header !== 'x-request-id' && header !== 'date');
+  return JSON.stringify([status, kept.map(([header, value]) => `${header}: ${value}`), text]).replaceAll(name, '*');
+}
+
+describe('isolation of tenants on the Kubernetes face', () => {
+  let lab: ApiLab;
+  let a: string;
+  before(async () => {
+    const { ApiLab: Lab } = await import('../api-lab.testing.js');
+    lab = await new Lab().start();
+    a = await lab.tenantToken(lab.a);
+    const body = { kind: 'Deployment', name: 'theirs', image: 'registry.example.com/web:1', replicas: 1 };
+    await lab.ask('POST', '/api/v1/deployments', { token: await lab.tenantToken(lab.b), body });
+  });
+  after(() => lab.stop());
+
+  const faceRoutes = () => lab.api.routes.filter(({ face }) => face === 'kubernetes');
+  const fill = (path: string, namespace: string) =>
+    path
+      .replace('{namespace}', namespace)
+      .replace('{plural}', path.includes('/apis/') ? 'deployments' : 'events')
+      .replace('{name}', 'theirs')
+      .replace('{subresource}', 'scale');
+
+  it('answers a namespace of another tenant exactly like one that does not exist, on every route', async () => {
+    const named = faceRoutes().filter(({ path }) => path.includes('{namespace}'));
+    expect(named.length).to.be.at.least(3);
+    for (const { method, path } of named) {
+      for (const query of method === 'GET' ? ['', '?watch=true'] : ['', '?dryRun=All']) {
+        const ask = (namespace: string) =>
+          lab.ask(method, fill(path, namespace) + query, { token: a, ...(method !== 'GET' && { body: {} }) });
+        const foreign = await ask(lab.b);
+        expect([foreign.status, foreign.body['kind']], `${method} ${path}${query}`).to.deep.equal([403, 'Status']);
+        expect(said(foreign, lab.b), `${method} ${path}${query}`).to.equal(said(await ask(ABSENT), ABSENT));
+      }
+    }
+  });
+
+  it('shows nothing of another tenant where no namespace is named', async () => {
+    for (const { method, path } of faceRoutes()) {
+      if (method !== 'GET' || path.includes('{namespace}')) continue;
+      const { text } = await lab.ask('GET', fill(path, ''), { token: a });
+      expect(text, path).to.not.include(lab.b);
+      expect(text, path).to.not.include('"theirs"');
+    }
+  });
+
+  it('needs a token on every route, and no other kind of token than a person’s', async () => {
+    const node = (await lab.token({ kind: 'node', tenant: lab.a, node: `node_${'1'.repeat(26)}`, nodeName: 'm' })).text;
+    const join = (await lab.token({ kind: 'join', tenant: lab.a })).text;
+    for (const { method, path, access } of faceRoutes()) {
+      expect(access, path).to.deep.equal({ tenant: 'viewer', admin: true });
+      const url = fill(path, lab.a);
+      // Guessing is slowed down after a while.
+      expect((await lab.ask(method, url)).status, path).to.be.oneOf([401, 429]);
+      for (const token of [node, join]) expect((await lab.ask(method, url, { token })).status, path).to.equal(403);
+    }
+  });
+});

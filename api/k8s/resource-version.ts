@@ -1,0 +1,42 @@
+import type { WatchCursor } from '../watch/frame.js';
+
+/**
+ * `resourceVersion` is a decimal number for Kubernetes' clients: the revision of the store, and in four digits the place
+ * among the changes of that revision, since several objects may be written in one. A store that was restored counts from
+ * an older revision again, so where a restore was declared its epoch stands in front.
+ */
+const PLACE_DIGITS = 4;
+const REVISION_DIGITS = 15;
+/** After everything of a revision. */
+const WHOLE = 9_999;
+const FORM = /^[1-9]\d{4,40}$/;
+
+/** The version of an object as it is read, or of a list: everything of its revision has been seen. */
+export function formatVersion(revision: number, epoch: number | undefined): string {
+  return format(revision, WHOLE, epoch);
+}
+
+/** The version of a change within a watch: a client that is cut off after it resumes there. */
+export function formatChangeVersion({ revision, position }: WatchCursor, epoch: number | undefined): string {
+  // A place that has no number of its own is given twice rather than never.
+  return format(revision, Math.min(position, WHOLE - 2) + 1, epoch);
+}
+
+function format(revision: number, place: number, epoch: number | undefined): string {
+  const digits = String(place).padStart(PLACE_DIGITS, '0');
+  if (epoch === undefined) return `${revision}${digits}`;
+  return `${epoch}${String(revision).padStart(REVISION_DIGITS, '0')}${digits}`;
+}
+
+/** The place that a version names; undefined when it is none of ours. */
+export function parseVersion(text: string): WatchCursor | undefined {
+  if (!FORM.test(text)) return undefined;
+  const place = Number(text.slice(-PLACE_DIGITS));
+  const rest = text.slice(0, -PLACE_DIGITS);
+  const epoch = rest.length > REVISION_DIGITS ? Number(rest.slice(0, -REVISION_DIGITS)) : undefined;
+  return {
+    revision: Number(rest.slice(-REVISION_DIGITS)),
+    position: place === WHOLE ? Number.POSITIVE_INFINITY : place - 1,
+    ...(epoch !== undefined && { epoch }),
+  };
+}

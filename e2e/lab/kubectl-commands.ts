@@ -1,0 +1,77 @@
+/** A command of kubectl, and what it must come to. */
+export interface KubectlCommand {
+  /** What is typed after `kubectl`. */
+  readonly words: string;
+  readonly code: number;
+  /** What must be printed. */
+  readonly says: RegExp;
+  /** Which line of it the documentation shows. */
+  readonly shows: RegExp;
+  /** Whose configuration; the tenant's own when it is left out. */
+  readonly as?: 'viewer';
+  /** A file that it reads. */
+  readonly file?: { readonly name: string; readonly text: string };
+}
+
+const works = (words: string, says: RegExp, more: Partial<KubectlCommand> = {}): KubectlCommand => ({
+  words,
+  code: 0,
+  says,
+  shows: says,
+  ...more,
+});
+const refused = (words: string, says: RegExp, more: Partial<KubectlCommand> = {}): KubectlCommand =>
+  works(words, says, { code: 1, ...more });
+
+/** In the order in which they are run: each finds what those before it have left. */
+export const commands: readonly KubectlCommand[] = [
+  works('api-resources', /deployments +deploy,mdeploy +mooring\.io\/v1 +true +Deployment/),
+  works('api-versions', /mooring\.io\/v1/),
+  works('version', /Server Version: v1\.\d+\.0\+mooring-/),
+  works('get namespaces', /<tenant> +lab +Active/),
+  works('get deployments', /web +0\/2 +Pending/),
+  works('get deploy web', /web +0\/2 +Pending/),
+  works('get deploy -o wide', /NAME +READY +PHASE +AGE +IMAGE +GENERATION +UID +MESSAGE/),
+  works('get deploy -o name', /deployment\.mooring\.io\/web/),
+  works('get deploy web -o yaml', /apiVersion: mooring\.io\/v1/),
+  works("get deploy web -o 'jsonpath={.spec.replicas}'", /^2$/m),
+  works('get deploy -o custom-columns=N:.metadata.name,I:.spec.image', /web +registry\.example\.com\/web:1/),
+  works('get deploy -A --show-labels', /<tenant> +web .*app=web/),
+  works('get deploy --sort-by=.metadata.name', /web +0\/2/),
+  works('get deploy -l app=web --field-selector=metadata.name=web', /^web +0\/2/m),
+  works('get mooring', /deployment\.mooring\.io\/web/),
+  refused('get deploy nope', /Error from server \(NotFound\): deployments\.mooring\.io "nope" not found/),
+  refused('get deploy -n <another tenant>', /Error from server \(Forbidden\): tenant_mismatch/),
+  refused('get deploy -n globex', /Error from server \(Forbidden\): tenant_mismatch/),
+];
+
+/** `docs/KUBECTL.md`: every command with what it was answered. */
+export function renderTable(
+  answers: readonly { readonly command: KubectlCommand; readonly code: number; readonly line: string }[],
+): string {
+  const rows = answers.map(
+    ({ command: { words }, code, line }) => `| \`${escape(words)}\` | ${code} | \`${escape(line)}\` |`,
+  );
+  return [
+    '# kubectl',
+    '',
+    'What kubectl does with Mooring: each command was run by `e2e/stories/kubectl.test.ts`, which also wrote this table, and answered as it shows. How the face works, and what it leaves out, is in',
+    '[ADR 55](adr/0055-the-kubernetes-face-is-a-translation.md).',
+    '',
+    '```sh',
+    'moor kubeconfig > mooring.kubeconfig',
+    'kubectl --kubeconfig mooring.kubeconfig get deployments',
+    '```',
+    '',
+    'A namespace is a tenant, by its id; a token of a tenant has that one. `kubectl` is the one of Kubernetes 1.32.',
+    '',
+    '| `kubectl …` | exit code | it answers, among others |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function escape(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll(/ {2,}/g, ' ');
+}
