@@ -71,9 +71,16 @@ LIST
       ;;
   esac
   case $1 in
-    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\nchromium chromium\n" ;;
+    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\n" ;;
     chaos) printf "strace strace\n" ;;
     bench) printf "wrk wrk\nmkfs.btrfs btrfs-progs\n" ;;
+  esac
+}
+
+# What only some suites need, which are skipped by name where it cannot be had.
+extras_for() {
+  case $1 in
+    test) printf "chromium chromium\n" ;;
   esac
 }
 
@@ -85,8 +92,9 @@ is_there() {
   esac
 }
 
+# Reads lines of a program and its package, and says which packages are missing.
 missing_packages() {
-  for need in "$@"; do programs_for "$need"; done | sort -u | while read -r program package; do
+  sort -u | while read -r program package; do
     is_there "$program" || printf '%s ' "$package"
   done
 }
@@ -97,7 +105,7 @@ may_become_root() {
 }
 
 install_debian_packages() {
-  packages=$(missing_packages "$@")
+  packages=$(for need in "$@"; do programs_for "$need"; done | missing_packages)
   [ -n "$packages" ] || return 0
   by_hand="apt-get update && apt-get install -y --no-install-recommends $packages"
   command -v apt-get >/dev/null 2>&1 ||
@@ -121,6 +129,15 @@ install_debian_packages() {
   rm -f "$log"
 }
 
+install_extras() {
+  packages=$(for need in "$@"; do extras_for "$need"; done | missing_packages)
+  [ -n "$packages" ] && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1 || return 0
+  printf 'setup: installing %s\n' "$packages" >&2
+  install="env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages"
+  $install >/dev/null 2>&1 || { apt-get update -qq && $install; } >/dev/null 2>&1 ||
+    printf 'setup: could not install %s: what needs it is skipped by name\n' "$packages" >&2
+}
+
 for need in "$@"; do
   case $need in
     up | test | chaos | verify | bench) ;;
@@ -129,5 +146,6 @@ for need in "$@"; do
 done
 check_node
 install_debian_packages "$@"
+install_extras "$@"
 install_npm_packages
 build
