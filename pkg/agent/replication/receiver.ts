@@ -11,8 +11,8 @@ import { type PeerConnection, PeerFault } from './peers.js';
 import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
 
-/** So much may be under way between the network and the disk. */
-const BUFFERED_BYTES = 2 ** 20;
+/** So many frames may be under way between the network and the disk. */
+const BUFFERED_FRAMES = 2;
 /** How often it is told at most that strangers were turned away. */
 const STRANGERS_MS = 60_000;
 
@@ -166,7 +166,7 @@ export class Receiver {
     const ended = new AbortController();
     const telling = this.#tell(wire, () => arrived, ended.signal);
     try {
-      const stream = Readable.from(read(), { objectMode: false, highWaterMark: BUFFERED_BYTES });
+      const stream = Readable.from(read(), { highWaterMark: BUFFERED_FRAMES });
       const difference = parent === undefined ? {} : { parent };
       await this.#parts.driver.receive(volume, stream, { snapshot, ...difference, digest });
     } finally {

@@ -59,19 +59,14 @@ export class PeerWire {
     }
   }
 
-  /** The bytes of all frames up to the last, as they come; returns the digest that follows, as hex. */
+  /** The bytes of each frame up to the last; returns the digest that follows, as hex. */
   async *readFrames(): AsyncGenerator<Buffer, string> {
     for (;;) {
       const length = (await this.#take(4)).readUInt32BE();
       if (length === 0) return (await this.#take(DIGEST_BYTES)).toString('hex');
       if (length === ALIVE) continue;
       if (length > FRAME_MAX) throw new PeerFault('a frame is too long');
-      for (let left = length; left > 0; ) {
-        const chunk = this.#rest.length > 0 ? this.#rest : await this.#next();
-        this.#rest = chunk.subarray(left);
-        left -= chunk.length - this.#rest.length;
-        yield chunk.subarray(0, chunk.length - this.#rest.length);
-      }
+      yield await this.#take(length);
     }
   }
 
@@ -112,16 +107,17 @@ export class PeerWire {
   }
 
   async #take(count: number): Promise<Buffer> {
-    while (this.#rest.length < count) this.#rest = Buffer.concat([this.#rest, await this.#next()]);
-    const taken = this.#rest.subarray(0, count);
-    this.#rest = this.#rest.subarray(count);
-    return taken;
+    const chunks = [this.#rest];
+    for (let length = this.#rest.length; length < count; length += chunks.at(-1)!.length)
+      chunks.push(await this.#next());
+    const bytes = chunks.length === 1 ? this.#rest : Buffer.concat(chunks);
+    this.#rest = bytes.subarray(count);
+    return bytes.subarray(0, count);
   }
 
   async #next(): Promise<Buffer> {
     const { clock, stallMs } = this.#options;
-    const stalled = new PeerFault('nothing was heard of the other node for too long; see its agent and the network');
-    const cancel = clock.after(stallMs, () => this.#stream.destroy(stalled));
+    const cancel = clock.after(stallMs, () => this.#stream.destroy(stalled()));
     try {
       const { value, done } = await this.#chunks.next();
       if (!done) return value;
@@ -138,6 +134,11 @@ function toLength(length: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(length);
   return bytes;
+}
+
+/** Made when it is thrown: with its stack it costs more than the bytes that it would wait for. */
+function stalled(): PeerFault {
+  return new PeerFault('nothing was heard of the other node for too long; see its agent and the network');
 }
 
 function broken(cause?: unknown): PeerFault {
