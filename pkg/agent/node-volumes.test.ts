@@ -4,10 +4,12 @@ import sinon from 'sinon';
 import { keys } from '../../crds/keys/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { sleep } from '../clock/index.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
 import { value } from '../store/index.js';
 import { NodeLab } from './node-lab.testing.js';
 import { type VolumeDriver, VolumeFault } from './volumes/index.js';
+import { checkReserve } from './volumes/volume-checks.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
@@ -165,16 +167,55 @@ describe('volumes of a node', () => {
     const told = { state: 'ready', capacityBytes: SIZE, targetBytes: 2 * SIZE, message: 'the disk is full; make room' };
     expect(report()).to.include(told);
     const resize = sinon.spy(fake.driver, 'resize');
-    await lab.clock.pass(12_000);
+    await lab.clock.pass(20_000);
     expect(resize.callCount).to.be.greaterThan(1);
     fake.state.refusal = undefined;
-    await lab.clock.pass(10_000);
+    await lab.clock.pass(60_000);
     expect(report())
       .to.include({ capacityBytes: 2 * SIZE })
       .and.not.to.have.property('message');
     const calls = resize.callCount;
     await lab.clock.pass(65_000);
     expect(resize.callCount).to.equal(calls);
+  });
+
+  it('that cannot have the size cost no writes, and are tried ever more seldom', async () => {
+    await declare();
+    let free = 2 ** 40;
+    const resize = sinon.stub(fake.driver, 'resize').callsFake(async () => {
+      free -= 2 ** 20;
+      checkReserve(SIZE, { freeBytes: free, reserveBytes: 2 ** 41 });
+      throw new Error('it was not refused');
+    });
+    await declare({ sizeBytes: 2 * SIZE });
+    const revision = () => lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id))!.revision;
+    const told = revision();
+    expect(report()).to.include({ capacityBytes: SIZE, targetBytes: 2 * SIZE });
+    await lab.clock.pass(60_000);
+    expect(resize.callCount).to.be.within(2, 6);
+    await lab.clock.pass(540_000);
+    expect(revision()).to.equal(told);
+    expect(resize.callCount).to.be.at.most(10);
+    const calls = resize.callCount;
+    await declare({ sizeBytes: 3 * SIZE });
+    expect(resize.callCount, 'another size is tried at once').to.be.greaterThan(calls);
+  });
+
+  it('are shrunk in steps, which are told as such', async () => {
+    await declare({ sizeBytes: 3 * SIZE });
+    const steps = [2 * SIZE, SIZE];
+    const targets: unknown[] = [];
+    sinon.stub(fake.driver, 'resize').callsFake(async id => {
+      if (steps.length === 1) targets.push(report()?.targetBytes);
+      const sizeBytes = steps.shift()!;
+      fake.held.set(id, sizeBytes);
+      await sleep(lab.clock, 11_000);
+      return { id, sizeBytes };
+    });
+    await declare();
+    await lab.clock.pass(30_000);
+    expect(targets, 'what was reached').to.deep.equal([2 * SIZE]);
+    expect(report()).to.include({ capacityBytes: SIZE, targetBytes: SIZE });
   });
 
   it('that the node cannot provide are told, and tried again', async () => {

@@ -7,7 +7,7 @@ import type { AgentEnv } from './agent-env.js';
 import type { Assignments } from './assignments.js';
 import type { ContainerView } from './container-view.js';
 import type { ContainerMount, ContainerStatus } from './engine/index.js';
-import { fitVolume } from './fit-volume.js';
+import { VolumeFitter } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
 import type { NodeHold } from './node-hold.js';
 import { isReplicationNews, Replication } from './replication/index.js';
@@ -52,6 +52,7 @@ export class NodeVolumes {
   /** What was last said of each, by id. */
   readonly #said = new Map<string, SeenVolume>();
   readonly #replication: Replication | undefined;
+  readonly #fitter: VolumeFitter;
   readonly fence: VolumeFence;
   readonly queue: WorkQueue;
   readonly writers: VolumeWriters;
@@ -64,6 +65,7 @@ export class NodeVolumes {
     this.#env = env;
     this.#report = report;
     this.fence = new VolumeFence(env);
+    this.#fitter = new VolumeFitter(env);
     const { clock, random, engine } = env;
     this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
@@ -77,6 +79,7 @@ export class NodeVolumes {
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
     for (const id of this.#said.keys()) if (!this.#wanted.has(id)) this.#said.delete(id);
+    this.#fitter.forget(id => this.#wanted?.has(id) === true);
     this.#replication?.assign(this.#wanted);
     void this.fence.assign(volumes, isFresh);
     this.check();
@@ -148,7 +151,9 @@ export class NodeVolumes {
     const seen = await this.#bringAbout(volume);
     if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
     await this.#say(volume, seen);
-    return seen.message === undefined ? done : again(AGAIN_MS, 'the node cannot provide a volume as it is asked for');
+    if (seen.state === 'ready' && seen.targetBytes !== volume.sizeBytes) return again(0, 'it is shrunk in steps');
+    if (seen.message === undefined) return done;
+    return again(this.#fitter.findWait(id) ?? AGAIN_MS, 'the node cannot provide a volume as it is asked for');
   }
 
   /** Says how far copies are, without looking at the disk. */
@@ -173,7 +178,7 @@ export class NodeVolumes {
         return { id, state: 'removed' };
       }
       const { sizeBytes } = await (this.#replication ?? driver).materialise(volume);
-      const size = await fitVolume(driver, volume, sizeBytes, this.#env.log);
+      const size = await this.#fitter.fit(driver, volume, sizeBytes, this.#said.get(id)?.usedBytes);
       const copies = { ...(await this.#replication?.settle(volume)), ...this.fence.describe(volume) };
       const limits = driver.describe().limits.join(' ');
       const about = { driver: driver.name, ...(limits !== '' && { limits }) };

@@ -133,8 +133,9 @@ export const btrfsBackend: Backend = {
   pin: pinFolder,
 
   async measure(folder) {
-    const { blocks, bfree, bsize } = await statfs(await btrfsBackend.openRoot(folder));
-    return (blocks - bfree) * bsize;
+    // What is set aside for metadata is free, and no file can have it.
+    const { blocks, bavail, bsize } = await statfs(await btrfsBackend.openRoot(folder));
+    return (blocks - bavail) * bsize;
   },
 
   async takeSnapshot(folder, name) {

@@ -150,12 +150,25 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
         const path = await lab.driver.mountPoint(A);
         for (let round = 0; round < 2; round++) {
           fill(join(path, 'file'));
+          const { usedBytes } = await lab.driver.usage(A);
+          expect(usedBytes / sizeBytes, 'what is full is measured as full').to.be.within(0.97, 1);
           rmSync(join(path, 'file'));
           spawnSync('sync', ['--file-system', path]);
           for (let file = 0; file < 100; file++) writeFileSync(join(path, `${round}-${file}`), 'more', { flush: true });
         }
       });
     }
+
+    it('can be written to when it was full, was grown and was full again', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: 1024 * MIB });
+      const path = await lab.driver.mountPoint(A);
+      fill(join(path, 'first'));
+      await lab.driver.resize(A, 1280 * MIB);
+      expect(fill(join(path, 'second'))).to.be.at.least(200 * MIB);
+      for (const name of ['first', 'second']) rmSync(join(path, name));
+      spawnSync('sync', ['--file-system', path]);
+      for (let file = 0; file < 100; file++) writeFileSync(join(path, `${file}`), 'more', { flush: true });
+    });
 
     it('takes back a shrink that the kernel cannot make', async () => {
       await lab.driver.materialise({ id: A, sizeBytes: 400 * MIB });

@@ -92,7 +92,10 @@ export interface VolumeDriver {
 
   usage(id: string): Promise<VolumeUsage>;
 
-  /** Grows or shrinks a volume in use. Refused below what is used, and when the machine's reserve would not be left. */
+  /**
+   * Grows or shrinks a volume in use; answers the size that it has then. A large shrink takes several calls, between which others have
+   * their turn. Refused below what is used, and when the machine's reserve would not be left.
+   */
   resize(id: string, sizeBytes: number): Promise<LocalVolume>;
 
   /** Keeps what the volume holds now, read-only. Does nothing when a snapshot of this name is there. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { until } from '../../../dev/testing/index.js';
 import { systemClock } from '../../clock/index.js';
 import type { Backend } from './backend.js';
 import { directoryBackend } from './directory-backend.js';
@@ -13,7 +14,7 @@ import { LocalVolumes } from './local-volumes.js';
 const SIZE = 2 ** 20;
 const never = new Promise<never>(() => undefined);
 
-describe('volumes of which one hangs', () => {
+describe('volumes beside one that takes long', () => {
   let root: string;
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'mooring-volumes-'));
@@ -27,6 +28,36 @@ describe('volumes of which one hangs', () => {
     folder.endsWith(A) ? never : directoryBackend.settle(folder, size);
   const isOpen = (promise: Promise<unknown>) =>
     Promise.race([promise.then(() => false), new Promise(resolve => setTimeout(resolve, 100, true))]);
+
+  it('are used between the steps of a shrink', async () => {
+    const GIB = 2 ** 30;
+    const ends: (() => void)[] = [];
+    let last = 0;
+    const driver = open({
+      limits: { ...directoryBackend.limits, enforcesSize: true },
+      async settle(folder, size) {
+        const isShrink = size < last;
+        last = size;
+        if (isShrink) await new Promise<void>(resolve => ends.push(resolve));
+        await directoryBackend.settle(folder, size);
+      },
+    });
+    await driver.materialise({ id: A, sizeBytes: 12 * GIB });
+    const sizes: number[] = [];
+    const shrunk = (async () => {
+      do sizes.push((await driver.resize(A, 2 * GIB)).sizeBytes);
+      while (sizes.at(-1)! > 2 * GIB);
+    })();
+    for (let step = 1; step <= 3; step++) {
+      await until(`step ${step}`, () => ends.length === step);
+      const mounted = driver.mountPoint(A);
+      ends[step - 1]!();
+      expect(await mounted).to.contain(A);
+    }
+    await shrunk;
+    expect(sizes).to.deep.equal([8 * GIB, 4 * GIB, 2 * GIB]);
+    expect(await driver.list()).to.deep.equal([{ id: A, sizeBytes: 2 * GIB }]);
+  });
 
   it('are made, mounted and removed all the same', async () => {
     const driver = open({ settle });

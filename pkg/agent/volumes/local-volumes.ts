@@ -20,7 +20,7 @@ import { runTool } from './run-tool.js';
 import { checkDigest, hashing, StallWatch, toOutgoing } from './stream-digest.js';
 import { openBelow } from './sub-path.js';
 import { Turns } from './turns.js';
-import { checkRecord, checkShrink, checkSnapshotName, roundSize, throwLost, toVolumeFault } from './volume-checks.js';
+import { checkRecord, checkSnapshotName, roundSize, throwLost, toVolumeFault } from './volume-checks.js';
 import {
   listRemovedIds,
   listKeptIds,
@@ -146,9 +146,7 @@ export class LocalVolumes implements VolumeDriver {
   resize(id: string, sizeBytes: number): Promise<LocalVolume> {
     return this.#onVolume(id, async (folder, record) => {
       const { sizeBytes: from } = record;
-      const size = roundSize(sizeBytes, this.describe());
-      if (size > from) await this.#sizes.checkRoom(folder, size);
-      if (size < from) checkShrink(size, await this.#backend.measure(folder), this.describe());
+      const size = await this.#sizes.plan(folder, from, sizeBytes);
       if (size !== from) await writeRecord(folder, { ...record, sizeBytes: size, from });
       failpoint('volume.resizing');
       const settled = await this.#sizes.settle(id, folder);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { failpoint } from '../../failpoint/index.js';
 import { isPresent, makePrivateFolder, syncFolder } from './files.js';
 import { findMount, listLoopDevices, listMounts } from './mounts.js';
-import { runTool } from './run-tool.js';
+import { runLongTool, runTool } from './run-tool.js';
 
 /** Reads cause no writes, freed blocks stay the image's own, and nothing on it is a device or gains rights. */
 const OPTIONS = 'noatime,nodiscard,nosuid,nodev';
@@ -123,7 +123,9 @@ export async function ensureSize(folder: string, sizeBytes: number): Promise<voi
   const { size: imageBytes } = await stat(image);
   const { blocks, bsize } = await statfs(store);
   const device = (await findMount(store))?.source ?? '';
-  if (blocks * bsize > sizeBytes) await runTool('btrfs', 'filesystem', 'resize', String(sizeBytes), store);
+  // It waits for one that a killed agent has begun.
+  const resize = (size: string) => runLongTool('btrfs', 'filesystem', 'resize', '--enqueue', size, store);
+  if (blocks * bsize > sizeBytes) await resize(String(sizeBytes));
   if (imageBytes > sizeBytes) {
     failpoint('volume.shrunk');
     await truncate(image, sizeBytes);
@@ -131,7 +133,7 @@ export async function ensureSize(folder: string, sizeBytes: number): Promise<voi
   }
   if (blocks * bsize < sizeBytes) {
     await runTool('losetup', '--set-capacity', device);
-    await runTool('btrfs', 'filesystem', 'resize', 'max', store);
+    await resize('max');
   }
 }
 

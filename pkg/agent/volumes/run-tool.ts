@@ -13,9 +13,18 @@ export const programEnvironment: NodeJS.ProcessEnv = {
 };
 
 /** Runs a program to its end and answers what it printed. The words go to it as they are: there is no shell. */
-export async function runTool(program: string, ...words: readonly string[]): Promise<string> {
+export function runTool(program: string, ...words: readonly string[]): Promise<string> {
+  return run(program, words, TIMEOUT_MS);
+}
+
+/** The same of a program that takes as long as there is much to do: ending it would undo what it has done. */
+export function runLongTool(program: string, ...words: readonly string[]): Promise<string> {
+  return run(program, words, 0);
+}
+
+async function run(program: string, words: readonly string[], timeout: number): Promise<string> {
   try {
-    const options = { timeout: TIMEOUT_MS, killSignal: 'SIGKILL', env: programEnvironment } as const;
+    const options = { timeout, killSignal: 'SIGKILL', env: programEnvironment } as const;
     return (await promisify(execFile)(program, [...words], options)).stdout;
   } catch (thrown) {
     const { stderr = '', code, killed } = thrown as { stderr?: string; code?: unknown; killed?: boolean };

@@ -14,7 +14,8 @@ export function roundSize(sizeBytes: number, { minSizeBytes }: DriverLimits): nu
 export function checkReserve(moreBytes: number, disk: { readonly freeBytes: number; readonly reserveBytes: number }) {
   const { freeBytes, reserveBytes } = disk;
   if (freeBytes - moreBytes >= reserveBytes) return;
-  const message = `the disk of the node has ${toMebibytes(freeBytes)} MiB free, of which ${toMebibytes(reserveBytes)} MiB are its reserve`;
+  // How much is free changes all the time, and each message that differs from the last is a write.
+  const message = `the disk of the node would not keep its reserve of ${toMebibytes(reserveBytes)} MiB`;
   throw new VolumeFault('no_space', `${message}; free some space, or choose a smaller size or another node`);
 }
 
@@ -38,8 +39,16 @@ export function checkShrink(sizeBytes: number, usedBytes: number, { shrinkFloorB
     throw new VolumeFault('refused', `a volume cannot be shrunk below ${floor} MiB; choose that size or a larger one`);
   }
   if (usedBytes <= sizeBytes) return;
-  const message = `the volume holds ${toMebibytes(usedBytes)} MiB, more than the new size`;
+  const message = 'the volume holds more than the new size';
   throw new VolumeFault('refused', `${message}; remove files or snapshots first, or choose a larger size`);
+}
+
+/** How much a volume is shrunk by at once: what it holds is moved meanwhile, and nothing else can be done with it until that has ended. */
+const SHRINK_STEP = 4 * 2 ** 30;
+
+/** The size that a volume gets next on its way to another. */
+export function stepSize(from: number, to: number): number {
+  return Math.max(to, from - SHRINK_STEP);
 }
 
 /** The name of a snapshot, which becomes part of a path. */

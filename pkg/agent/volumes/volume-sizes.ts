@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { FailpointFault } from '../../failpoint/index.js';
 import type { Backend } from './backend.js';
 import type { Turns } from './turns.js';
-import { checkRecord, checkReserve, toVolumeFault } from './volume-checks.js';
+import { checkRecord, checkReserve, checkShrink, roundSize, stepSize, toVolumeFault } from './volume-checks.js';
 import { readRecord, type VolumeRecord, writeRecord } from './volume-record.js';
 
 /** The turn of what takes space of the machine: two must not count on the same. */
@@ -69,6 +69,16 @@ export class VolumeSizes {
       await this.checkRoom(folder, sizeBytes);
       await backend.takeSpace(folder, sizeBytes);
     });
+  }
+
+  /** The size that a volume gets next on its way to the one that is asked for. Throws when it cannot have that. */
+  async plan(folder: string, from: number, sizeBytes: number): Promise<number> {
+    const { backend } = this.#env;
+    const wanted = roundSize(sizeBytes, backend.limits);
+    if (wanted > from) await this.checkRoom(folder, wanted);
+    if (wanted < from) checkShrink(wanted, await backend.measure(folder), backend.limits);
+    // Where nothing is moved there is nothing to wait for.
+    return backend.limits.enforcesSize ? stepSize(from, wanted) : wanted;
   }
 
   /** Throws when the disk would not be left its reserve. What the volume has taken already is not counted again. */
