@@ -7,7 +7,7 @@ export interface PeerAddress {
 /** Reads `10.0.0.7:7071`, `node-7:7071` or `[fd00::7]:7071`. */
 export function parsePeerAddress(text: string): PeerAddress | undefined {
   const [, bracketed, plain, port] =
-    /^(?:\[([0-9A-Fa-f:.]{2,45})\]|([0-9A-Za-z.-]{1,253})):(\d{1,5})$/.exec(text) ?? [];
+    /^(?:\[([0-9A-Fa-f:.]{2,45})\]|([0-9A-Za-z](?:[0-9A-Za-z.-]{0,251}[0-9A-Za-z])?)):(\d{1,5})$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
 }
