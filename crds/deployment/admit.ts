@@ -11,7 +11,7 @@ import {
   type WellFormedDocument,
 } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
-import { rejectOversized, warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
+import { areSameMounts, rejectOversized, warnDroppedSecrets, warnImage, warnResidency } from '../workload/index.js';
 import { type DependencyList, normalizeDependencies, warnDependencies } from './depends-on.js';
 import type {
   Deployment,
@@ -83,7 +83,10 @@ export function admitUpdate(
   for (const field of sent.removed) delete merged[field];
 
   const listed = normalizeDependencies(merged);
-  const changes = (field: string) => !isDeepStrictEqual(before.get(field), listed.fields[field]);
+  const changes = (field: string) =>
+    field === 'volumes'
+      ? !areSameMounts(stored.volumes, listed.fields[field])
+      : !isDeepStrictEqual(before.get(field), listed.fields[field]);
   const context = createContext(facts, limits, stored.name, stored);
   const rejections = listed.asSent(validate(listed.fields, context, changes));
   return (

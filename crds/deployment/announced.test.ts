@@ -330,6 +330,19 @@ describe('an update of related fields', () => {
     expect(put({ nodeId: 'machine-2' }, {}, free)).to.deep.equal(['volume_primary_mismatch nodeId']);
   });
 
+  it('may send its mounts as they were sent first, whatever has become of the volume', () => {
+    const volumeId = exampleVolumes.degraded;
+    const mounting = { volumes: [{ volumeId, type: 'volume', mountPath: '/d', readOnly: false }], replicas: 1 };
+    for (const terse of [{ volumeId }, { volume_id: volumeId }, { volumeId, type: 'volume' }]) {
+      expect(put({ labels: {}, volumes: [{ ...terse, mountPath: '/d' }] }, {}, mounting)).to.deep.equal([]);
+    }
+    for (const other of [{ mountPath: '/e' }, { mountPath: '/d', readOnly: true }]) {
+      expect(put({ volumes: [{ volumeId, ...other }] }, {}, mounting)).to.include(
+        'volume_not_ready volumes[0].volumeId',
+      );
+    }
+  });
+
   it('cannot leave the node of its networks, or publish a port from internal ones only', () => {
     const of = { volumes: [], placement: {} };
     expect(put({ nodeId: 'machine-2' }, {}, of)).to.deep.equal(['network_on_another_node networks[0]']);

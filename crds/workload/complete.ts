@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { FieldPath, parseSecretPath } from '../grammar/index.js';
 import { describeValue } from '../rejections/index.js';
 import type { Announce } from '../rule/index.js';
 import { type Generation, toGeneration, type SecretLimits, type SecretWrite } from '../secret/index.js';
 import type { WorkloadFacts } from './context.js';
 import type { SecretReference, SecretsInput } from './secrets.js';
-import { type MountsInput, type VolumeMount, getVolumeId } from './volumes.js';
+import { type LooseMount, type MountsInput, type VolumeMount, getVolumeId } from './volumes.js';
 
 /** Why a key that was to be generated is not. */
 export const GENERATE_KEPT = 'the material exists and is kept; a rotation mints it anew';
@@ -49,6 +51,16 @@ export function completeSecrets(
 function dueGeneration(asked: Generation, existing: readonly string[] = []): Generation | undefined {
   const keys = asked.keys.filter(key => !existing.includes(key));
   return keys.length === 0 ? undefined : { ...asked, keys };
+}
+
+/** Whether mounts as they are sent are those that are stored, whatever a client has left out of them. */
+export function areSameMounts(stored: readonly VolumeMount[] = [], sent: unknown = []): boolean {
+  if (!Array.isArray(sent) || sent.length !== stored.length) return false;
+  return stored.every((mount, position) => {
+    const { volume_id: alias, ...given } = Object(sent[position]) as LooseMount;
+    const named = alias === undefined ? given : { volumeId: alias, ...given };
+    return isDeepStrictEqual(mount, { type: mount.type, readOnly: false, ...named });
+  });
 }
 
 /** Mounts with every default filled in and one name for the volume, announced. */

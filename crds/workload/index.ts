@@ -21,7 +21,7 @@ export { emptyFacts } from './context.js';
 export type { ResourceRequests } from './container.js';
 export { isContainerUser, warnImage, WORDS_MAX, wordSchema } from './container.js';
 export { isCredential } from './credential.js';
-export { GENERATE_KEPT } from './complete.js';
+export { areSameMounts, GENERATE_KEPT } from './complete.js';
 export type { WorkloadCompletion } from './fields.js';
 export { workloadFields } from './fields.js';
 export { labelsRules, residencyLabelRules } from './labels.js';
