@@ -32,6 +32,8 @@ export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'o
   readonly policy?: PlacementPolicy;
   /** How long a failed node has to come back before its replicas count as lost. Left out: the default. */
   readonly nodeGraceSeconds?: number;
+  /** Left out: volumes are managed. */
+  readonly volumeManagement?: boolean;
   /** Left out: the loops that need it do not run, and deployments with secrets wait. */
   readonly secrets?: SecretStore;
   /** The loops to run. Left out: every loop. */
@@ -53,6 +55,7 @@ export function createControllers({
   loops,
   policy,
   nodeGraceSeconds,
+  volumeManagement = true,
   secrets,
   ...env
 }: ControllersEnv): Controllers {
@@ -73,8 +76,8 @@ export function createControllers({
         },
       };
       await Promise.race([env.cache.ready, untilAborted(signal)]);
-      const times = nodeGraceSeconds === undefined ? {} : { nodeGraceSeconds };
-      const all = loops ?? [...createLoops(policy, times), ...(secrets ? createSecretLoops(secrets) : [])];
+      const settings = { volumeManagement, ...(nodeGraceSeconds !== undefined && { nodeGraceSeconds }) };
+      const all = loops ?? [...createLoops(policy, settings), ...(secrets ? createSecretLoops(secrets) : [])];
       await runLoops(all, runtime, signal);
     },
   };

@@ -33,17 +33,18 @@ import { createStatusRoller } from './status-roller/index.js';
 import { createVolumeKeeper } from './volume-keeper/index.js';
 import { createVolumeRecommender } from './volume-recommender/index.js';
 
-/** Settings of the loops, in seconds. Left out: the defaults. */
-export interface LoopTimes {
+/** Settings of the loops, times in seconds. Left out: the defaults. */
+export interface LoopSettings {
   readonly nodeGraceSeconds?: number;
   readonly rolloutSettleSeconds?: number;
   readonly scheduleDeadlineSeconds?: number;
+  readonly volumeManagement?: boolean;
 }
 
 /** New instances of every loop that needs no secrets store: a loop may keep state in memory. */
 export function createLoops(
   policy: PlacementPolicy = defaultPolicy,
-  { nodeGraceSeconds, rolloutSettleSeconds, scheduleDeadlineSeconds }: LoopTimes = {},
+  { nodeGraceSeconds, rolloutSettleSeconds, scheduleDeadlineSeconds, volumeManagement }: LoopSettings = {},
 ): readonly Loop[] {
   const keeper = createReplicaKeeper(undefined, policy, rolloutSettleSeconds);
   const roller = announceUnusable(createStatusRoller(policy), recordsOfDeployments, findDeploymentOwner);
@@ -55,7 +56,7 @@ export function createLoops(
     announceUnusable(createNodeMonitor(nodeGraceSeconds), recordsOfNodes, findNodeOwner),
     announceUnusable(createNetworkRoller(), recordsOfNetworks, findObjectOwner),
     announceUnusable(createVolumeKeeper(policy), recordsOfVolumes, findVolumeOwner),
-    createVolumeRecommender(policy),
+    createVolumeRecommender(policy, volumeManagement),
   ];
 }
 

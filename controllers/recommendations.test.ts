@@ -33,7 +33,7 @@ describe('recommendations among all loops', () => {
   });
   afterEach(() => cluster.close());
 
-  const hold = async (usedBytes: number, capacityBytes = SIZE, targetBytes = capacityBytes) => {
+  const hold = async (usedBytes: number, capacityBytes = SIZE, targetBytes = capacityBytes, message?: string) => {
     const report: VolumeReport = {
       id: ID,
       state: 'ready',
@@ -42,6 +42,7 @@ describe('recommendations among all loops', () => {
       usedBytes,
       capacityBytes,
       targetBytes,
+      ...(message !== undefined && { message }),
     };
     await cluster.put(keys.volumeReport(TENANT, ID, 'node_a'), report);
     await cluster.clock.pass(5_000);
@@ -124,6 +125,41 @@ describe('recommendations among all loops', () => {
     expect((await volume())?.sizeBytes).to.equal(1600 * MIB);
     expect(await cluster.get<VolumeStatus>(keys.volumeStatus(TENANT, ID))).to.include({ phase: 'Ready' });
     expect((await told()).at(-1)).to.equal('recommendation.vanished recommendation_vanished grow');
+  });
+
+  it('to grow are not applied again for an hour when the node refused it, which leaves the volume usable', async () => {
+    await switchOn();
+    await hold(950 * MIB);
+    await cluster.clock.pass(10_000);
+    expect((await volume())?.sizeBytes).to.equal(1600 * MIB);
+    await hold(950 * MIB, SIZE, 1600 * MIB, 'no space is left');
+    const status = await cluster.get<VolumeStatus>(keys.volumeStatus(TENANT, ID));
+    expect(status).to.include({ phase: 'Ready', reason: 'volume_refused' });
+
+    const { metadata, ...spec } = (await volume())!;
+    const generation = metadata.generation + 1;
+    await cluster.put(keys.volume(TENANT, ID), { ...spec, sizeBytes: SIZE, metadata: { ...metadata, generation } });
+    await hold(950 * MIB);
+    const count = async () => (await told()).filter(line => line.includes('recommendation_auto_applied')).length;
+    for (let minute = 0; minute < 58; minute++) await cluster.clock.pass(60_000);
+    expect([await count(), (await volume())?.sizeBytes]).to.deep.equal([1, SIZE]);
+    for (let minute = 0; minute < 5; minute++) await cluster.clock.pass(60_000);
+    expect([await count(), (await volume())?.sizeBytes]).to.deep.equal([2, 1600 * MIB]);
+  });
+
+  it('to grow are applied as soon as another volume gives back what they need of the quota', async () => {
+    const other = keys.volume(TENANT, `vol_${'2'.repeat(26)}`);
+    const { metadata, id: _, ...spec } = (await volume())!;
+    const uid = `vol_${'2'.repeat(26)}`;
+    await cluster.put(other, { ...spec, metadata: { ...metadata, uid }, id: uid, name: 'other', class: 'object' });
+    await switchOn({ volumeBytes: 2 * SIZE + 100 * MIB });
+    await hold(950 * MIB);
+    await cluster.clock.pass(60_000);
+    expect((await volume())?.sizeBytes).to.equal(SIZE);
+    const { revision: at } = (await cluster.store.get(other))!;
+    await cluster.store.commit({ guards: [{ key: other, at }], puts: [], deletes: [other] });
+    await cluster.clock.pass(60_000);
+    expect((await volume())?.sizeBytes).to.equal(1600 * MIB);
   });
 
   it('to grow are not applied above the quota, and none to shrink ever is', async () => {

@@ -97,6 +97,17 @@ describe('copies of a volume', () => {
       'b synced',
     ],
     [
+      'that could not get their size say so',
+      {
+        status: status([copy('b')]),
+        reports: [
+          primary({ copies: [synced] }),
+          report('b', { epoch: 1, role: 'replica', message: 'no space is left' }),
+        ],
+      },
+      'b synced (no space is left)',
+    ],
+    [
       'are not what it said of an earlier epoch',
       { status: status([copy('b')], { epoch: 2 }), reports: [primary({ copies: [synced] })] },
       'b syncing',

@@ -151,7 +151,8 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
     const message = own.isMissing === true ? MISSING : (own.message ?? 'its node cannot hold it');
     return { ...known, state: 'syncing', message };
   }
-  if (told) return { ...known, state };
+  // One that could not get its size is complete until the primary holds more than fits.
+  if (told) return { ...known, state, ...(own?.message !== undefined && { message: own.message }) };
   const { message: _, ...rest } = known;
   return { ...rest, state: state === 'lost' ? 'syncing' : state };
 }

@@ -12,6 +12,7 @@ import {
 } from '../../crds/volume/index.js';
 import { chooseNode, type NodeChoice, type VolumeCandidate } from './choose-node.js';
 import { decideVolume } from './decide.js';
+import { draftEvents } from './events.js';
 import type { VolumeHost } from './input.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
@@ -141,7 +142,17 @@ describe('the volume keeper', () => {
     [
       'one that cannot be larger yet',
       { status: status('Resizing'), report: sized(50, 100, 'no space is left') },
-      'Resizing volume_refused node_a',
+      'Ready volume_refused node_a',
+    ],
+    [
+      'one that is to be larger, and is asked for yet another size after a refusal',
+      { status: { ...status('Ready'), reason: 'volume_refused' }, report: sized(50, 70, 'no space is left') },
+      'Resizing volume_resizing node_a',
+    ],
+    [
+      'one that is shrunk in steps',
+      { status: status('Resizing'), report: sized(150, 150) },
+      'Resizing volume_resizing node_a',
     ],
     ['one that has its size', { status: status('Resizing'), report: sized(100, 100) }, 'Ready volume_ready node_a'],
     [
@@ -269,16 +280,60 @@ describe('the volume keeper', () => {
       .and.not.have.property('refusedBy');
   });
 
-  it('measures how long a change of the size took', () => {
-    const before: VolumeStatus = { ...status('Resizing'), capacityBytes: 40 };
-    const ended = decide({ status: before, report: sized(100, 100) });
-    expect('status' in ended && ended.status).to.deep.include({
+  const move = (before: VolumeStatus, said: VolumeReport, hosts?: readonly VolumeHost[]) => {
+    const decision = decide({ status: before, report: said }, hosts);
+    if ('remove' in decision) throw new Error(decision.remove);
+    return { ...decision, told: draftEvents(volume, before, decision) };
+  };
+  const types = ({ told }: ReturnType<typeof move>) => told.map(({ type }) => type);
+
+  it('measures how long a change of the size took, in steps or at once, and none that waited for room', () => {
+    const large = { ...status('Ready'), capacityBytes: 400 };
+    const begun = move(large, sized(300, 300));
+    expect(begun.status).to.include({ phase: 'Resizing', resizeFrom: 400, since: NOW });
+    const further = move(begun.status, sized(200, 200));
+    expect(further.status).to.include({ phase: 'Resizing', resizeFrom: 400, capacityBytes: 200 });
+    const ended = move({ ...further.status, since: AT }, sized(100, 100));
+    expect(ended.status).to.deep.include({
       capacityBytes: 100,
-      lastResize: { bytes: 60, seconds: 300 },
+      lastResize: { bytes: 300, isShrink: true, seconds: 300 },
       since: NOW,
     });
-    const kept = 'status' in ended && decide({ status: ended.status, report: sized(100, 100) });
-    expect(kept && 'status' in kept && kept.status).to.equal('status' in ended && ended.status);
+    expect(ended.status).not.to.have.property('resizeFrom');
+    expect(types(ended)).to.deep.equal(['volume.phase_changed', 'volume.resized']);
+    expect(move(ended.status, sized(100, 100)).status).to.equal(ended.status);
+
+    const refused = move({ ...status('Resizing'), capacityBytes: 40 }, sized(40, 100, 'no space is left'));
+    expect(types(refused)).to.deep.equal(['volume.phase_changed']);
+    const late = move(refused.status, sized(100, 100));
+    expect(late.status).to.deep.include({ phase: 'Ready', lastResize: { bytes: 60 } });
+    expect(types(late), 'also of an agent that was faster than the keeper').to.deep.equal(['volume.resized']);
+  });
+
+  it('says Ready of none that is on its way to Degraded', () => {
+    const passing = move({ ...status('Resizing'), capacityBytes: 40 }, sized(40, 40), [silent]);
+    expect([passing.status.phase, types(passing)]).to.deep.equal(['Ready', []]);
+    const silently = move(passing.status, sized(40, 40), [silent]);
+    expect([silently.status.phase, types(silently)]).to.deep.equal(['Degraded', ['volume.phase_changed']]);
+  });
+
+  it('tells of copies that are added and lost, once each', () => {
+    const about = (...copies: VolumeStatus['copies']) => ({ ...status('Ready'), copies });
+    const told = (before: VolumeStatus, after: VolumeStatus) =>
+      draftEvents(volume, before, { status: after }).map(({ type, data }) => `${type} ${String(data?.['nodeId'])}`);
+    const [b, c] = [
+      { nodeId: 'node_b', state: 'syncing' },
+      { nodeId: 'node_c', state: 'synced' },
+    ] as const;
+    const lost = { ...c, state: 'lost' } as const;
+    expect(told(about(c), about(b, c))).to.deep.equal(['volume.replica_added node_b']);
+    expect(told(about(b, c), about({ ...b, state: 'synced' }, c))).to.deep.equal([]);
+    expect(told(about(c), about(lost))).to.deep.equal(['volume.replica_lost node_c']);
+    expect(told(about(lost), about(lost))).to.deep.equal([]);
+    expect(told(about(c), about()), 'its node was deleted').to.deep.equal(['volume.replica_lost node_c']);
+    expect(told(about(c), { ...about(), leaving: ['node_c'] }), 'it was asked to go').to.deep.equal([]);
+    const promoted = { ...about({ nodeId: 'node_a', state: 'lost' }), primaryNode: 'node_c' };
+    expect(told(about(c), promoted), 'they have changed places').to.deep.equal([]);
   });
 
   it('property: whatever is stored and said, it makes one move of the table, and settles', () => {

@@ -20,11 +20,16 @@ import {
   type VolumeInput,
 } from './input.js';
 import { explainNone, findPromotion, isOfEpoch, type Promotion } from './promote.js';
-import { judgeSize, measureResize } from './size.js';
+import { followResize, judgeSize } from './size.js';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
 export type VolumeDecision =
-  | { readonly status: VolumeStatus; readonly promotion?: Promotion }
+  | {
+      readonly status: VolumeStatus;
+      readonly promotion?: Promotion;
+      /** Its phase is only a step on the way to one that is worse. */
+      readonly isPassing?: boolean;
+    }
   | { readonly remove: string };
 
 interface Verdict extends Pick<VolumeStatus, 'phase' | 'reason' | 'message' | 'refusedBy'> {
@@ -60,13 +65,15 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
     ...(own?.limits !== undefined && { limits: own.limits }),
     ...(own?.usedBytes !== undefined && { usedBytes: own.usedBytes, measuredAt: own.at }),
     ...(own?.capacityBytes !== undefined && { capacityBytes: own.capacityBytes }),
-    ...(status?.lastResize && { lastResize: status.lastResize }),
+    ...(own?.targetBytes !== undefined && { targetBytes: own.targetBytes }),
     since: status?.since ?? now,
   };
+  const followed = { ...next, ...followResize(status, next, now) };
   if (status && status.phase === next.phase && !promotion) {
-    return { status: isDeepStrictEqual(status, next) ? status : next };
+    return { status: isDeepStrictEqual(status, followed) ? status : followed };
   }
-  return { status: { ...next, ...measureResize(status, next, now), since: now }, ...(promotion && { promotion }) };
+  const isPassing = next.phase === 'Ready' && verdict.phase === 'Degraded';
+  return { status: { ...followed, since: now }, isPassing, ...(promotion && { promotion }) };
 }
 
 /** What a replicated volume went through: the last epoch that was served, and what was set aside. */
@@ -153,7 +160,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   const own = findReport(input, primaryNode);
   if (own?.state === 'ready' && isOfEpoch(own, status)) {
     const resizing = judgeSize(volume, own, name);
-    if (resizing) return { phase: 'Resizing', ...resizing, primaryNode };
+    if (resizing) return { ...resizing, primaryNode };
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
   }
   if (own?.state === 'failed') {

@@ -1,20 +1,20 @@
 import { formatBytes, formatCount } from '../../crds/grammar/index.js';
 import type { StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
-import type { Promotion } from './promote.js';
+import type { VolumeDecision } from './decide.js';
 
 /** What is told of the next status of a volume: each move, each promotion, and what was set aside. */
 export function draftEvents(
   { id, name, sizeBytes, metadata }: StoredVolume,
   before: VolumeStatus | undefined,
-  { status, promotion }: { readonly status: VolumeStatus; readonly promotion?: Promotion },
+  { status, promotion, isPassing = false }: Exclude<VolumeDecision, { readonly remove: string }>,
 ): readonly EventDraft[] {
   const about = { tenant: metadata.tenant, subject: { kind: 'Volume', name, id } } as const;
   const { phase, reason, message, primaryNode, divergent = [] } = status;
   const from = before?.phase ?? 'Pending';
   const drafts: EventDraft[] = [];
   // Of a deletion the request itself has told.
-  if (phase !== from && phase !== 'Deleting') {
+  if (phase !== from && phase !== 'Deleting' && !isPassing) {
     drafts.push({
       type: 'volume.phase_changed',
       ...about,
@@ -26,13 +26,20 @@ export function draftEvents(
   }
   const { capacityBytes = sizeBytes, lastResize } = status;
   if (lastResize && lastResize !== before?.lastResize) {
-    const took = formatCount(lastResize.seconds, 'second');
+    const { seconds } = lastResize;
+    const took = seconds === undefined ? '' : `, after ${formatCount(seconds, 'second')}`;
     drafts.push({
       type: 'volume.resized',
       ...about,
       reason: 'volume_resized',
-      message: `volume ${name} has ${formatBytes(capacityBytes)} now, after ${took}`,
-      data: { from: before?.capacityBytes ?? null, to: capacityBytes, asked: sizeBytes, ...lastResize },
+      message: `volume ${name} has ${formatBytes(capacityBytes)} now${took}`,
+      data: {
+        from: before?.resizeFrom ?? before?.capacityBytes ?? null,
+        to: capacityBytes,
+        asked: sizeBytes,
+        bytes: lastResize.bytes,
+        ...(seconds !== undefined && { seconds }),
+      },
     });
   }
   if (promotion) {
@@ -50,6 +57,7 @@ export function draftEvents(
       data: { from: former, to: to.id, epoch, syncedAt, secondsLost },
     });
   }
+  drafts.push(...draftCopyEvents(about, before, status));
   const known = new Set(before?.divergent?.map(each => `${each.nodeId} ${each.name}`));
   for (const { nodeId, name: kept, epoch, at } of divergent.filter(each => !known.has(`${each.nodeId} ${each.name}`))) {
     drafts.push({
@@ -62,4 +70,41 @@ export function draftEvents(
     });
   }
   return drafts;
+}
+
+/** A copy that was given a node, and one that is not heard any more or whose node is gone. Of promotions `volume.promoted` tells. */
+function draftCopyEvents(
+  about: Pick<EventDraft, 'tenant' | 'subject'>,
+  before: VolumeStatus | undefined,
+  { phase, primaryNode, copies, leaving = [] }: VolumeStatus,
+): readonly EventDraft[] {
+  if (!before || phase === 'Deleting') return [];
+  const { name } = about.subject;
+  const findIn = (all: VolumeStatus['copies'], id: string) => all.find(({ nodeId }) => nodeId === id);
+  const isLost = ({ nodeId, state }: VolumeStatus['copies'][number]) => {
+    const now = findIn(copies, nodeId);
+    return state !== 'lost' && (now ? now.state === 'lost' : nodeId !== primaryNode && !leaving.includes(nodeId));
+  };
+  const added = copies.filter(({ nodeId }) => nodeId !== before.primaryNode && !findIn(before.copies, nodeId));
+  return [
+    ...added.map(
+      ({ nodeId }): EventDraft => ({
+        ...about,
+        type: 'volume.replica_added',
+        reason: 'volume_replica_added',
+        message: `a copy of volume ${name} is made on ${nodeId}`,
+        data: { nodeId },
+      }),
+    ),
+    ...before.copies.filter(isLost).map(
+      ({ nodeId, syncedAt = null }): EventDraft => ({
+        ...about,
+        type: 'volume.replica_lost',
+        severity: 'warning',
+        reason: 'volume_replica_lost',
+        message: `the copy of volume ${name} on ${nodeId} is lost: its node is not heard, or gone`,
+        data: { nodeId, syncedAt },
+      }),
+    ),
+  ];
 }

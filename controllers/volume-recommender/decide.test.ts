@@ -58,6 +58,26 @@ describe('the volume recommender', () => {
     });
   }
 
+  it('remembers a growth that was refused for an hour after it was taken back, or until there is more room', () => {
+    const at = (hours: number) => ({ ...tenant, now: NOW + hours * 3_600_000 });
+    const look = (before: AdviceRecord | undefined, change: Partial<VolumeState>, hours = 0, sizeBytes = 10 * GIB) => {
+      const state = { ...holding(5), ...change, volume: { ...holding(5).volume, sizeBytes } };
+      return decideAdvice({ id: ID, state, tenant: at(hours), before });
+    };
+    const refused = look(undefined, { isRefused: true, roomBytes: 15 * GIB }, 0, 14 * GIB);
+    expect(refused).to.deep.include({ isHeldBack: true, againMs: undefined });
+    expect(refused.record?.refused).to.deep.equal({ bytes: 14 * GIB, roomBytes: 15 * GIB });
+    const still = look(refused.record, { isRefused: true, roomBytes: 12 * GIB }, 5, 14 * GIB);
+    expect(still.record).to.equal(refused.record);
+
+    const back = look(still.record, { roomBytes: 15 * GIB }, 6);
+    expect(back).to.include({ isHeldBack: true, againMs: 3_600_000 });
+    expect(look(back.record, { roomBytes: 15 * GIB }, 6.5)).to.include({ isHeldBack: true, againMs: 1_800_000 });
+    expect(look(back.record, { roomBytes: 15 * GIB }, 7)).to.include({ isHeldBack: false, record: undefined });
+    expect(look(back.record, { roomBytes: 16 * GIB }, 6.5).isHeldBack, 'more room').to.equal(false);
+    expect(look(refused.record, { capacityBytes: 14 * GIB }, 6, 14 * GIB).isHeldBack, 'it was done').to.equal(false);
+  });
+
   it('property: whatever was announced, it says each difference once', () => {
     const gib = fc.option(fc.integer({ min: 0, max: 10 }), { nil: undefined });
     fc.assert(

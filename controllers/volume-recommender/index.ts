@@ -8,7 +8,7 @@
  */
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { AdviceRecord, Recommendation } from '../../crds/recommendation/index.js';
-import type { StoredVolume } from '../../crds/volume/index.js';
+import { listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { readTenantState, readVolumeState } from '../../pkg/recommend/index.js';
 import { again, done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
@@ -17,14 +17,25 @@ import { deriveQueueKey, parseQueueKey, readChange, wakeItself } from '../readin
 import { applyGrowth } from './auto-apply.js';
 import { decideAdvice } from './decide.js';
 
-/** `decide` is replaced only by simulations. */
-export function createVolumeRecommender(policy: PlacementPolicy = defaultPolicy, decide = decideAdvice): Loop {
+/** While volumes are not managed, none is grown by itself. */
+export function createVolumeRecommender(policy: PlacementPolicy = defaultPolicy, isManaged = true): Loop {
   return {
     name: 'volume-recommender',
     wakes: [
       wakeItself(ranges.volumes),
       wakeItself(ranges.volumeStatuses),
       wakeItself(ranges.advices),
+      // What one volume gives back of the quota, or of the disk of a node, another may have waited for.
+      wakeTenant(ranges.volumes, change => {
+        const { after, before } = readChange<StoredVolume>(change);
+        return before !== undefined && (after?.sizeBytes ?? 0) < before.sizeBytes;
+      }),
+      wakeTenant(ranges.volumeStatuses, change => {
+        const { after, before } = readChange<VolumeStatus>(change);
+        const list = (status: VolumeStatus | undefined) => (status ? listVolumeNodes(status) : []);
+        const left = list(before).some(id => !list(after).includes(id));
+        return left || (after?.capacityBytes ?? 0) < (before?.capacityBytes ?? 0);
+      }),
       wakeTenant(ranges.nodes),
       wakeTenant(ranges.nodeStatuses, change => {
         const { after, before } = readChange<{ readonly status: string }>(change);
@@ -32,7 +43,7 @@ export function createVolumeRecommender(policy: PlacementPolicy = defaultPolicy,
       }),
       wakeTenant(ranges.tenants),
     ],
-    reconcile: (key, env) => advise(key, env, policy, decide),
+    reconcile: (key, env) => advise(key, env, policy, isManaged),
     concurrency: 1, // of two volumes that are grown at once, the second must see what the first takes of the quota
   };
 }
@@ -53,7 +64,7 @@ async function advise(
   queueKey: string,
   env: LoopEnv,
   policy: PlacementPolicy,
-  decide: typeof decideAdvice,
+  isManaged: boolean,
 ): Promise<ReconcileResult> {
   const { tenant, name: id } = parseQueueKey(queueKey);
   const { cache, clock } = env;
@@ -64,7 +75,7 @@ async function advise(
   const before = stored && findRecordFault(stored) === undefined ? value<AdviceRecord>(stored) : undefined;
   const volume = entry && value<StoredVolume>(entry);
   const state = volume && readVolumeState(cache, volume);
-  const decision = decide({
+  const decision = decideAdvice({
     id,
     state,
     tenant: readTenantState({ cache, policy }, tenant, clock.now()),
@@ -80,10 +91,10 @@ async function advise(
     ];
     const change = record ? { puts: [{ key, bytes: encode(record) }, ...puts], deletes: [] } : { puts, deletes: [key] };
     await env.commit({ guards, ...change });
-  } else if (entry && state) {
+  } else if (entry && state && isManaged && !decision.isHeldBack) {
     await applyGrowth(env, entry, decision.current);
   }
-  return againMs === undefined ? done : again(againMs, 'a volume that stays nearly empty is too large');
+  return againMs === undefined ? done : again(againMs, 'what holds of it depends on the time too');
 }
 
 /** The events of what has appeared, changed and vanished. */

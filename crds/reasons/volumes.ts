@@ -16,8 +16,9 @@ export const volumeReasons = {
     remedy: 'Wait a moment; if it lasts, look at the agent of the node and its log.',
   },
   volume_refused: {
-    meaning: 'The node cannot provide the volume. The agent tries again.',
-    remedy: 'The message has the words of the agent; correct what they name on the machine.',
+    meaning: 'The node cannot provide the volume, or cannot give it the size that is asked for. The agent tries again.',
+    remedy:
+      'The message has the words of the agent; correct what they name on the machine, or ask for the size that it has.',
   },
   volume_ready: { meaning: 'The volume exists on its node and can be mounted.' },
   volume_promoting: {
@@ -59,12 +60,19 @@ export const volumeReasons = {
   volume_replica_removal_requested: {
     meaning: 'Somebody asked for the removal of a copy of the volume: its bytes are removed from that node.',
   },
+  volume_replica_added: {
+    meaning: 'A node was chosen for a copy of the volume. The copy counts once its state is synced.',
+  },
+  volume_replica_lost: {
+    meaning: 'The node that has a copy of the volume is not heard any more, or was deleted.',
+    remedy: 'Bring the node back; after 10 minutes a copy is made elsewhere by itself, where a node can hold it.',
+  },
   volume_resize_requested: {
     meaning: 'Somebody asked for another size of the volume. The agent of its node changes it while it is in use.',
   },
   volume_resizing: {
     meaning: 'The agent of the node is changing the size of the volume.',
-    remedy: 'Wait; a message says when it cannot be done. Asking for the size that it has ends it.',
+    remedy: 'Wait. When it cannot be done the volume is Ready with the size that it has, and says why.',
   },
   volume_resized: { meaning: 'The volume has the size that was asked for.' },
   volume_deletion_requested: {

@@ -82,7 +82,7 @@ const targetsFit = rule('dvm_recommendation_bad_parameter', (parameters: Paramet
 const fields: readonly FieldRules<undefined>[] = [{ field: 'parameters', present: [actionIsKnown, targetsFit] }];
 const validate = createValidator(recommendationApplySchema, fields);
 
-/** Judges a request to apply a recommendation: its body first, then whether it still holds, then what it would do. */
+/** Judges a request to apply a recommendation: whether it still holds, then the body, then what it would do. */
 export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): CheckResult<VolumeChange> {
   const recommendation = facts.recommendations.find(each => each.id === id);
   if (!recommendation) return toRefusal([rejectAbsent(id, facts)])!;

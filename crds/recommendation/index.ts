@@ -12,7 +12,7 @@
 export type { ApplyFacts, VolumeChange } from './apply.js';
 export { checkRecommendationApply } from './apply.js';
 export { checkAutoApply } from './auto-apply.js';
-export type { AdviceRecord, Recommendation } from './recommendation.js';
+export type { AdviceRecord, Recommendation, RefusedGrowth } from './recommendation.js';
 export {
   checkRecommendationQuery,
   recommendationParameters,

@@ -47,10 +47,20 @@ export interface Measurement {
   readonly nodeId?: string;
 }
 
-/** `advice/<tenant>/<volume>`: what was announced of a volume, and since when it is nearly empty. */
+/** A size that the node of a volume could not give it: nothing asks for more by itself for a while. */
+export interface RefusedGrowth {
+  readonly bytes: number;
+  /** What its nodes had room for then, as far as was known. */
+  readonly roomBytes?: number;
+  /** When it was not asked for any more; left out while it is. */
+  readonly at?: string;
+}
+
+/** `advice/<tenant>/<volume>`: what was announced of a volume, since when it is nearly empty, and which growth its node refused. */
 export interface AdviceRecord {
   readonly volume: { readonly id: string; readonly name: string };
   readonly lowSince?: string;
+  readonly refused?: RefusedGrowth;
   readonly told: readonly Pick<Recommendation, 'id' | 'type' | 'priority'>[];
 }
 

@@ -162,6 +162,7 @@ export const documentCodes = {
   ),
   recommendationApply: codes(
     ...fields,
+    'volume_binding_unavailable',
     'dvm_recommendation_tenant_required',
     'dvm_recommendation_not_found',
     'dvm_recommendation_not_applicable',
@@ -177,6 +178,7 @@ export const documentCodes = {
   ),
   volumeResize: codes(
     ...fields,
+    'volume_binding_unavailable',
     'field_immutable',
     'volume_class_not_wired',
     'volume_not_ready',

@@ -20,7 +20,7 @@ export const volumeRejections = defineEntries('7.5', {
 
   volume_binding_unavailable: {
     expected: 'no volumes, while volume management is off',
-    why: 'The operator has switched volume management off: nothing new is created or mounted.',
+    why: 'The operator has switched volume management off: nothing new is created or mounted, and nothing is resized.',
     remedy: 'Remove volumes, or ask the operator of the platform to switch volume management on.',
     example: mounting({}),
     fixed: exampleDeployment(),

@@ -1,5 +1,5 @@
 import { volumePhases } from '../volume/index.js';
-import { count, list, type Mender, name, object, segment, text, time } from './mend.js';
+import { count, flag, list, type Mender, name, object, segment, text, time } from './mend.js';
 import { LONG_AGO, maybe, metadata, NOBODY } from './shapes.js';
 
 export const volume = object({
@@ -55,13 +55,16 @@ export const volumeStatus = object({
   usedBytes: maybe(count(0)),
   measuredAt: maybe(time(LONG_AGO)),
   capacityBytes: maybe(count(0)),
-  lastResize: maybe(object({ bytes: count(0), seconds: count(0) })),
+  targetBytes: maybe(count(0)),
+  resizeFrom: maybe(count(0)),
+  lastResize: maybe(object({ bytes: count(0), isShrink: maybe(flag(true)), seconds: maybe(count(0)) })),
   since: time(LONG_AGO),
 });
 
 export const advice = object({
   volume: object({ id: segment(1), name: text('') }),
   lowSince: maybe(time(LONG_AGO)),
+  refused: maybe(object({ bytes: count(0), roomBytes: maybe(count(0)), at: maybe(time(LONG_AGO)) })),
   told: list(object({ id: text(''), type: text(''), priority: text('') })),
 });
 

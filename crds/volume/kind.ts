@@ -34,6 +34,8 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   readonly measuredAt: string | null;
   /** The size that it has on its node. */
   readonly capacityBytes: number | null;
+  /** The size that was asked for when its node last looked. */
+  readonly targetBytes: number | null;
   readonly since: string | null;
   readonly consumers: readonly VolumeConsumer[];
 }
@@ -77,6 +79,7 @@ const answer = Type.Object({
   usedBytes: orNull('integer'),
   measuredAt: orNull('string'),
   capacityBytes: orNull('integer'),
+  targetBytes: orNull('integer'),
   since: orNull('string'),
   consumers: Type.Array(Type.Object({ deployment: text, readOnly: Type.Boolean() })),
 });
@@ -111,6 +114,8 @@ export const volumeKind = defineKind({
     'volume.phase_changed',
     'volume.resized',
     'volume.replicas_changed',
+    'volume.replica_added',
+    'volume.replica_lost',
     'volume.promoted',
     'volume.divergent',
     'volume.record_unusable',

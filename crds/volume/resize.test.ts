@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { checkVolumeResize, type ResizeFacts } from './index.js';
 
+const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 const facts: ResizeFacts = {
   volume: {
@@ -21,6 +22,8 @@ const of = (change: Partial<ResizeFacts['volume']>): ResizeFacts => ({
   volume: { ...facts.volume, ...change },
 });
 
+const small = (driver: string, capacityBytes: number) => of({ driver, capacityBytes, usedBytes: MIB });
+
 describe('another size of a volume', () => {
   const cases: readonly (readonly [given: unknown, found: readonly string[], facts?: ResizeFacts])[] = [
     [{ sizeBytes: 3 * GIB }, []],
@@ -39,6 +42,13 @@ describe('another size of a volume', () => {
     [{ sizeBytes: 3 * GIB, phase: 'Ready' }, ['field_unknown phase']],
     [{ sizeBytes: GIB - 1 }, ['volume_size_unavailable sizeBytes']],
     [{ sizeBytes: 4 * GIB + 1 }, ['volume_size_unavailable sizeBytes']],
+    [{ sizeBytes: 200 * MIB }, ['volume_size_unavailable sizeBytes'], small('btrfs', GIB)],
+    [{ sizeBytes: 255 * MIB }, ['volume_size_unavailable sizeBytes'], small('btrfs', GIB)],
+    [{ sizeBytes: 256 * MIB }, [], small('btrfs', GIB)],
+    [{ sizeBytes: 180 * MIB }, ['volume_size_unavailable sizeBytes'], small('btrfs', 200 * MIB)],
+    [{ sizeBytes: 200 * MIB }, [], small('btrfs', 200 * MIB)],
+    [{ sizeBytes: 2 * MIB }, [], small('btrfs', 128 * MIB)],
+    [{ sizeBytes: 200 * MIB }, [], small('directory', GIB)],
     [{ sizeBytes: 3 * GIB }, ['volume_not_ready id'], of({ phase: 'Degraded' })],
     [{ sizeBytes: 3 * GIB }, ['volume_not_ready id'], of({ phase: 'Deleting' })],
     [{ sizeBytes: 3 * GIB }, ['volume_class_not_wired id'], of({ class: 'object', phase: 'Pending' })],

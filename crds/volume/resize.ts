@@ -10,7 +10,7 @@ import type { KnownVolume, VolumeSpec } from './volume.js';
 
 /** What the API has looked up. */
 export interface ResizeFacts {
-  readonly volume: Pick<KnownVolume, 'id' | 'phase' | 'usedBytes'> & VolumeSpec;
+  readonly volume: Pick<KnownVolume, 'id' | 'phase' | 'usedBytes' | 'driver' | 'capacityBytes'> & VolumeSpec;
   /** The largest size that its node has room for; undefined where that is not known. */
   readonly roomBytes: number | undefined;
 }
@@ -60,7 +60,19 @@ function rejectState({ volume: { id, class: kind, phase } }: ResizeFacts): Rejec
 export function findSizeProblem(asked: number, { volume, roomBytes }: ResizeFacts): string | undefined {
   const { usedBytes = 0 } = volume;
   if (asked < usedBytes) return `at least ${usedBytes} bytes (${formatBytes(usedBytes)}), which the volume holds now`;
+  const floor = findShrinkFloor(volume);
+  if (asked < floor) return `at least ${floor} bytes (${formatBytes(floor)}): the driver btrfs shrinks none below that`;
   if (asked <= volume.sizeBytes || roomBytes === undefined || asked <= roomBytes) return undefined;
   const most = Math.max(roomBytes, volume.sizeBytes);
   return `at most ${most} bytes (${formatBytes(most)}), for which its node has room`;
+}
+
+/** What btrfs makes at least, and what it shrinks none below that is larger. */
+const BTRFS_MIN = 128 * 2 ** 20;
+const BTRFS_SHRINK_FLOOR = 256 * 2 ** 20;
+
+/** The smallest size that can be asked for, as far as the driver that has the volume is known. */
+function findShrinkFloor({ driver, capacityBytes = 0 }: ResizeFacts['volume']): number {
+  if (driver !== 'btrfs' || capacityBytes <= BTRFS_MIN) return 0;
+  return Math.min(BTRFS_SHRINK_FLOOR, capacityBytes);
 }

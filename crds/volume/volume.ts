@@ -38,6 +38,8 @@ export interface KnownVolume extends VolumeSpec {
   readonly phase: VolumePhase;
   readonly copies: readonly VolumeReplica[];
   readonly usedBytes?: number;
+  readonly driver?: string;
+  readonly capacityBytes?: number;
   readonly consumers: readonly VolumeConsumer[];
 }
 
@@ -92,6 +94,14 @@ export interface VolumeReport extends SeenVolume {
   readonly at: string;
 }
 
+/** A change of the size of a volume. */
+export interface VolumeResize {
+  readonly bytes: number;
+  readonly isShrink?: true;
+  /** How long it took; left out where it had to wait for room, or was over before anybody looked. */
+  readonly seconds?: number;
+}
+
 /** `volume-status/<tenant>/<id>`. */
 export interface VolumeStatus {
   readonly id: string;
@@ -117,8 +127,11 @@ export interface VolumeStatus {
   readonly measuredAt?: string;
   /** The size that it has on its node, which may be more than was asked for. */
   readonly capacityBytes?: number;
-  /** How much the last change of its size was, and how long it took. */
-  readonly lastResize?: { readonly bytes: number; readonly seconds: number };
+  /** The size that was asked for when its agent last looked; a part of the way while it is shrunk in steps. */
+  readonly targetBytes?: number;
+  /** The size that it had before the change that is under way. */
+  readonly resizeFrom?: number;
+  readonly lastResize?: VolumeResize;
   /** When it came into the phase. */
   readonly since: string;
 }

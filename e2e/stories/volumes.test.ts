@@ -115,26 +115,45 @@ describe('volumes, on a real engine', () => {
     expect(await holds(await only('db'), '/data/file', 'kept')).to.equal(true);
   });
 
-  it('get another size while they are in use, also when the agent is killed meanwhile', async () => {
-    const resize = async (sizeBytes: number) =>
-      unwrap(await shop.client.request<ShownVolume>('PATCH', '/api/v1/dvm/volumes/data', { body: { sizeBytes } }));
-    const has = (sizeBytes: number) =>
-      until(
-        `the volume to have ${sizeBytes} bytes`,
-        async () => {
-          const now = await find('data');
-          return now?.phase === 'Ready' && now.capacityBytes === sizeBytes;
-        },
-        120_000,
-      );
-    await has(SIZE);
+  const has = (name: string, sizeBytes: number) =>
+    until(
+      `the volume to have ${sizeBytes} bytes`,
+      async () => {
+        const now = await find(name);
+        return now?.phase === 'Ready' && now.reason === 'volume_ready' && now.capacityBytes === sizeBytes;
+      },
+      120_000,
+    );
+  const resize = (name: string, sizeBytes: number) =>
+    until(
+      'the size to be taken',
+      async () => (await shop.client.request('PATCH', `/api/v1/dvm/volumes/${name}`, { body: { sizeBytes } })).ok,
+      120_000,
+    );
+  /** The agent dies at each step, and the next one completes what it began. */
+  const dieResizing = async (
+    { agent }: EnrolledMachine,
+    name: string,
+    steps: readonly (readonly [point: string, sizeBytes: number])[],
+  ) => {
+    for (const [point, sizeBytes] of steps) {
+      await agent.restart('SIGKILL', `${point}=kill`);
+      await resize(name, sizeBytes);
+      await agent.died(point, 120_000);
+      agent.start();
+      await has(name, sizeBytes);
+    }
+  };
+
+  it('get another size while they are in use, also when the agent dies on the way', async () => {
+    await has('data', SIZE);
     const writer = await only('db');
-    await resize(2 * SIZE);
-    await has(2 * SIZE);
-    await resize(3 * SIZE);
-    await holder.agent.kill('SIGKILL');
-    holder.agent.start();
-    await has(3 * SIZE);
+    await resize('data', 2 * SIZE);
+    await has('data', 2 * SIZE);
+    await dieResizing(holder, 'data', [
+      ['volume.resizing', 3 * SIZE],
+      ['volume.resized', SIZE],
+    ]);
     expect(await only('db')).to.equal(writer);
     expect(await holds(writer, '/data/file', 'kept')).to.equal(true);
   });
@@ -265,6 +284,19 @@ describe('volumes, on a real engine', () => {
       expect(await fleet.view.succeeds(writer, 'rm /data/big && sync')).to.equal(true);
       // The kernel gives back what data has taken from metadata with a later commit.
       await until('room for new files', () => fleet.view.succeeds(writer, 'echo more > /data/more'), 120_000);
+    });
+
+    it('get another size while they are in use, whichever step the agent dies at', async () => {
+      const writer = await only('writer');
+      await dieResizing(keeper, 'disk', [
+        ['volume.resizing', 2 * SIZE],
+        ['volume.image_grown', 4 * SIZE],
+        ['volume.shrunk', 3 * SIZE],
+        ['volume.resized', 2 * SIZE],
+      ]);
+      expect((await stat(join(state, 'volumes', id, 'image'))).size).to.equal(2 * SIZE);
+      expect(await only('writer')).to.equal(writer);
+      expect(await holds(writer, '/data/file', 'kept')).to.equal(true);
     });
 
     it('are written while their agent is away, and are there when it is back', async () => {

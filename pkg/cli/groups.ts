@@ -179,6 +179,7 @@ function addVolumes(program: Commander, run: Run): void {
     .command('grow <name>')
     .description('change the size of a volume while it is in use, and wait until it has it')
     .requiredOption('--size <amount>', 'how much it is to hold, as 20Gi')
+    .option('--shrink', 'allow a size that is smaller than the present one')
     .option('--no-wait', 'do not wait')
     .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)
     .option('--dry-run', 'print what would happen, and change nothing')

@@ -139,7 +139,7 @@ describe('moor volumes', () => {
         line(ready),
         line(asked),
         line({ ...asked, phase: 'Resizing', message }),
-        line({ ...asked, capacityBytes: 2 ** 31 }),
+        line({ ...asked, capacityBytes: 2 ** 31, targetBytes: 2 ** 31 }),
       ],
     });
     const { code, out, err } = await lab.moor(['volume', 'grow', 'data', '--size', '2Gi']);
@@ -149,6 +149,35 @@ describe('moor volumes', () => {
     expect((await lab.moor(['volume', 'grow', 'data', '--size', 'big'])).code).to.equal(2);
     lab.api.replies.set(`PATCH ${PATH}/data`, replyRefused(409, 'volume_size_unavailable'));
     expect((await lab.moor(['volume', 'grow', 'data', '--size', '2Gi'])).err).to.contain('volume_size_unavailable');
+  });
+
+  it('grow ends with the words of the node that refuses, and makes nothing smaller unless told to', async () => {
+    const ready = { ...data, phase: 'Ready', reason: 'volume_ready', capacityBytes: 2 ** 30, targetBytes: 2 ** 30 };
+    const refused = { ...ready, reason: 'volume_refused', targetBytes: 2 ** 32, message: 'an earlier refusal' };
+    const asked = (sizeBytes: number) => ({ ...refused, sizeBytes, metadata: { ...data.metadata, generation: 2 } });
+    const line = (object: object) => ({ type: 'modified', cursor: '1', object });
+    const answer = (sizeBytes: number, ...lines: readonly object[]) => {
+      lab.api.replies.set(`PATCH ${PATH}/data`, { status: 200, body: asked(sizeBytes) });
+      lab.api.replies.set(`GET ${PATH}?watch=true`, { lines: lines.map(line) });
+    };
+    lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body: ready });
+    const message = 'its size is to change from 1GiB to 2GiB, and machine-1 cannot do it yet: no space is left';
+    answer(2 ** 31, asked(2 ** 31), { ...asked(2 ** 31), targetBytes: 2 ** 31, message });
+    const large = await lab.moor(['volume', 'grow', 'data', '--size', '2Gi']);
+    expect([large.code, large.err]).to.deep.equal([1, `volume/data keeps its size for now: ${message}\n`]);
+
+    const small = await lab.moor(['volume', 'grow', 'data', '--size', '512Mi']);
+    expect([small.code, small.err]).to.satisfy(
+      ([code, err]: [number, string]) => code === 2 && err.includes('--shrink'),
+    );
+    expect(lab.api.got.filter(({ method }) => method === 'PATCH')).to.have.length(1);
+    const done = { ...asked(2 ** 29), reason: 'volume_ready', capacityBytes: 2 ** 29, targetBytes: 2 ** 29 };
+    answer(2 ** 29, asked(2 ** 29), { ...done, capacityBytes: 2 ** 30, targetBytes: 2 ** 30 }, done);
+    const shrunk = await lab.moor(['volume', 'grow', 'data', '--size', '512Mi', '--shrink']);
+    expect([shrunk.code, shrunk.out]).to.deep.equal([
+      0,
+      'volume/data resizing: 1GiB → 512MiB\nvolume/data resized: it has 512MiB now\n',
+    ]);
   });
 
   it('delete is refused while something mounts it', async () => {

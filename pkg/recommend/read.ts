@@ -4,29 +4,36 @@ import type { StoredNode } from '../../crds/node/index.js';
 import type { AdviceRecord } from '../../crds/recommendation/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { getVolumePhase, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
-import { findVolumeRoom, type PlacementSources, toCandidate } from '../fleet/index.js';
+import { findVolumeRoom, type PlacementSources, sumVolumesByNode, toCandidate } from '../fleet/index.js';
 import { type Cache, findRecordFault, listValues, readValue, value } from '../store/index.js';
 import type { TenantState, VolumeState } from './recommend.js';
 
 /** What is known of the volumes of a tenant. One whose record cannot be worked with is left out. */
 export function readVolumeStates(cache: Cache, tenant: string): readonly VolumeState[] {
   const entries = cache.list(ranges.of(ranges.volumes, tenant)).filter(entry => findRecordFault(entry) === undefined);
-  return entries.map(entry => readVolumeState(cache, value<StoredVolume>(entry)));
+  const promised = sumVolumesByNode(cache, tenant);
+  return entries.map(entry => readVolumeState(cache, value<StoredVolume>(entry), promised));
 }
 
-export function readVolumeState(cache: Cache, volume: StoredVolume): VolumeState {
+/** `promised`: what the volumes of the tenant take of each node, where the caller knows it. */
+export function readVolumeState(
+  cache: Cache,
+  volume: StoredVolume,
+  promised?: ReadonlyMap<string, number>,
+): VolumeState {
   const { tenant } = volume.metadata;
   const entry = cache.get(keys.volumeStatus(tenant, volume.id));
   const status = entry && findRecordFault(entry) === undefined ? value<VolumeStatus>(entry) : undefined;
   return {
     volume,
     phase: getVolumePhase(volume, status),
+    isRefused: status?.phase === 'Ready' && status.reason === 'volume_refused',
     primaryNode: status?.primaryNode,
     copies: status?.copies ?? [],
     usedBytes: status?.usedBytes,
     measuredAt: status?.measuredAt,
     capacityBytes: status?.capacityBytes,
-    roomBytes: findVolumeRoom(cache, volume),
+    roomBytes: findVolumeRoom(cache, volume, promised),
     lowSince: readValue<AdviceRecord>(cache, keys.advice(tenant, volume.id))?.lowSince,
     revision: entry?.revision ?? 0,
   };

@@ -48,6 +48,11 @@ describe('recommendations', () => {
       volume({ sizeBytes: 20 * GIB }, { usedBytes: 9 * GIB, capacityBytes: 10 * GIB }),
       ['capacity critical resize 20.1GiB: its size is being changed'],
     ],
+    [
+      'full, and refused the size that was asked for',
+      volume({ sizeBytes: 20 * GIB }, { usedBytes: 9 * GIB, capacityBytes: 10 * GIB, isRefused: true }),
+      ['capacity critical resize 20.1GiB: its node cannot give it the 20GiB that are asked for'],
+    ],
     ['full, and degraded', used(9, { phase: 'Degraded' }), ['capacity critical resize 15GiB: its phase is Degraded']],
     ['full, above the quota', used(9), ['capacity critical resize 15GiB: 5GiB more'], { quotaLeft: GIB }],
     ['full, within the quota', used(9), ['capacity critical resize 15GiB'], { quotaLeft: 5 * GIB }],
@@ -60,6 +65,19 @@ describe('recommendations', () => {
     ['going', used(9, { phase: 'Deleting' }), []],
     ['not made yet', used(9, { phase: 'Materializing' }), []],
     ['without any copy', replicated(1), ['replication critical set_replicas 1: as many replicas']],
+    ['without any copy, and none is wanted', replicated(0), ['replication critical set_replicas 1']],
+    [
+      'without any copy, and none is wanted, with one node',
+      replicated(0),
+      ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],
+      { nodes: new Map([['node_a', { name: 'a', isImpaired: false }]]) },
+    ],
+    [
+      'without any copy, where none may be on the others',
+      volume({ class: 'replicated', replicas: 0, excludedNodes: ['node_b', 'node_c', 'node_d'] }),
+      ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],
+    ],
+    ['whose last copy leaves', replicated(0, 'synced'), []],
     ['synced', replicated(2, 'synced', 'synced'), []],
     [
       'without a synced copy',
@@ -71,12 +89,21 @@ describe('recommendations', () => {
       replicated(2, 'synced', 'syncing'),
       ['replication high set_replicas 2: the copies are being made'],
     ],
-    ['with one lost', replicated(2, 'synced', 'lost'), ['replication high set_replicas 3']],
+    [
+      'with one lost',
+      replicated(2, 'synced', 'lost'),
+      ['replication high set_replicas 2: a copy is made beside the lost one by itself'],
+    ],
+    [
+      'with one lost and another on its way',
+      replicated(2, 'lost', 'syncing'),
+      ['replication critical set_replicas 2: a copy is made beside the lost one by itself'],
+    ],
     ['with all lost', replicated(1, 'lost'), ['replication critical set_replicas 2']],
     [
       'with one lost and too few nodes',
-      replicated(3, 'synced', 'synced', 'lost'),
-      ['replication high set_replicas 4: 4 replicas need 5 nodes'],
+      replicated(3, 'lost'),
+      ['replication critical set_replicas 4: 4 replicas need 5 nodes, and 4 can be used'],
     ],
     ['on a node that is well', volume(), []],
     [
@@ -149,6 +176,28 @@ describe('recommendations', () => {
           if (same) expect(same.id).to.equal(id);
         }
         expect(new Set(before.map(({ id }) => id)).size).to.equal(before.length);
+      }),
+    );
+  });
+
+  it('property: whatever is recommended of copies, applying it ends that it can be applied', () => {
+    const state = fc.constantFrom<VolumeReplica['state']>('synced', 'syncing', 'lost');
+    const many = new Map(Array.from({ length: 30 }, (_, at) => [`node_${at}`, { name: `n${at}`, isImpaired: false }]));
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 20 }), fc.array(state, { maxLength: 20 }), (wanted, states) => {
+        const held = states.map((each, at) => ({ nodeId: `node_${at + 1}`, state: each }));
+        const before = volume({ class: 'replicated', replicas: wanted }, { copies: held });
+        const [found] = recommend([before], { ...tenant, nodes: many });
+        if (!found?.applicable) return;
+        const target = found.parameters.target_replicas!;
+        expect(target).to.be.greaterThan(wanted);
+        const added = Array.from({ length: Math.max(0, target - held.length) }, (_, at) => ({
+          nodeId: `node_${held.length + at + 1}`,
+          state: 'synced' as const,
+        }));
+        const after = volume({ class: 'replicated', replicas: target }, { copies: [...held, ...added] });
+        const left = recommend([after], { ...tenant, nodes: many });
+        expect(left.filter(({ applicable }) => applicable)).to.deep.equal([]);
       }),
     );
   });

@@ -11,8 +11,10 @@ import {
 
 /** A volume, as far as recommendations depend on it. */
 export interface VolumeState {
-  readonly volume: Pick<StoredVolume, 'id' | 'name' | 'class' | 'sizeBytes' | 'replicas'>;
+  readonly volume: Pick<StoredVolume, 'id' | 'name' | 'class' | 'sizeBytes' | 'replicas' | 'excludedNodes'>;
   readonly phase: VolumePhase;
+  /** Its node has looked at the size that is asked for, and cannot give it that. */
+  readonly isRefused?: boolean;
   readonly primaryNode?: string | undefined;
   readonly copies: readonly VolumeReplica[];
   readonly usedBytes?: number | undefined;
@@ -84,32 +86,43 @@ function adviseCopies(state: VolumeState, { nodes, now }: TenantState): readonly
   const wanted = volume.replicas ?? 0;
   const count = (which: VolumeReplica['state']) => copies.filter(copy => copy.state === which).length;
   const [synced, syncing, lost] = [count('synced'), count('syncing'), count('lost')];
-  if (volume.class !== 'replicated' || synced >= wanted) return [];
-  const target = Math.min(wanted + lost, VOLUME_REPLICAS_MAX);
+  if (volume.class !== 'replicated' || (synced > 0 && synced >= wanted)) return [];
+  // While one is alive or on its way, more would never be enough: they would be asked for again as long as one is lost.
+  const replaced = synced + syncing === 0 ? lost : 0;
+  const target = Math.min(Math.max(1, wanted) + replaced, VOLUME_REPLICAS_MAX);
   const node = primaryNode === undefined ? 'its node' : (nodes.get(primaryNode)?.name ?? primaryNode);
-  const risk = synced === 0 ? `: if ${node} is lost, so is everything since the last copy` : '';
-  const sum = lost > 0 ? `; ${wanted} wanted + ${lost} lost = ${target} replicas would replace what is lost` : '';
+  const everything = copies.length === 0 ? 'everything' : 'everything since the last copy';
+  const risk = synced === 0 ? `: if ${node} is lost, so is ${everything}` : '';
+  const sum =
+    replaced > 0
+      ? `; ${Math.max(1, wanted)} wanted + ${lost} lost = ${target} replicas would replace what is lost`
+      : '';
+  const excluded = new Set(volume.excludedNodes);
+  const usable = [...nodes.keys()].filter(id => !excluded.has(id)).length;
+  const copied = `${synced} of the ${formatCount(wanted, 'replica')} of volume ${volume.name} are synced (${syncing} syncing, ${lost} lost)`;
   return [
     {
       ...about(state, 'copies'),
-      ...withReason(refuseCopies({ missing: wanted - synced, syncing, lost, target, enrolled: nodes.size })),
+      ...withReason(refuseCopies({ wanted, synced, syncing, lost, target, usable })),
       type: 'replication',
       priority: synced === 0 ? 'critical' : 'high',
       parameters: { action: 'set_replicas', target_replicas: target },
       measurement: { at: new Date(now).toISOString(), syncedReplicas: synced, wantedReplicas: wanted },
-      message: `${synced} of the ${formatCount(wanted, 'replica')} of volume ${volume.name} are synced (${syncing} syncing, ${lost} lost)${risk}${sum}`,
+      message: `${wanted + copies.length === 0 ? `volume ${volume.name} has no replica at all` : copied}${risk}${sum}`,
     },
   ];
 }
 
+type CopyCounts = Readonly<Record<'wanted' | 'synced' | 'syncing' | 'lost' | 'target' | 'usable', number>>;
+
 /** Why more replicas would not help, or cannot be had. */
-function refuseCopies(counts: Readonly<Record<'missing' | 'syncing' | 'lost' | 'target' | 'enrolled', number>>) {
-  const { missing, syncing, lost, target, enrolled } = counts;
-  if (lost > 0) {
-    if (enrolled > target) return undefined;
-    return `${target} replicas need ${target + 1} nodes, and ${enrolled} are enrolled: enrol another one`;
+function refuseCopies({ wanted, synced, syncing, lost, target, usable }: CopyCounts): string | undefined {
+  if (target > wanted) {
+    if (usable > target) return undefined;
+    return `${formatCount(target, 'replica')} ${target === 1 ? 'needs' : 'need'} ${target + 1} nodes, and ${usable} can be used: enrol another one`;
   }
-  if (syncing >= missing) return 'the copies are being made: wait until they are synced';
+  if (syncing > 0 && synced + syncing >= wanted) return 'the copies are being made: wait until they are synced';
+  if (lost > 0) return 'a copy is made beside the lost one by itself after 10 minutes: mend or delete its node';
   return 'as many replicas as needed are asked for, and no node can hold them: enrol another one';
 }
 
@@ -155,12 +168,15 @@ function adviseSize(state: VolumeState, tenant: TenantState): readonly Recommend
 
 /** Why a size cannot be had now. */
 function refuseSize(
-  { volume, phase, capacityBytes, roomBytes }: VolumeState,
+  { volume, phase, isRefused, capacityBytes = volume.sizeBytes, roomBytes }: VolumeState,
   target: number,
   { quotaLeft }: TenantState,
 ): string | undefined {
   const more = target - volume.sizeBytes;
-  if (phase === 'Resizing' || (capacityBytes ?? volume.sizeBytes) < volume.sizeBytes) {
+  if (isRefused && capacityBytes < volume.sizeBytes) {
+    return `its node cannot give it the ${formatBytes(volume.sizeBytes)} that are asked for: make room there, or set the size back to ${formatBytes(capacityBytes)}`;
+  }
+  if (phase === 'Resizing' || capacityBytes < volume.sizeBytes) {
     return 'its size is being changed: wait until that has ended';
   }
   if (phase !== 'Ready') return `its phase is ${phase}: a size is changed while it is Ready`;

@@ -11,14 +11,14 @@ import { getVolumePhase, type KnownVolume, type StoredVolume, type VolumeStatus 
 import type { EventDraft } from '../../../pkg/events/index.js';
 import { findVolumeRoom } from '../../../pkg/fleet/index.js';
 import { readTenantState, readVolumeStates, recommend } from '../../../pkg/recommend/index.js';
-import { type Entry, findRecordFault, listValues, readValue, value } from '../../../pkg/store/index.js';
+import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { listCountConflictKeys } from '../../admission/quota.js';
 import { checkIfMatch, retryOnConflict } from '../../http/concurrency.js';
 import { buildEtagHeader, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
-import { rejectAboveQuota, storeVolumeChange, toVolumeSpec } from '../volume/resize.js';
+import { pickMeasured, rejectAboveQuota, rejectUnmanaged, storeVolumeChange, toVolumeSpec } from '../volume/resize.js';
 import { toVolumeResponse } from '../volume/view.js';
 import { previewChange } from './preview.js';
 
@@ -40,15 +40,19 @@ export async function applyRecommendation(env: AdmissionEnv, call: ApiCall): Pro
       const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, measured);
       if (mismatch) return mismatch;
       const stored = value<StoredVolume>(entry);
+      const unmanaged = rejectUnmanaged(env, stored);
+      if (unmanaged) return unmanaged;
       const full =
         change.action === 'resize' && rejectAboveQuota(env, stored, change.sizeBytes, 'parameters.target_size_bytes');
       if (full) return full;
       const spec = toSpecChange(change);
       if (call.isDryRun) {
         const before = toVolumeSpec(stored);
-        const preview = previewChange(env.cache, stored, change);
+        const preview = previewChange(env, stored, change);
         return replyDryRun({ before, after: { ...before, ...spec }, more: { recommendation, preview } });
       }
+      const isStored = Object.entries(spec).every(([field, given]) => stored[field as keyof StoredVolume] === given);
+      if (isStored) return answer(env, entry, recommendation, change);
       const event = draftEvent(call, stored, recommendation, change);
       const guards = [{ key: statusKey, at: measured }];
       const next = await storeVolumeChange(env, call, entry, spec, { event, guards });
@@ -68,17 +72,16 @@ function readApplyFacts({ cache, placementPolicy: policy, clock }: AdmissionEnv,
   const now = clock.now();
   return {
     recommendations: recommend(readVolumeStates(cache, tenant), readTenantState({ cache, policy }, tenant, now)),
-    volumes: volumes.map(volume => toKnownVolume({ cache }, volume)),
+    volumes: volumes.map(volume => toKnownVolume(cache, volume)),
     enrolled: listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).length,
     findRoom: id => (byId.has(id) ? findVolumeRoom(cache, byId.get(id)!) : undefined),
   };
 }
 
-function toKnownVolume({ cache }: Pick<AdmissionEnv, 'cache'>, stored: StoredVolume): KnownVolume {
+function toKnownVolume(cache: Cache, stored: StoredVolume): KnownVolume {
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(stored.metadata.tenant, stored.id));
-  const { usedBytes, copies = [] } = status ?? {};
   const phase = getVolumePhase(stored, status);
-  return { ...stored, phase, copies, consumers: [], ...(usedBytes !== undefined && { usedBytes }) };
+  return { ...stored, phase, copies: status?.copies ?? [], consumers: [], ...pickMeasured(status) };
 }
 
 function toSpecChange(change: VolumeChange) {

@@ -194,6 +194,18 @@ describeCodes(
 );
 
 describeCodes(
+  'recommendations while nobody manages volumes (7.5)',
+  [
+    {
+      code: 'volume_binding_unavailable',
+      status: 422,
+      cases: [['to grow', 'volumes', apply(grow, sound)]],
+    },
+  ],
+  { records, settings: { volumeManagement: false } },
+);
+
+describeCodes(
   'recommendations with too few nodes (7.5)',
   [
     {

@@ -2,9 +2,11 @@ import { formatBytes, formatCount } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import type { VolumeChange } from '../../../crds/recommendation/index.js';
+import { checkResidency } from '../../../crds/residency/index.js';
 import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
 import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
+import type { AdmissionEnv } from '../../admission/env.js';
 
 /** What a change would do where, and how long it may take. */
 interface ChangePreview {
@@ -15,15 +17,23 @@ interface ChangePreview {
   readonly because: string;
 }
 
-export function previewChange(cache: Cache, volume: StoredVolume, change: VolumeChange): ChangePreview {
+export function previewChange(
+  { cache, staticFacts }: Pick<AdmissionEnv, 'cache' | 'staticFacts'>,
+  volume: StoredVolume,
+  change: VolumeChange,
+): ChangePreview {
   const { tenant } = volume.metadata;
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volume.id));
   const holders = [status?.primaryNode, ...(status?.copies ?? []).map(({ nodeId }) => nodeId)].filter(
     id => id !== undefined,
   );
   if (change.action === 'set_replicas') {
+    const taken = [...holders, ...(volume.excludedNodes ?? [])];
     const free = listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).filter(
-      ({ id }) => !holders.includes(id),
+      ({ id, labels, volumeAddress }) =>
+        volumeAddress !== undefined &&
+        !taken.includes(id) &&
+        checkResidency(volume.residency ?? {}, labels, staticFacts.regions).length === 0,
     );
     const bytes = formatBytes(status?.usedBytes ?? volume.sizeBytes);
     const nodes = free.map(({ id, name }) => ({ nodeId: id, name, change: `may get a copy of ${bytes}` }));
@@ -34,18 +44,21 @@ export function previewChange(cache: Cache, volume: StoredVolume, change: Volume
   const from = status?.capacityBytes ?? volume.sizeBytes;
   const words = `its size changes from ${formatBytes(from)} to ${formatBytes(change.sizeBytes)} while it is in use`;
   const nodes = holders.map(nodeId => ({ nodeId, name: findNode(nodeId, tenant, cache)?.name ?? null, change: words }));
-  const measured = findResize(cache, volume, status);
-  if (!measured) return { nodes, seconds: null, because: 'no change of a size was measured on its node yet' };
-  const bytes = Math.abs(change.sizeBytes - from);
-  const rate = measured.bytes / Math.max(1, measured.seconds);
-  const seconds = Math.max(1, Math.ceil(bytes / rate));
-  const because = `the last change there was ${formatBytes(measured.bytes)} in ${formatCount(measured.seconds, 'second')}`;
+  const isShrink = change.sizeBytes < from;
+  const word = isShrink ? 'shrink' : 'growth';
+  const measured = findResize(cache, volume, status, isShrink);
+  if (!measured) return { nodes, seconds: null, because: `no ${word} was measured on its node yet` };
+  const took = measured.seconds ?? 0;
+  const rate = measured.bytes / Math.max(1, took);
+  const seconds = Math.max(1, Math.ceil(Math.abs(change.sizeBytes - from) / rate));
+  const because = `the last ${word} there was ${formatBytes(measured.bytes)} in ${formatCount(took, 'second')}`;
   return { nodes, seconds, because };
 }
 
-/** The last change of the size of this volume, or of another one on the same node. */
-function findResize(cache: Cache, volume: StoredVolume, status: VolumeStatus | undefined) {
-  if (status?.lastResize) return status.lastResize;
+/** The last change of this kind of the size of this volume, or of another one on the same node: one that moves bytes tells nothing of one that does not. */
+function findResize(cache: Cache, volume: StoredVolume, status: VolumeStatus | undefined, isShrink: boolean) {
   const others = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, volume.metadata.tenant));
-  return others.find(({ primaryNode, lastResize }) => lastResize && primaryNode === status?.primaryNode)?.lastResize;
+  const here = others.filter(({ primaryNode }) => primaryNode === status?.primaryNode);
+  const known = [...(status ? [status] : []), ...here].flatMap(({ lastResize }) => lastResize ?? []);
+  return known.find(each => each.seconds !== undefined && (each.isShrink ?? false) === isShrink);
 }

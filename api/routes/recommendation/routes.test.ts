@@ -30,6 +30,7 @@ describe('recommendations over HTTP', () => {
         publicKey: '',
         controlPlane: false,
         agentVersion: '0',
+        volumeAddress: '127.0.0.1:7071',
       });
     }
   });
@@ -155,22 +156,26 @@ describe('recommendations over HTTP', () => {
     expect(tried.body).to.deep.include({ dryRun: true, change: 'update' });
     expect(tried.body['preview']).to.deep.include({
       seconds: null,
-      because: 'no change of a size was measured on its node yet',
+      because: 'no growth was measured on its node yet',
     });
     expect((tried.body['preview'] as { nodes: { nodeId: string }[] }).nodes.map(({ nodeId }) => nodeId)).to.deep.equal([
       N1,
     ]);
+    await measure('5', { usedBytes: 9 * GIB, lastResize: { bytes: GIB, seconds: 2, isShrink: true } });
+    await declare('4', {}, { lastResize: { bytes: GIB } });
+    const unlike = await ask('POST', `${path}?dryRun=true`, body);
+    expect(unlike.body['preview'], 'a shrink tells nothing of a growth').to.deep.include({ seconds: null });
     await measure('5', { usedBytes: 9 * GIB, lastResize: { bytes: GIB, seconds: 2 } });
     const known = await ask('POST', `${path}?dryRun=true`, body);
     expect(known.body['preview']).to.deep.include({
       seconds: 10,
-      because: 'the last change there was 1GiB in 2 seconds',
+      because: 'the last growth there was 1GiB in 2 seconds',
     });
 
     const late = await ask('POST', path, body, { 'if-match': `"${found!.revision}"` });
     expect([late.status, late.body['code']]).to.deep.equal([412, 'revision_mismatch']);
     expect(stored(id).sizeBytes).to.equal(10 * GIB);
-    expect((await listKeys()).length).to.equal(before.length);
+    expect((await listKeys()).length).to.equal(before.length + 2);
 
     const [now] = await read();
     const done = await ask('POST', path, body, { 'if-match': now!.revision });
@@ -195,10 +200,24 @@ describe('recommendations over HTTP', () => {
     const tried = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
     const preview = tried.body['preview'] as { nodes: { name: string }[]; seconds: number | null };
     expect([preview.nodes.map(({ name }) => name), preview.seconds]).to.deep.equal([['machine-3'], null]);
+    const third = lab.cache.get(keys.node(lab.a, 'machine-3'))!;
+    await put(third.key, { ...value<object>(third), volumeAddress: undefined });
+    const nowhere = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
+    expect((nowhere.body['preview'] as typeof preview).nodes, 'none that takes no copies').to.deep.equal([]);
     const { status, text } = await ask('POST', path, { parameters: found!.parameters });
     expect(status, text).to.equal(200);
     await lab.cache.barrier();
     expect(stored(id).replicas).to.equal(2);
+  });
+
+  it('that ask for what is stored already change nothing', async () => {
+    const id = await declare('5', {}, { usedBytes: 9 * GIB });
+    const [found] = await read();
+    const parameters = { action: 'resize', target_size_bytes: 10 * GIB };
+    const { status, text } = await ask('POST', `${PATH}/${found!.id}/apply`, { parameters });
+    expect(status, text).to.equal(200);
+    expect(stored(id).metadata.generation).to.equal(1);
+    expect(await events('recommendation.applied')).to.deep.equal([]);
   });
 
   it('are stored by one measurement: of two that are applied at once, the second is judged anew', async () => {

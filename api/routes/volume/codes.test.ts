@@ -221,6 +221,8 @@ describeCodes(
         ['in a trial', 'volumes', volume({}, '?dryRun=true')],
         ['a mount', 'volumes', web({ volumes: [{ volumeId: ready, mountPath: '/data' }] })],
         ['a copy', 'volumes', replicas('POST', ready, '', { body: { node_id: 'machine-2' } })],
+        ['another size', 'volumes', resize(ready, { sizeBytes: 2 ** 31 })],
+        ['another size in a trial', 'volumes', resize(ready, { sizeBytes: 2 ** 31 }, '?dryRun=true')],
       ],
     },
   ],

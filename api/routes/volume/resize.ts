@@ -37,6 +37,8 @@ export async function resizeVolume(env: AdmissionEnv, call: ApiCall): Promise<Ro
       const stored = value<StoredVolume>(entry);
       const checked = checkVolumeResize(call.document, readResizeFacts(env, stored));
       if (!checked.ok) return new RequestRejection(checked.rejections);
+      const unmanaged = rejectUnmanaged(env, stored);
+      if (unmanaged) return unmanaged;
       const { sizeBytes } = checked.value;
       const full = rejectAboveQuota(env, stored, sizeBytes, 'sizeBytes');
       if (full) return full;
@@ -65,10 +67,28 @@ function answer({ cache }: AdmissionEnv, entry: Entry, warnings: readonly Warnin
 /** What a size is judged by. */
 function readResizeFacts({ cache }: AdmissionEnv, stored: StoredVolume): ResizeFacts {
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(stored.metadata.tenant, stored.id));
-  const { usedBytes } = status ?? {};
   const phase = getVolumePhase(stored, status);
-  const volume = { ...toVolumeSpec(stored), id: stored.id, phase, ...(usedBytes !== undefined && { usedBytes }) };
+  const volume = { ...toVolumeSpec(stored), id: stored.id, phase, ...pickMeasured(status) };
   return { volume, roomBytes: findVolumeRoom(cache, stored) };
+}
+
+/** What the agent of its node says that a size is judged by. */
+export function pickMeasured({ usedBytes, driver, capacityBytes }: Partial<VolumeStatus> = {}) {
+  return {
+    ...(usedBytes !== undefined && { usedBytes }),
+    ...(driver !== undefined && { driver }),
+    ...(capacityBytes !== undefined && { capacityBytes }),
+  };
+}
+
+/** The refusal of any change while the operator has switched off that volumes are managed. */
+export function rejectUnmanaged(
+  { staticFacts }: AdmissionEnv,
+  { name }: Pick<StoredVolume, 'name'>,
+): RequestRejection | undefined {
+  return staticFacts.volumeManagement === 'off'
+    ? rejectRequest('volume_binding_unavailable', 'volumes', name)
+    : undefined;
 }
 
 export function toVolumeSpec(stored: StoredVolume): VolumeSpec {

@@ -91,6 +91,7 @@ export function toVolumeResponse(
     usedBytes: status?.usedBytes ?? null,
     measuredAt: status?.measuredAt ?? null,
     capacityBytes: status?.capacityBytes ?? null,
+    targetBytes: status?.targetBytes ?? null,
     since: status?.since ?? null,
     consumers: listVolumeConsumers(cache, tenant, id),
   };

@@ -89,16 +89,21 @@ interface GrowInput extends WaitOptions {
   readonly name: string;
   readonly size: string;
   readonly wait: boolean;
+  readonly shrink?: boolean;
   readonly dryRun?: boolean;
 }
 
 /** Changes the size of a volume and waits until it has it. */
-export const growVolume: Command<GrowInput> = async (session, { name, size, wait, dryRun, ...options }) => {
+export const growVolume: Command<GrowInput> = async (session, { name, size, wait, shrink, dryRun, ...options }) => {
   const { terminal, ink } = session;
   const sizeBytes = demandSize(size);
   const client = await session.connect();
   const before = await client.request<VolumeView>('GET', volumes.pathOf(name));
   if (!before.ok) return session.reportRejection(before);
+  if (sizeBytes < before.value.sizeBytes && !shrink) {
+    const has = formatBytes(before.value.sizeBytes);
+    throw new UsageFault(`--size ${size}: volume/${name} has ${has}, which is more; add --shrink to make it smaller.`);
+  }
   const query = dryRun ? { dryRun: 'true' } : {};
   const answer = await client.request<WrittenVolume>('PATCH', volumes.pathOf(name), { body: { sizeBytes }, query });
   if (!answer.ok) return session.reportRejection(answer);
@@ -106,8 +111,7 @@ export const growVolume: Command<GrowInput> = async (session, { name, size, wait
   const done = dryRun ? 'would be resized' : before.value.sizeBytes === sizeBytes ? 'unchanged' : 'resizing';
   terminal.out(`volume/${name} ${ink.yellow(done)}: ${change}\n`);
   printRemarks(session, answer.value.alterations ?? [], answer.value.warnings ?? []);
-  // What becomes smaller has the size that was asked for all the while.
-  if (dryRun || !wait || sizeBytes <= before.value.sizeBytes) return exitCode.ok;
+  if (dryRun || !wait) return exitCode.ok;
   const code = await untilResized(session, client, answer.value, options);
   if (code === exitCode.timedOut) terminal.err(`volume/${name} does not have the size yet; the change continues\n`);
   return code;
@@ -127,14 +131,21 @@ async function untilResized(
     for await (const change of client.watch<VolumeView>(volumes.path, { signal: deadline.signal })) {
       if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark' || change.object.id !== id) continue;
-      const { metadata, phase, message, capacityBytes, sizeBytes } = change.object;
+      const { metadata, phase, reason, message, capacityBytes, sizeBytes, targetBytes } = change.object;
       if (change.type === 'deleted' || phase === 'Deleting' || phase === 'Degraded') {
         terminal.err(`volume/${name} is ${change.type === 'deleted' ? 'gone' : `${phase}: ${message}`}\n`);
         return exitCode.refused;
       }
       // A server that lags shows the volume as it was before, and the keeper comes after the server.
       if (metadata.generation < generation) continue;
-      if (phase === 'Ready' && capacityBytes !== null && capacityBytes >= sizeBytes) {
+      // Earlier releases do not say which size was looked at.
+      const isLookedAt =
+        typeof targetBytes === 'number' ? targetBytes === sizeBytes : (capacityBytes ?? 0) >= sizeBytes;
+      if (isLookedAt && reason === 'volume_refused') {
+        terminal.err(`volume/${name} keeps its size for now: ${stripControls(message)}\n`);
+        return exitCode.refused;
+      }
+      if (isLookedAt && phase === 'Ready' && capacityBytes !== null) {
         terminal.out(`volume/${name} ${ink.green('resized')}: it has ${formatBytes(capacityBytes)} now\n`);
         return exitCode.ok;
       }
