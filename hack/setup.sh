@@ -71,7 +71,7 @@ LIST
       ;;
   esac
   case $1 in
-    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\n" ;;
+    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\nsqlite3 sqlite3\n" ;;
     chaos) printf "strace strace\n" ;;
     bench) printf "wrk wrk\nmkfs.btrfs btrfs-progs\n" ;;
   esac

@@ -6,12 +6,13 @@
  *
  * @module
  */
-export { buildDemoImage, type DemoImageOptions } from './demo-image.js';
+export { buildDemoImage, type DemoImageOptions, readBusybox } from './demo-image.js';
 export { DockerdProcess } from './dockerd.js';
 export { releaseFolders } from './engine-sweep.js';
 export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 export { isForwardDropped } from './firewall.js';
 export { findFreePort, isFreePort } from './free-port.js';
 export { ownsPort } from './port-owner.js';
+export { pushImage } from './push-image.js';
 export { RegistryProcess } from './registry.js';
 export { TcpProxy } from './tcp-proxy.js';

@@ -67,9 +67,9 @@ export class EngineView {
     await this.#post(`/exec/${made.Id}/start`, { Detach: true }, 200);
   }
 
-  /** What a container has printed, as the engine gives it. */
-  async log(id: string): Promise<string> {
-    const path = `http://engine/containers/${id}/logs?stdout=true&stderr=true`;
+  /** What a container has printed, as the engine gives it: all of it, or the last lines. */
+  async log(id: string, lines: number | 'all' = 'all'): Promise<string> {
+    const path = `http://engine/containers/${id}/logs?stdout=true&stderr=true&tail=${lines}`;
     const { body } = await request(path, { dispatcher: this.#dispatcher });
     const bytes = Buffer.from(await body.arrayBuffer());
     const texts: Buffer[] = [];

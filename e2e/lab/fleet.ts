@@ -1,4 +1,4 @@
-import { cp, rm } from 'node:fs/promises';
+import { cp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
@@ -9,6 +9,7 @@ import {
   RegistryProcess,
   releaseFolders,
 } from '../../dev/processes/index.js';
+import { listLoopDevices } from '../../pkg/agent/volumes/mounts.js';
 import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';
@@ -77,17 +78,40 @@ export class Fleet {
 
   /** Starts an agent on a copy of a machine's state folder, and on an engine of its own. */
   async copy({ name }: EnrolledMachine, engineHost: string): Promise<EnrolledMachine> {
-    const folder = (of: string) => join(this.#plane.folder, `agent-${of}`);
-    await cp(folder(name), folder(`${name}-copy`), { recursive: true });
+    await cp(this.folder(name), this.folder(`${name}-copy`), { recursive: true });
     return this.#start(name, `${name}-copy`, engineHost, { token: '', labels: {}, flags: [] });
   }
 
   /** Starts a machine whose agent was killed without its state folder, by a join token that is made for its name. */
   async enrolAgain(client: Client, { name }: EnrolledMachine): Promise<EnrolledMachine> {
-    await rm(join(this.#plane.folder, `agent-${name}`), { recursive: true });
+    await rm(this.folder(name), { recursive: true });
     const body = { nodeName: name };
     const { token } = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body }));
     return this.#start(name, name, this.engine.host, { token, labels: {}, flags: [] });
+  }
+
+  /** The state folder of a machine. */
+  folder(name: string): string {
+    return join(this.#plane.folder, `agent-${name}`);
+  }
+
+  /** Turns a machine off: its agent and its containers end, and its disk is out of reach until `turnOn`. */
+  async turnOff({ name, agent }: EnrolledMachine): Promise<void> {
+    await agent.kill('SIGKILL');
+    for (const { id, name: container, state } of await this.view.containers()) {
+      if (state === 'running' && container.startsWith(`${name}-`)) await this.view.kill(id);
+    }
+    const folder = this.folder(name);
+    await releaseFolders([folder]);
+    // A device that is still there would be written to beside the one that the next agent attaches.
+    const isOwn = ({ file }: { file: string }) => file.startsWith(`${folder}/`);
+    await until(`the devices of ${name} to be gone`, async () => !(await listLoopDevices()).some(isOwn));
+    await rename(folder, `${folder}.off`);
+  }
+
+  async turnOn({ name, agent }: EnrolledMachine): Promise<void> {
+    await rename(`${this.folder(name)}.off`, this.folder(name));
+    agent.start();
   }
 
   #start(
@@ -100,7 +124,7 @@ export class Fleet {
       `--server=${server}`,
       '--plain-http',
       `--name=${name}`,
-      `--state-dir=${join(this.#plane.folder, `agent-${folder}`)}`,
+      `--state-dir=${this.folder(folder)}`,
       `--docker-host=${engineHost}`,
       `--name-prefix=${name}-`,
       ...flags,
@@ -109,7 +133,7 @@ export class Fleet {
     const agent = new Child('agent', {
       argv,
       environment: { MOORING_JOIN_TOKEN: token },
-      logFile: join(this.#plane.folder, `agent-${folder}.log`),
+      logFile: `${this.folder(folder)}.log`,
     });
     agent.start();
     const machine = { name, agent };

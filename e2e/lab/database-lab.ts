@@ -1,0 +1,245 @@
+import { cp, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+import { until } from '../../dev/testing/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import type { FailpointName } from '../../pkg/failpoint/index.js';
+import { ControlPlane } from './control-plane.js';
+import {
+  askDatabase,
+  buildDatabaseImage,
+  DATABASE,
+  type Opening,
+  readOpening,
+  readStored,
+  type StoredRecord,
+} from './database-image.js';
+import { type EnrolledMachine, Fleet } from './fleet.js';
+import { TenantClient, unwrap } from './tenant-client.js';
+
+const PATIENCE_MS = 240_000;
+const VOLUME = '/api/v1/dvm/volumes/data';
+
+/** A volume as the API shows it, as far as the story looks. */
+interface ShownVolume {
+  readonly id: string;
+  readonly phase: string;
+  readonly message: string;
+  readonly epoch: number | null;
+  readonly primaryNodeName: string | null;
+  readonly capacityBytes: number | null;
+  readonly replicas: readonly { readonly nodeId: string; readonly nodeName: string; readonly state: string }[];
+  readonly divergent: readonly { readonly nodeId: string; readonly name: string; readonly epoch: number }[];
+}
+
+/** What the event of a promotion says. */
+export interface PromotionData {
+  readonly epoch: number;
+  readonly syncedAt: string;
+  readonly secondsLost: number | null;
+}
+
+/** What a machine leaves behind that is lost. */
+export interface Loss {
+  readonly at: number;
+  /** What its database has acknowledged. */
+  readonly stored: readonly StoredRecord[];
+  /** The moment that the copy shows, by the record on its own disk. */
+  readonly copiedAt: number;
+}
+
+/** Two machines, a database on a replicated volume of one of them, and what can be done to them. */
+export class DatabaseLab {
+  readonly #plane: ControlPlane;
+  readonly #fleet: Fleet;
+  readonly #shop: TenantClient;
+  readonly #id: string;
+  /** The machine that has the volume now, and the one with the copy. */
+  primary: EnrolledMachine;
+  copy: EnrolledMachine;
+  epoch = 1;
+  /** When the machine before was lost: of what it acknowledged, containers that are left may still tell. */
+  #begunAt = 0;
+
+  private constructor(plane: ControlPlane, fleet: Fleet, shop: TenantClient, id: string, machines: EnrolledMachine[]) {
+    this.#plane = plane;
+    this.#fleet = fleet;
+    this.#shop = shop;
+    this.#id = id;
+    [this.primary, this.copy] = machines as [EnrolledMachine, EnrolledMachine];
+  }
+
+  /** `settings` are those of the control plane. Resolves when the database writes and has a copy. */
+  static async start(settings: Readonly<Record<string, string>>, sizeBytes: number): Promise<DatabaseLab> {
+    const plane = await ControlPlane.start({ ...settings, MOORING_VOLUME_SYNC_SECONDS: '2' });
+    let fleet: Fleet | undefined;
+    try {
+      fleet = await Fleet.start(plane);
+      const shop = await TenantClient.open(plane, 'shop');
+      const flags = ['--volume-driver=btrfs', '--volume-listen=127.0.0.1:0'];
+      const enrol = (name: string) => fleet!.enrol(shop.client, name, {}, { flags });
+      const machines = await Promise.all([enrol('shop-1'), enrol('shop-2')]);
+      const body = { name: 'data', class: 'replicated', sizeBytes, primaryNode: 'shop-1' };
+      const { id } = unwrap(await shop.client.request<ShownVolume>('POST', '/api/v1/dvm/volumes', { body }));
+      const lab = new DatabaseLab(plane, fleet, shop, id, machines);
+      const image = await buildDatabaseImage(fleet.registry.address);
+      await lab.becomes('ready with a copy', volume => volume.phase === 'Ready' && lab.#isCopied(volume));
+      await shop.apply({ name: 'db', image, replicas: 1, volumes: [{ volumeId: id, mountPath: '/data' }] });
+      await lab.writesOn();
+      return lab;
+    } catch (thrown) {
+      await fleet?.stop();
+      await plane.stop();
+      throw thrown;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#fleet.stop();
+    await this.#plane.stop();
+  }
+
+  async find(): Promise<ShownVolume> {
+    return unwrap(await this.#shop.client.request<ShownVolume>('GET', VOLUME));
+  }
+
+  async becomes(what: string, isSo: (volume: ShownVolume) => boolean): Promise<ShownVolume> {
+    let last: ShownVolume | undefined;
+    const look = async () => {
+      last = await this.find();
+      return isSo(last) ? last : undefined;
+    };
+    return until(`the volume to be ${what}`, look, PATIENCE_MS).catch((thrown: unknown) => {
+      throw new Error(`the volume is not ${what}: ${JSON.stringify(last)}`, { cause: thrown });
+    });
+  }
+
+  #isCopied({ replicas }: ShownVolume): boolean {
+    return replicas.some(({ nodeName, state }) => nodeName === this.copy.name && state === 'synced');
+  }
+
+  /** The container that writes on the machine of the primary; undefined while there is none. */
+  async writer(): Promise<string | undefined> {
+    const running = await this.#fleet.view.running('db');
+    return running.find(({ name }) => name.startsWith(`${this.primary.name}-`))?.id;
+  }
+
+  /** Everything that writes, on any machine. */
+  async countWriters(): Promise<number> {
+    return (await this.#fleet.view.running('db')).length;
+  }
+
+  /** Waits until the database has acknowledged more than it has now; answers the container. */
+  async writesOn(): Promise<string> {
+    let first: { readonly id: string; readonly n: number } | undefined;
+    return until(
+      `the database to write on ${this.primary.name}`,
+      async () => {
+        const id = await this.writer();
+        const last = id === undefined ? undefined : readStored(await this.#fleet.view.log(id, 2)).at(-1);
+        if (id === undefined || !last) return undefined;
+        if (first?.id !== id) first = { id, n: last.n };
+        return last.n > first.n ? id : undefined;
+      },
+      PATIENCE_MS,
+    );
+  }
+
+  /** Waits until the copy shows a moment after now, by the record on its disk. */
+  async copies(): Promise<void> {
+    const now = Date.now();
+    await until(`${this.copy.name} to have a later copy`, async () => (await this.#copiedAt()) > now, PATIENCE_MS);
+  }
+
+  async #copiedAt(): Promise<number> {
+    const file = join(this.#fleet.folder(this.copy.name), `replication-${this.#id}.json`);
+    const { synced } = JSON.parse(await readFile(file, 'utf8')) as { synced?: { at: string } };
+    return synced ? Date.parse(synced.at) : 0;
+  }
+
+  async resize(sizeBytes: number): Promise<void> {
+    unwrap(await this.#shop.client.request('PATCH', VOLUME, { body: { sizeBytes } }));
+  }
+
+  /** The machine of the primary is off from now on, whether its agent has died before or not. */
+  async lose(): Promise<Loss> {
+    const containers = await this.#fleet.view.containers();
+    const own = containers.filter(({ name, labels }) => {
+      return labels['mooring.io/deployment'] === 'db' && name.startsWith(`${this.primary.name}-`);
+    });
+    await this.#fleet.turnOff(this.primary);
+    const at = Date.now();
+    const logs = await Promise.all(own.map(({ id }) => this.#fleet.view.log(id)));
+    const stored = logs.flatMap(readStored).filter(each => each.at >= this.#begunAt);
+    this.#begunAt = at;
+    return { at, stored: stored.sort((a, b) => a.n - b.n), copiedAt: await this.#copiedAt() };
+  }
+
+  /** An administrator says that the machine of the primary is off. */
+  async declareOff(): Promise<void> {
+    unwrap(await this.#shop.client.request('POST', `/api/v1/nodes/${this.primary.name}/fence`));
+  }
+
+  /** Waits until the copy has taken over; from then on it is the primary. */
+  async takesOver(): Promise<PromotionData> {
+    const { name } = this.copy;
+    this.epoch++;
+    await this.becomes(`promoted on ${name}`, ({ phase, primaryNodeName, epoch }) => {
+      return phase === 'Ready' && primaryNodeName === name && epoch === this.epoch;
+    });
+    [this.primary, this.copy] = [this.copy, this.primary];
+    const query = { type: 'volume.promoted' };
+    const { items } = unwrap(await this.#shop.client.all<StoredEvent>('/api/v1/events', { query }));
+    const found = items.map(({ data }) => data as unknown as PromotionData).filter(each => each.epoch === this.epoch);
+    if (found.length !== 1) throw new Error(`${found.length} events tell of the promotion to epoch ${this.epoch}`);
+    return found[0]!;
+  }
+
+  /** What the database has found on the machine of the primary, once it writes there. */
+  async opens(): Promise<Opening> {
+    const id = await this.writesOn();
+    return readOpening(await this.#fleet.view.log(id))!;
+  }
+
+  /** Whether the database on the primary has a record as it was acknowledged: its checksum counts for all before it. */
+  async holds({ n, sum }: StoredRecord): Promise<boolean> {
+    const found = `$(sqlite3 -cmd '.timeout 20000' /data/${DATABASE} 'SELECT sum FROM records WHERE n = ${n}')`;
+    return this.#fleet.view.succeeds((await this.writer())!, `test "${found}" = ${sum}`);
+  }
+
+  /** The machine that was lost is on again: waits until it is a copy. */
+  async returns(): Promise<void> {
+    await this.#fleet.turnOn(this.copy);
+    const { primary, epoch } = this;
+    await this.becomes(`copied to ${this.copy.name}`, volume => {
+      const isSame = volume.phase === 'Ready' && volume.primaryNodeName === primary.name && volume.epoch === epoch;
+      return isSame && this.#isCopied(volume);
+    });
+  }
+
+  /** What the database that was set aside of the epoch before on the machine that returned says of a record; undefined when nothing was. */
+  async askSetAside(n: number): Promise<string | undefined> {
+    const { divergent, replicas } = await this.find();
+    const { nodeId } = replicas.find(({ nodeName }) => nodeName === this.copy.name) ?? {};
+    const kept = divergent.findLast(each => each.nodeId === nodeId && each.epoch === this.epoch - 1);
+    if (!kept) return undefined;
+    const from = join(this.#fleet.folder(this.copy.name), 'volumes', this.#id, 'store', kept.name);
+    // It is read-only, and a database with a log beside it is not read without a right to write.
+    const to = await mkdtemp(join(this.#plane.folder, 'aside-'));
+    for (const name of await readdir(from)) await cp(join(from, name), join(to, name), { recursive: true });
+    const ask = (question: string) => askDatabase(join(to, DATABASE), question);
+    return `${await ask('PRAGMA integrity_check')} ${await ask(`SELECT sum FROM records WHERE n = ${n}`)}`;
+  }
+
+  /** Has an agent die at a point, and answers when it has. `meanwhile` is what brings it there. */
+  async dies(machine: EnrolledMachine, point: FailpointName, meanwhile?: () => Promise<void>): Promise<void> {
+    await this.arm(machine, point);
+    await meanwhile?.();
+    await machine.agent.died(point, PATIENCE_MS);
+  }
+
+  /** Starts an agent again, which is to die at a point. */
+  async arm(machine: EnrolledMachine, point: FailpointName): Promise<void> {
+    await machine.agent.restart('SIGKILL', `${point}=kill`);
+  }
+}

@@ -1,0 +1,134 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
+import { expect } from 'chai';
+
+import { explainNoBtrfs } from '../../pkg/agent/volumes/open-driver.js';
+import { seededRandom } from '../../pkg/clock/index.js';
+import { DatabaseLab } from '../lab/database-lab.js';
+
+/** How often each story is told. Told more than once, every other time nobody says that a machine is off: the platform has to find out. */
+const RUNS = Number(process.env['MOORING_DATABASE_RUNS'] ?? 1);
+const SEED = Number(process.env['MOORING_DATABASE_SEED'] ?? process.env['MOORING_PROPERTY_SEED'] ?? Date.now());
+const LONGEST_MS = 3_000;
+/** What is set aside with each loss takes room. */
+const SMALL = (RUNS > 1 ? 768 : 256) * 2 ** 20;
+const LARGE = SMALL + 64 * 2 ** 20;
+
+const SYNC_POINTS = [
+  { whose: 'primary', point: 'volume.snapshot_taken' },
+  { whose: 'primary', point: 'volume.sending' },
+  { whose: 'copy', point: 'volume.received' },
+  { whose: 'copy', point: 'volume.accepted' },
+  { whose: 'copy', point: 'volume.synced' },
+] as const;
+const PROMOTION_POINTS = ['volume.promoting', 'volume.swapping', 'volume.copy_promoted'] as const;
+const GROWTH_POINTS = ['volume.resizing', 'volume.image_grown', 'volume.resized'] as const;
+const SHRINK_POINTS = ['volume.resizing', 'volume.shrunk', 'volume.resized'] as const;
+
+const noBtrfs = await explainNoBtrfs();
+
+describe(`a database on a replicated volume${noBtrfs === undefined ? '' : `: ${noBtrfs}`}`, () => {
+  const random = seededRandom(SEED);
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(random.next() * all.length)]!;
+  let lab: DatabaseLab;
+
+  before(async function () {
+    if (noBtrfs !== undefined) this.skip();
+    const soon = { MOORING_NODE_FAILED_AFTER_SECONDS: '10', MOORING_NODE_GRACE_SECONDS: '1' };
+    lab = await DatabaseLab.start(RUNS > 1 ? soon : {}, SMALL);
+  });
+  after(() => lab?.stop());
+
+  /** Some moment after the copy was brought up to date. */
+  const wait = async (): Promise<string> => {
+    const forMs = Math.round(random.next() * LONGEST_MS);
+    await lab.copies();
+    await pause(forMs);
+    return `${forMs} ms after a copy`;
+  };
+
+  interface Mishap {
+    /** When the machine is lost, and at what the agent of the copy dies, if it does. */
+    readonly when: string;
+    /** Nobody says that the machine is off. */
+    readonly isUntold: boolean;
+    /** The agent of the copy is dead too, and started when the machine is lost. */
+    readonly isCopyDead?: boolean;
+    readonly takingOver?: (typeof PROMOTION_POINTS)[number];
+  }
+
+  /** Loses the machine of the primary, and looks at everything that must be so after it, until the machine is back. */
+  const survive = async ({ when, isUntold, isCopyDead, takingOver }: Mishap): Promise<void> => {
+    const begun = Date.now();
+    const loss = await lab.lose();
+    const { stored } = loss;
+    if (isCopyDead) lab.copy.agent.start();
+    if (!isUntold) await lab.declareOff();
+    if (takingOver !== undefined) {
+      await lab.copy.agent.died(takingOver, 240_000);
+      lab.copy.agent.start();
+    }
+    const promotion = await lab.takesOver();
+    const opening = await lab.opens();
+    const up = Date.now();
+    const copiedAt = Math.max(loss.copiedAt, Date.parse(promotion.syncedAt));
+    const promised = stored.findLast(({ at }) => at < copiedAt);
+    const missing = stored.filter(({ n }) => n > opening.last);
+    const outcome = `seed ${SEED}, lost ${when}: ${stored.length} acknowledged, ${missing.length} missing, at most ${promotion.secondsLost} s told, back after ${up - begun} ms`;
+    console.log(`      ${outcome}`);
+
+    expect(opening, outcome).to.include({ integrity: 'ok', broken: 0, count: opening.last });
+    expect(promised, outcome).not.to.equal(undefined);
+    expect(opening.last, outcome).to.be.at.least(promised!.n);
+    expect(await lab.holds(promised!), `record ${promised!.n}, ${outcome}`).to.equal(true);
+    // What is told is true: what is missing is no older than that.
+    const oldest = missing[0] ? (loss.at - missing[0].at) / 1000 : 0;
+    expect(promotion.secondsLost, outcome).to.be.at.least(oldest);
+
+    await lab.returns();
+    expect(await lab.countWriters(), outcome).to.equal(1);
+    const last = stored.at(-1)!;
+    const kept = await lab.askSetAside(last.n);
+    if (missing.length > 0 || kept !== undefined) expect(kept, outcome).to.equal(`ok ${last.sum}`);
+  };
+
+  for (let run = 1; run <= RUNS; run++) {
+    const isUntold = run % 2 === 0;
+    const name = RUNS === 1 ? '' : ` (${run} of ${RUNS})`;
+
+    it(`goes on writing while its volume is resized and the agent dies meanwhile${name}`, async () => {
+      const { capacityBytes } = await lab.find();
+      const [size, points] = capacityBytes === SMALL ? [LARGE, GROWTH_POINTS] : [SMALL, SHRINK_POINTS];
+      const point = pick(points);
+      const writer = await lab.writesOn();
+      await lab.dies(lab.primary, point, () => lab.resize(size));
+      expect(await lab.writesOn()).to.equal(writer);
+      lab.primary.agent.start();
+      await lab.becomes(`resized to ${size} after a death at ${point}`, now => {
+        return now.phase === 'Ready' && now.capacityBytes === size;
+      });
+      expect(await lab.writesOn()).to.equal(writer);
+      console.log(`      seed ${SEED}, the agent died at ${point}: ${capacityBytes} bytes became ${size}`);
+    });
+
+    it(`has every record up to the reported lag when its machine is lost at any moment${name}`, async () => {
+      const { capacityBytes } = await lab.find();
+      await survive({ when: await wait(), isUntold });
+      expect((await lab.find()).capacityBytes).to.equal(capacityBytes);
+    });
+
+    it(`has every record up to the reported lag when its machine is lost in the middle of a sync${name}`, async () => {
+      const { whose, point } = pick(SYNC_POINTS);
+      await lab.copies();
+      await lab.dies(lab[whose], point);
+      await survive({ when: `at ${point} of the ${whose}`, isUntold, isCopyDead: whose === 'copy' });
+    });
+
+    it(`is promoted when the agent that takes over dies meanwhile${name}`, async () => {
+      const takingOver = pick(PROMOTION_POINTS);
+      await lab.arm(lab.copy, takingOver);
+      const moment = await wait();
+      await survive({ when: `${moment}, ${takingOver} of the new primary`, isUntold, takingOver });
+    });
+  }
+});
