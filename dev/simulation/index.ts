@@ -6,7 +6,8 @@
  *
  * A `World` has time and an agenda. An `Incarnation` is one life of a process: its clock and its calls stop at its kill,
  * and a restart is a new one. `SimulatedStore` is one store as a process reaches it over a bad wire; how bad is the
- * `Weather`. A `VolumeDisk` has the volumes of a machine, as records that are counted.
+ * `Weather`. A `VolumeDisk` has the volumes of a machine, as logs of records that are written once, with their snapshots; a
+ * `PeerNetwork` lies between the agents that copy them.
  *
  * What runs in the world, what is done to it and what must hold is left to `e2e/simulation`.
  *
@@ -18,4 +19,6 @@ export { SimulatedStore } from './simulated-store.js';
 export type { FaultProfile } from './fault-profile.js';
 export { calm, storm } from './fault-profile.js';
 export { SimWorld } from './sim-world.js';
-export { createSimulatedVolumes, VolumeDisk } from './simulated-volumes.js';
+export { PeerNetwork } from './simulated-peers.js';
+export { createSimulatedVolumes } from './simulated-volumes.js';
+export { hasAll, HeldVolume, isSameLog, type RecordLog, VolumeDisk } from './volume-disk.js';

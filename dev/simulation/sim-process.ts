@@ -6,7 +6,9 @@ import type { SimWorld } from './sim-world.js';
 const DEADLINE_MS = 3_000;
 
 /** Who a process talks to: a wire to one can break while the others hold. */
-export type NetworkLink = 'store' | 'others';
+export type NetworkLink = 'store' | 'others' | 'engine' | 'peers';
+
+const LINKS: readonly NetworkLink[] = ['store', 'others', 'engine', 'peers'];
 
 /** The error of a call that fails on the way. */
 export interface CallFaults {
@@ -33,12 +35,14 @@ export class SimProcess {
   readonly #ended = new AbortController();
   readonly #mourners = new Set<() => void>();
   #frozenUntil = 0;
-  readonly #cutUntil: Record<NetworkLink, number> = { store: 0, others: 0 };
+  readonly #cutUntil: Record<NetworkLink, number> = { store: 0, others: 0, engine: 0, peers: 0 };
+  readonly #bornAt: number;
 
   constructor(name: string, world: SimWorld, faults: FaultProfile) {
     this.name = name;
     this.world = world;
     this.#faults = faults;
+    this.#bornAt = world.time;
     this.random = world.random;
     this.clock = {
       now: () => world.clock.now(),
@@ -66,6 +70,11 @@ export class SimProcess {
     return this.#faults;
   }
 
+  /** For how long it has been at work without a break, in milliseconds. */
+  get awakeMs(): number {
+    return this.world.time - Math.max(this.#bornAt, this.#frozenUntil);
+  }
+
   /** Whether the process is cut off. */
   cutOff(from: NetworkLink): boolean {
     return this.world.time < this.#cutUntil[from];
@@ -85,7 +94,7 @@ export class SimProcess {
   }
 
   /** Cuts the process off on these wires, in both directions, for a while. */
-  isolate(ms: number, from: readonly NetworkLink[] = ['store', 'others']): void {
+  isolate(ms: number, from: readonly NetworkLink[] = LINKS): void {
     for (const wire of from) this.#cutUntil[wire] = this.world.time + ms;
   }
 

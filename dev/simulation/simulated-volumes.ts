@@ -1,73 +1,15 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
 import { type VolumeDriver, VolumeFault } from '../../pkg/agent/volumes/index.js';
 import type { SimProcess } from './sim-process.js';
-
-/** What a volume holds: so many records, numbered from 1. */
-export interface HeldRecords {
-  sizeBytes: number;
-  records: number;
-}
-
-const ROOT = '/volumes/';
-
-/** The disk of a machine that has its volumes. It outlives agents, and may be away: then the folder that it is mounted on shows. */
-export class VolumeDisk {
-  readonly #disk: Map<string, HeldRecords>;
-  readonly #folder = new Map<string, HeldRecords>();
-  /** The ids of what was removed, in order. */
-  readonly removed: string[] = [];
-  /** What was to be removed while the disk was away: no driver can tell that from what is gone already. */
-  readonly left = new Set<string>();
-  #isAway = false;
-  /** How often something was made or removed. */
-  changes = 0;
-
-  constructor(held: ReadonlyMap<string, HeldRecords> = new Map()) {
-    this.#disk = new Map([...held].map(([id, records]) => [id, { ...records }]));
-  }
-
-  /** What an agent finds now, by the id of the volume. */
-  get held(): ReadonlyMap<string, HeldRecords> {
-    return this.#present;
-  }
-
-  /** The machine comes up without the disk. */
-  unmount(): void {
-    this.#isAway = true;
-  }
-
-  /** Somebody mounts it again, and moves over what was made meanwhile. */
-  mount(): void {
-    this.#isAway = false;
-    for (const [id, made] of this.#folder) if (!this.#disk.get(id)?.records) this.#disk.set(id, made);
-    this.#folder.clear();
-  }
-
-  /** What is found at a path that was answered for a mount. */
-  findMounted(path: string): { readonly id: string; readonly held: HeldRecords | undefined } {
-    const [id = ''] = path.slice(ROOT.length).split('/');
-    return { id, held: this.held.get(id) };
-  }
-
-  make(id: string, sizeBytes: number): void {
-    if (this.held.has(id)) return;
-    this.changes++;
-    this.#present.set(id, { sizeBytes, records: 0 });
-  }
-
-  remove(id: string): void {
-    if (this.#isAway && this.#disk.has(id)) this.left.add(id);
-    if (!this.#present.delete(id)) return;
-    this.changes++;
-    this.removed.push(id);
-  }
-
-  get #present(): Map<string, HeldRecords> {
-    return this.#isAway ? this.#folder : this.#disk;
-  }
-}
+import { hasAll, type HeldVolume, isSameLog, type RecordLog, type VolumeDisk } from './volume-disk.js';
 
 /** How many steps of a message an access to a disk takes. */
 const ACCESS = 5;
+/** So much of a stream is read at once. */
+const PIECE_BYTES = 1024;
 
 /** An access by a process: it takes time, fails now and then, before or after it took effect, and does not happen when the process has died. */
 function access<T>(life: SimProcess, label: string, effect: () => T): Promise<T> {
@@ -90,7 +32,31 @@ function access<T>(life: SimProcess, label: string, effect: () => T): Promise<T>
   });
 }
 
-/** The volumes of a machine as one run of its agent reaches them. Snapshots and what is made of them are not simulated. */
+/** A snapshot on its way: what a parent has, and what comes after. */
+interface SentLog {
+  /** What the sender has of the parent; absent when everything is sent. */
+  readonly parent?: RecordLog;
+  readonly kept: number;
+  readonly more: RecordLog;
+}
+
+const hash = (bytes: string) => createHash('sha256').update(bytes).digest('hex');
+
+function pack(log: RecordLog, parent: RecordLog | undefined): string {
+  const differs = (parent ?? []).findIndex((record, at) => log[at] !== record);
+  const kept = differs < 0 ? (parent?.length ?? 0) : differs;
+  const sent: SentLog = { ...(parent && { parent: parent.slice(-1) }), kept, more: log.slice(kept) };
+  return JSON.stringify(sent);
+}
+
+function unpack(bytes: string, parent: RecordLog | undefined): RecordLog {
+  const { parent: meant, kept, more } = JSON.parse(bytes) as SentLog;
+  if ((meant === undefined) !== (parent === undefined) || (meant && meant.at(-1) !== parent?.at(-1)))
+    throw new VolumeFault('bad_stream', 'it is the difference to something else than is here; send everything');
+  return [...(parent ?? []).slice(0, kept), ...more];
+}
+
+/** The volumes of a machine as one run of its agent reaches them: logs of records, with snapshots. */
 export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): VolumeDriver {
   const turns = new Map<string, Promise<unknown>>();
   const inTurn = <T>(label: string, id: string, effect: () => T): Promise<T> => {
@@ -101,24 +67,34 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
     );
     return turn;
   };
-  const find = (id: string): HeldRecords => {
+  const find = (id: string): HeldVolume => {
     const held = disk.held.get(id);
     if (!held) throw new VolumeFault('not_found', 'the bytes of the volume are not here; mount the disk that has them');
     return held;
   };
-  const driver: Partial<VolumeDriver> = {
-    name: 'directory',
-    describe: () => ({ enforcesSize: false, snapshotsOnline: false, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
+  const findSnapshot = (id: string, name: string): RecordLog => {
+    const found = find(id).snapshots.get(name);
+    if (!found) throw new VolumeFault('not_found', 'there is no such snapshot; send everything');
+    return found;
+  };
+  const read = async function* (bytes: Buffer) {
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+      yield await access(life, 'read volume', () => bytes.subarray(at, at + PIECE_BYTES));
+    }
+  };
+  return {
+    name: 'btrfs',
+    describe: () => ({ enforcesSize: false, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
     recover: () => Promise.resolve(),
     materialise: ({ id, sizeBytes, isMade }) =>
       inTurn('make', id, () => {
         if (!isMade) disk.make(id, sizeBytes);
         return { id, sizeBytes: find(id).sizeBytes };
       }),
-    mountPoint: (id, subPath = '') =>
+    mountPoint: (id, subPath) =>
       inTurn('mount', id, () => {
         find(id);
-        return `${ROOT}${id}${subPath && `/${subPath}`}`;
+        return disk.toPath(id, subPath);
       }),
     usage: id =>
       inTurn('measure', id, () => {
@@ -130,8 +106,49 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
         find(id).sizeBytes = sizeBytes;
         return { id, sizeBytes };
       }),
+    snapshot: (id, name) =>
+      inTurn('snapshot', id, () => {
+        const held = find(id);
+        if (!held.snapshots.has(name)) held.snapshots.set(name, held.log);
+        held.written++;
+      }),
+    listSnapshots: id => inTurn('list', id, () => [...find(id).snapshots.keys()].toSorted()),
+    dropSnapshot: (id, name) =>
+      inTurn('drop', id, () => {
+        const held = find(id);
+        const log = held.snapshots.get(name);
+        if (!log) return;
+        held.snapshots.delete(name);
+        held.written++;
+        disk.dropped.push({ id, log });
+      }),
+    isChanged: (id, name) => inTurn('compare', id, () => !isSameLog(find(id).log, findSnapshot(id, name))),
+    writtenBytes: id => inTurn('count', id, () => find(id).written),
+    send: (id, name, parent) =>
+      inTurn('send', id, () => {
+        const bytes = pack(findSnapshot(id, name), parent === undefined ? undefined : findSnapshot(id, parent));
+        const stream = Readable.from(read(Buffer.from(bytes)), { objectMode: false });
+        return { stream, digest: Promise.resolve(hash(bytes)) };
+      }),
+    receive: async (id, stream, { snapshot, parent, digest }) => {
+      const bytes = await text(stream);
+      if (hash(bytes) !== (await digest)) throw new VolumeFault('bad_stream', 'its digest differs; send it again');
+      await inTurn('receive', id, () => {
+        const log = unpack(bytes, parent === undefined ? undefined : findSnapshot(id, parent));
+        find(id).snapshots.set(snapshot, log);
+        find(id).written++;
+      });
+    },
+    promote: (id, snapshot, keepAs) =>
+      inTurn('promote', id, () => {
+        const held = find(id);
+        const log = findSnapshot(id, snapshot);
+        if (keepAs !== undefined) held.snapshots.set(keepAs, held.log);
+        else if (!hasAll(log, held.log)) disk.dropped.push({ id, log: held.log });
+        held.log = log;
+        held.written++;
+      }),
     remove: id => inTurn('remove', id, () => disk.remove(id)),
     list: () => Promise.resolve([...disk.held].map(([id, { sizeBytes }]) => ({ id, sizeBytes }))),
   };
-  return driver as VolumeDriver;
 }

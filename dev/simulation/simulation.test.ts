@@ -6,7 +6,8 @@ import { SimProcess } from './sim-process.js';
 import { SimulatedStore } from './simulated-store.js';
 import { calm, type FaultProfile } from './fault-profile.js';
 import { SimWorld } from './sim-world.js';
-import { createSimulatedVolumes, VolumeDisk } from './simulated-volumes.js';
+import { createSimulatedVolumes } from './simulated-volumes.js';
+import { HeldVolume, VolumeDisk } from './volume-disk.js';
 
 const create = (key: string) => ({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(1) }], deletes: [] });
 
@@ -203,7 +204,7 @@ describe('simulated volumes', () => {
 
   it('that were made are refused while their disk is away, and others are made in its place', async () => {
     const { world, life } = setUp();
-    const disk = new VolumeDisk(new Map([[volume.id, { sizeBytes: 1, records: 5 }]]));
+    const disk = new VolumeDisk(new Map([[volume.id, new HeldVolume(1, [1, 2, 3, 4, 5])]]));
     const driver = createSimulatedVolumes(life, disk);
     disk.unmount();
     const made = outcome(driver.materialise({ ...volume, isMade: true }));

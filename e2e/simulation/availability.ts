@@ -7,7 +7,7 @@ import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { ContainerStatus } from '../../pkg/agent/index.js';
 import { value } from '../../pkg/store/index.js';
-import type { SimCluster } from './cluster.js';
+import type { Machine, SimCluster } from './cluster.js';
 import type { History, Invariant, StoreChange } from './history.js';
 import { isUp, listStaying, type ReadyReplicas } from './readiness.js';
 import type { WantedCounts } from './wanted.js';
@@ -89,11 +89,18 @@ function isOnPoorNode({ tenant, nodeId = '' }: Replica, history: History): boole
 /** With what an engine ends a container that it is asked to stop; trouble ends it with another. */
 const STOPPED = 143;
 
+interface RunningContainer {
+  readonly machine: string;
+  readonly owner: ContainerStatus['owner'];
+  /** It writes to a volume that may be promoted elsewhere: an agent that is not heard stops it. */
+  readonly isFenced: boolean;
+}
+
 /** Throws when an agent has taken down a container that runs for a replica that is to stay. */
 export class ContainerWatch {
   /** While a machine and its copy have one identity, agents stop what both of them run. */
   hasDoubles = false;
-  readonly #running = new Map<string, { readonly machine: string; readonly owner: ContainerStatus['owner'] }>();
+  readonly #running = new Map<string, RunningContainer>();
   /** Uids of replicas whose record was retiring or gone at some time: a restore may bring it back. */
   readonly #dismissed = new Set<string>();
 
@@ -106,11 +113,14 @@ export class ContainerWatch {
   };
 
   /** To be called when engines have done something. */
-  look({ machines }: SimCluster, history: History): void {
+  look({ machines, mix }: SimCluster, history: History): void {
+    const listWriters = ({ mounts }: Machine) =>
+      [...mounts].flatMap(([id, all]) => (all.some(({ readOnly }) => !readOnly) ? [id] : []));
+    const fenced = new Set(mix.hasCopies ? machines.flatMap(listWriters) : []);
     const containers = new Map(
       machines.flatMap(({ name: machine, engine }) => engine.containers.map(each => [each.id, { ...each, machine }])),
     );
-    for (const [id, { machine, owner }] of this.#running) {
+    for (const [id, { machine, owner, isFenced }] of this.#running) {
       const is = containers.get(id);
       if (is?.state === 'running') continue;
       this.#running.delete(id);
@@ -120,11 +130,11 @@ export class ContainerWatch {
       const record = history.get<Replica>(keys.replica(owner.tenant, owner.deployment, owner.slot));
       const isKnown = record?.uid === owner.replica && record.nodeId === owner.nodeId;
       const isToStay = isKnown && !this.#dismissed.has(owner.replica) && !history.givenUp.has(owner.replica);
-      if (isTakenDown && isNode && isToStay && !this.hasDoubles)
+      if (isTakenDown && isNode && isToStay && !this.hasDoubles && !isFenced)
         throw new Error(`a container of ${owner.deployment} was taken down on ${machine}, and its replica is to stay`);
     }
     for (const [id, { state, owner, machine }] of containers)
       if (state === 'running' && parseJobOwner(owner.deployment) === undefined)
-        this.#running.set(id, { machine, owner });
+        this.#running.set(id, { machine, owner, isFenced: fenced.has(id) });
   }
 }

@@ -9,6 +9,7 @@ import {
   type ProcessTable,
   SimulatedEngine,
 } from '../../pkg/agent/index.js';
+import { loadNodeKey } from '../../pkg/agent/membership.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';
@@ -19,6 +20,7 @@ import {
   calm,
   createSimulatedVolumes,
   type FaultProfile,
+  PeerNetwork,
   type SimProcess,
   SimulatedStore,
   SimWorld,
@@ -78,14 +80,16 @@ export const TENANTS = ['aaaaaaaa-0000-4000-8000-000000000000', 'bbbbbbbb-0000-4
 /** What the names of images end with whose containers are unhealthy. */
 export const BAD_IMAGE = ':bad';
 
-/** Every machine, with who enrols it first. */
-const MACHINES = { a1: TENANTS[0], a2: TENANTS[0], b1: TENANTS[1] } as const;
+/** Every machine, with who enrols it first. Where volumes are copied one tenant has a third: of two copies one is fresher. */
+const MACHINES: Readonly<Record<string, string>> = { a1: TENANTS[0], a2: TENANTS[0], b1: TENANTS[1] };
+const COPYING_MACHINES: Readonly<Record<string, string>> = { ...MACHINES, a3: TENANTS[0] };
+const PEER_PORT = 7071;
 
 const AT = '2030-01-01T00:00:00.000Z';
 const { settings } = loadSettings({ environment: {} });
 const keyring = new Keyring([Buffer.alloc(32, 2)]);
 
-/** The whole system in one world: two API servers, two controllers processes, three machines of two tenants. */
+/** The whole system in one world: two API servers, two controllers processes, three or four machines of two tenants. */
 export class SimCluster {
   readonly world: SimWorld;
   readonly faults: FaultProfile = { ...calm };
@@ -102,7 +106,10 @@ export class SimCluster {
   readonly usageMs: number | undefined;
   /** Told of every ticket for which secrets were handed out. */
   handedOut: (ticket: string) => void = () => undefined;
+  /** What must be so in the end beside what must in every world. */
+  expectMore: () => void = () => undefined;
   readonly #variant: Variant;
+  readonly #peers = new PeerNetwork();
   readonly #servers = new Map<string, ApiServer>();
   readonly #lives = new Map<Machine, readonly SimProcess[]>();
   #tokens = 0;
@@ -115,7 +122,7 @@ export class SimCluster {
     this.pace = variant.pace ?? {};
     this.mix = chooseMix(seed, this.pace.mix);
     this.usageMs = this.mix.scaled ? USAGE_MS : undefined;
-    this.machines = Object.keys(MACHINES).map(name => this.#machine(name));
+    this.machines = Object.keys(this.#owners).map(name => this.#machine(name));
     this.seats = [
       ...['api-1', 'api-2'].map(name => this.#seat(name, life => this.#bootApi(life))),
       ...['controllers-1', 'controllers-2'].map(name => this.#seat(name, life => this.#bootControllers(life))),
@@ -135,7 +142,7 @@ export class SimCluster {
       await this.put(keys.tenant(id), tenant);
     }
     for (const machine of this.machines) {
-      machine.joinToken = await this.joinToken(MACHINES[machine.name as keyof typeof MACHINES]);
+      machine.joinToken = await this.joinToken(this.#owners[machine.name]!);
     }
     this.start();
   }
@@ -175,6 +182,10 @@ export class SimCluster {
   async put(key: string, document: unknown): Promise<void> {
     const at = (await this.server.get(key))?.revision ?? 0;
     await this.server.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
+  }
+
+  get #owners(): Readonly<Record<string, string>> {
+    return this.mix.hasCopies ? COPYING_MACHINES : MACHINES;
   }
 
   #seat(name: string, boot: (life: SimProcess) => void): Seat {
@@ -274,7 +285,10 @@ export class SimCluster {
     });
     const volumes = createSimulatedVolumes(life, machine.disk);
     const altered = this.#variant.engine?.(reached, this) ?? reached;
-    const parts = { clock, random, link, disk, processes, volumes, engine: altered, log: silentLogger };
+    const address = `${name}:${PEER_PORT}`;
+    const publicKey = async () => (await loadNodeKey(disk, random)).publicKey;
+    const peers = this.mix.hasCopies ? { peers: this.#peers.reachedBy(life, { address, publicKey }) } : {};
+    const parts = { clock, random, link, disk, processes, volumes, engine: altered, log: silentLogger, ...peers };
     const { usageMs } = this;
     const options = { name, version: '0', joinToken, labels: { ...labels }, ...(usageMs && { usageMs }) };
     void new Agent(this.#variant.agent?.(parts) ?? parts, options).run(forever());

@@ -64,6 +64,7 @@ export function expectConverged(cluster: SimCluster, history: History): void {
   expectRotated(history);
   expectNetworks(cluster, history);
   if (cluster.mix.hasVolumes) expectVolumes(cluster, history);
+  cluster.expectMore();
 
   expectJobsEnded(history);
   const owners = [...deployments, ...history.all<StoredJob>(ranges.jobs)];

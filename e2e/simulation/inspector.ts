@@ -1,5 +1,6 @@
 import type { ContainerWatch } from './availability.js';
 import type { SimCluster } from './cluster.js';
+import { expectCopies } from './copies.js';
 import type { FailpointKills } from './failpoints.js';
 import type { History } from './history.js';
 import { inspectSecrets } from './inspect-secrets.js';
@@ -25,6 +26,7 @@ export function createInspector(cluster: SimCluster, history: History, watches: 
   let since: number | undefined;
   let longest = 0;
   const lostSince = new Map<string, number>();
+  if (volumes && cluster.mix.hasCopies) cluster.expectMore = () => expectCopies(cluster, history, volumes.copies);
   const inspect = () => {
     attempts.look(cluster);
     history.inspect();

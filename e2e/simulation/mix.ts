@@ -10,6 +10,8 @@ export interface Mix {
   readonly isScheduled: boolean;
   /** Volumes come, are mounted, and go. */
   readonly hasVolumes: boolean;
+  /** Some of them are replicated, and little else happens. */
+  readonly hasCopies: boolean;
   /** The deployment that load moves. */
   readonly scaled?: string;
 }
@@ -17,19 +19,24 @@ export interface Mix {
 export type MixName = keyof typeof TURNS;
 
 /** Whose turn it is, out of so many: the rest of the seeds have nothing of it. */
-const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4, volumes: 5 } as const;
+const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4, volumes: 5, copies: 6 } as const;
 const MIXES = 8;
 /** Volumes, which cost most, have every second of theirs, and one more: in the end of an even seed nothing may happen, of an odd one quotas are lowered. */
 const VOLUMES_AT: readonly number[] = [TURNS.volumes, 2 * MIXES - 2];
+/** Copies have one of those that volumes leave, and every second of another. */
+const COPIES_AT: readonly number[] = [2 * MIXES - 3, TURNS.copies, 4 * MIXES - 3];
 
 /** One thing at a time, everything at once (a canary of what load moves, while jobs run), and nothing of it. */
 export function chooseMix(seed: number, name?: MixName): Mix {
   const turn = name ? TURNS[name] : seed % MIXES;
   const isAll = turn === TURNS.everything;
+  const hasCopies = name ? name === 'copies' : COPIES_AT.includes(seed % (4 * MIXES));
+  const hasVolumes = name ? name === 'volumes' : VOLUMES_AT.includes(seed % (2 * MIXES));
   return {
     isRolled: isAll || turn === TURNS.rollouts,
     isScheduled: isAll || turn === TURNS.schedules,
-    hasVolumes: name ? name === 'volumes' : VOLUMES_AT.includes(seed % (2 * MIXES)),
+    hasVolumes: hasVolumes || hasCopies,
+    hasCopies,
     ...((isAll || turn === TURNS.scaling) && { scaled: isAll ? SHOP : POOL }),
   };
 }

@@ -45,7 +45,12 @@ function switchOff(cluster: SimCluster, machine: Machine): void {
   const { world } = cluster;
   machine.engine.restart();
   machine.seat.restart(world.between(10_000, 40_000));
-  world.after(world.between(100, 5_000), 'a machine is fenced', () => void order(cluster, machine, 'fence'));
+  world.after(world.between(100, 5_000), 'a machine is fenced', () => fence(cluster, machine));
+}
+
+/** An administrator says that a machine is off. */
+export function fence(cluster: SimCluster, machine: Machine): void {
+  void order(cluster, machine, 'fence');
 }
 
 async function order(cluster: SimCluster, { name }: Machine, what: Order): Promise<void> {

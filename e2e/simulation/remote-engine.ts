@@ -2,7 +2,7 @@ import { type ContainerSpec, type Engine, EngineUnreachableFault } from '../../p
 import type { SimProcess } from '../../dev/simulation/index.js';
 
 const broken = () => new EngineUnreachableFault('the engine does not answer');
-const faults = { wire: 'others', unreachable: broken, unknown: broken } as const;
+const faults = { wire: 'engine', unreachable: broken, unknown: broken } as const;
 
 /** Told of every container that an engine has made. */
 export type OnMade = (id: string, order: ContainerSpec) => void;

@@ -5,7 +5,6 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { NodePresence } from '../../crds/node/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
-import { calm, storm } from '../../dev/simulation/index.js';
 import { restoreBackup } from './backup.js';
 import type { FailpointName } from '../../pkg/failpoint/index.js';
 import { FailpointKills } from './failpoints.js';
@@ -14,31 +13,30 @@ import { SimCluster, TENANTS } from './cluster.js';
 import { ContainerWatch } from './availability.js';
 import { expectConverged } from './inspection.js';
 import { createInspector } from './inspector.js';
-import { expectNetworksKept, useNetworks } from './networks.js';
-import { endOrders, orderNodes } from './operators.js';
-import { exchangeMachines, settleOwners } from './owners.js';
-import { setQuota, setQuotas, countUsed } from './platform.js';
+import { expectNetworksKept } from './networks.js';
+import { endOrders } from './operators.js';
+import { settleOwners } from './owners.js';
+import { setQuota, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
-import { AttemptWatch, makesOneAttempt, useJobs } from './jobs.js';
+import { bringHome } from './copies.js';
+import { CopyInvariants } from './copy-invariants.js';
+import { CopyStory } from './copy-story.js';
+import { AttemptWatch, makesOneAttempt } from './jobs.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
-import { endRollouts, rollDeployments } from './rollouts.js';
-import { endScaling, expectScaled, scaleDeployments } from './scaling.js';
-import { createScheduleInvariant, endSchedules, expectTicks, useSchedules } from './schedules.js';
-import { endRotations, useSecrets } from './secrets.js';
+import { endRollouts } from './rollouts.js';
+import { endScaling, expectScaled } from './scaling.js';
+import { createScheduleInvariant, endSchedules } from './schedules.js';
+import { endRotations } from './secrets.js';
 import { duplicateMachine } from './second-agent.js';
-import { ENGINE_AWAY_MS, makeTrouble } from './trouble.js';
-import { put, useCluster } from './users.js';
+import { loseEngine, passStorm, UNDER_WAY_MS } from './storm.js';
+import { put } from './users.js';
 import type { Variant } from './variant.js';
 import { createVolumeInvariants } from './volume-invariants.js';
 import { VolumeStory } from './volume-story.js';
 import { VolumeWatch } from './volume-watch.js';
-import { endVolumes, useVolumes } from './volumes.js';
+import { endVolumes } from './volumes.js';
 
-const STORM_MS = 60_000;
-/** No request is on its way for longer. */
-const UNDER_WAY_MS = 6_000;
 const ABSENCE_MS = 30_000;
-const ENGINE_LOST_MS = 60_000;
 const CONVERGE_WITHIN_MS = 150_000;
 /** The event of a persistent cause may be counted up once within a minute. */
 const AFTERMATH_MS = 75_000;
@@ -49,6 +47,8 @@ const QUIET_MS = 40_000;
 /** A node forgets by then that a second agent came for it. */
 const RIVAL_FORGOTTEN_MS = 210_000;
 const SEEDS_A_RESTORE = 5;
+/** What was last written is copied, and that is told, by then. */
+const COPIED_MS = 30_000;
 
 /** How a seed went. */
 export interface Outcome {
@@ -112,9 +112,10 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const { world } = cluster;
   const attempts = new AttemptWatch();
   const containers = new ContainerWatch();
-  const { scaled, hasVolumes } = cluster.mix;
+  const { scaled, hasVolumes, hasCopies } = cluster.mix;
   const volumes = hasVolumes ? new VolumeWatch(cluster, () => history) : undefined;
-  const ofVolumes = volumes ? [volumes.note, ...createVolumeInvariants(cluster)] : [];
+  const ofCopies = hasCopies ? [new CopyInvariants(cluster).holds] : [];
+  const ofVolumes = volumes ? [volumes.note, ...createVolumeInvariants(cluster), ...ofCopies] : [];
   const watches = [containers.note, makesOneAttempt, attempts.keepsEnds, createScheduleInvariant(), ...ofVolumes];
   const history: History = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...watches]);
   cluster.handedOut = ticket => history.handedOut(ticket);
@@ -125,9 +126,9 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   await world.pass(5_000, inspect);
 
   kills.arm(seed);
-  await faults(cluster, history, inspect);
+  await passStorm(cluster, history, inspect);
   kills.armRest();
-  if (seed % 3 === 0) await loseEngine(cluster, inspect);
+  if (seed % 3 === 0 && !hasCopies) await loseEngine(cluster, inspect);
   // Long enough to be lost: its containers go on, and others are started in their place.
   world.pick(cluster.machines).seat.life?.kill();
   await world.pass(ABSENCE_MS, inspect);
@@ -136,14 +137,18 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   kills.disarm();
   history.checkAnswers();
   if (volumes) {
-    await new VolumeStory({ cluster, history, watch: volumes, inspect }).tell();
+    const parts = { cluster, history, watch: volumes, inspect };
+    if (hasCopies) await new CopyStory(parts, name => kills.armNext(name)).tell(seed);
+    else await new VolumeStory(parts).tell();
+    kills.disarm();
     await converge(cluster, history, inspect);
+    volumes.isResting = hasCopies; // what is written is told of
   }
   if (scaled) {
     await expectScaled(cluster, history, inspect, scaled);
     await converge(cluster, history, inspect);
   }
-  if (seed % 7 === 0) {
+  if (seed % 7 === 0 && !hasCopies) {
     containers.hasDoubles = true;
     await duplicateMachine(cluster, inspect);
     await converge(cluster, history, inspect);
@@ -151,13 +156,14 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   }
 
   const givenUp = history.givenUp.size;
-  if (seed % Math.ceil(SEEDS_A_RESTORE / (cluster.pace.restores ?? 1)) === 0) {
+  if (!hasCopies && seed % Math.ceil(SEEDS_A_RESTORE / (cluster.pace.restores ?? 1)) === 0) {
     const settle = () => converge(cluster, history, inspect);
     const onRestored = () => volumes?.forgetUnmade();
     await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle, onRestored });
   }
 
-  await expectNetworksKept(cluster, history, inspect);
+  if (hasCopies) await world.pass(COPIED_MS, inspect);
+  else await expectNetworksKept(cluster, history, inspect);
   // One or the other: each takes long, and there are seeds enough.
   if (seed % 2 === 0) await expectQuiet(cluster, history, inspect);
   else await lowerAndRaise(cluster, history, inspect);
@@ -172,45 +178,6 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   return { seed, hash, steps, convergedAfterMs, ...counts, ...at, writtenVolumes, doubledMs: doubledMs() };
 }
 
-/** Everything goes wrong, everybody wants something, and then it is over. */
-async function faults(cluster: SimCluster, history: History, inspect: () => void): Promise<void> {
-  const { world } = cluster;
-  const until = world.time + STORM_MS;
-  const { isRolled, isScheduled, scaled, hasVolumes } = cluster.mix;
-  Object.assign(cluster.faults, storm);
-  useCluster(cluster, history, until);
-  useSecrets(cluster, until);
-  useJobs(cluster, until);
-  if (isScheduled) useSchedules(cluster, history, until);
-  if (isRolled) rollDeployments(cluster, history, until);
-  if (scaled) scaleDeployments(cluster, history, until, scaled);
-  if (hasVolumes) useVolumes(cluster, history, until);
-  useNetworks(cluster, until);
-  makeTrouble(cluster, until);
-  orderNodes(cluster, until);
-  exchangeMachines(cluster, until);
-  setQuotas(cluster, until);
-  await world.pass(STORM_MS, inspect);
-
-  Object.assign(cluster.faults, calm);
-  cluster.start();
-  await world.pass(UNDER_WAY_MS, inspect);
-  await endOrders(cluster);
-  if (isScheduled) await expectTicks(cluster, history, inspect);
-}
-
-/** An engine does not answer for long: what is claimed of its containers is inspected all the while. */
-async function loseEngine(cluster: SimCluster, inspect: () => void): Promise<void> {
-  const { world, machines } = cluster;
-  await world.pass(ENGINE_AWAY_MS, inspect); // an engine that the storm took away may come back until then
-  const busy = machines.filter(({ engine }) => engine.containers.length > 0);
-  if (busy.length === 0) return;
-  const { engine } = world.pick(busy);
-  engine.setReachable(false);
-  await world.pass(ENGINE_LOST_MS, inspect);
-  engine.setReachable(true);
-}
-
 async function converge(cluster: SimCluster, history: History, inspect: () => void): Promise<number> {
   const { world } = cluster;
   const from = world.time;
@@ -221,6 +188,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
     await endScaling(cluster);
     endSchedules(cluster, history);
     if (cluster.mix.hasVolumes) endVolumes(cluster, history);
+    if (cluster.mix.hasCopies) bringHome(cluster);
     await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);

@@ -59,9 +59,7 @@ export function findEnrolled(nodeId: string | undefined, history: History): Stor
 }
 
 /** How often another copy became the primary. */
-function getEpoch(status: VolumeStatus & { readonly epoch?: number }): number {
-  return status.epoch ?? 0;
-}
+const getEpoch = ({ epoch = 0 }: VolumeStatus): number => epoch;
 
 /** Bytes stay where they were made, until another copy of them, which was complete, becomes the primary in a higher epoch. */
 const keepsNode: Invariant = changes => {
@@ -71,9 +69,8 @@ const keepsNode: Invariant = changes => {
     expect(getEpoch(is), `epoch of ${key}`).to.be.at.least(getEpoch(was));
     if (!isMadeVolume(was)) continue;
     expect(isMadeVolume(is), `${key}, which was made, is ${is.phase}`).to.equal(true);
-    const complete = was.copies.filter(({ state }) => state === 'synced').map(({ nodeId }) => nodeId);
-    const allowed = getEpoch(is) > getEpoch(was) ? complete : [was.primaryNode];
-    expect(allowed, `the nodes of ${key}, which was made`).to.include(is.primaryNode);
+    if (getEpoch(is) > getEpoch(was)) continue; // see the invariants of copies
+    expect(is.primaryNode, `the node of ${key}, which was made`).to.equal(was.primaryNode);
   }
 };
 
@@ -142,14 +139,22 @@ const keepsWriters: Invariant = (changes, history) => {
   }
 };
 
-/** An agent that is merely not heard may still run what writes: no word but its own, or an administrator's, ends it. */
+/**
+ * An agent that is merely not heard may still run what writes: no word but its own, or an administrator's, ends it; nor does a
+ * promotion, before which it has stopped what writes.
+ */
 function noteGone(
-  { uid, tenant, nodeId = '', deployment }: Replica,
+  { uid, tenant, nodeId = '', deployment, template: { volumes = [] } }: Replica,
   changes: readonly StoreChange[],
   history: History,
 ): void {
   const node = findEnrolled(nodeId, history);
+  const isPromotedElsewhere = volumes.some(({ volumeId }) => {
+    const { epoch = 1, primaryNode } = history.get<VolumeStatus>(keys.volumeStatus(tenant, volumeId)) ?? {};
+    return epoch > 1 && primaryNode !== nodeId;
+  });
   if (!node || history.get<NodeStatus>(keys.nodeStatus(tenant, node.name))?.lost === 'fence') return;
+  if (isPromotedElsewhere) return;
   const key = keys.report(tenant, nodeId, uid);
   const report = changes.find(change => change.key === key)?.before;
   expect(report && value<Report>(report).state, `what is known of a writer of ${deployment} that went`).to.equal(

@@ -3,6 +3,7 @@ import { isMadeVolume, type StoredVolume, type VolumeStatus } from '../../crds/v
 import type { ContainerStatus } from '../../pkg/agent/index.js';
 import { value } from '../../pkg/store/index.js';
 import type { Machine, SimCluster } from './cluster.js';
+import { CopyWatch } from './copy-watch.js';
 import type { History, Invariant } from './history.js';
 import { findEnrolled } from './volume-invariants.js';
 
@@ -26,18 +27,26 @@ export class VolumeWatch {
   /** The tenant of every volume that ever was, and those whose deletion was asked for. */
   readonly #tenants = new Map<string, string>();
   readonly #ordered = new Set<string>();
+  /** Machines that were told to remove their copies, as `<volume> <machine>`. */
+  readonly #leaving = new Set<string>();
   /** How many records were written to each volume. */
   readonly #written = new Map<string, number>();
   readonly #removals = new Map<Machine, number>();
   readonly #wrongSince = new Map<string, number>();
+  readonly copies: CopyWatch;
+  /** Containers write nothing more. */
+  isResting = false;
 
   constructor(cluster: SimCluster, history: () => History) {
     this.#cluster = cluster;
     this.#history = history;
+    this.copies = new CopyWatch(cluster, history);
   }
 
-  readonly note: Invariant = changes => {
+  readonly note: Invariant = (changes, history) => {
+    this.copies.note(changes, history);
     for (const { key, entry } of changes) {
+      if (entry && key.startsWith(ranges.volumeStatuses)) this.#noteLeaving(value<VolumeStatus>(entry), history);
       if (!entry || !key.startsWith(ranges.volumes)) continue;
       const { id, metadata } = value<StoredVolume>(entry);
       this.#tenants.set(id, metadata.tenant);
@@ -45,14 +54,18 @@ export class VolumeWatch {
     }
   };
 
+  #noteLeaving({ id, leaving = [] }: VolumeStatus, history: History): void {
+    for (const nodeId of leaving) this.#leaving.add(`${id} ${history.node(nodeId)?.name}`);
+  }
+
   /** To how many volumes something was written. */
   get writtenVolumes(): number {
-    return this.#written.size;
+    return this.#written.size + this.copies.writtenVolumes;
   }
 
   /** How many records were written to a volume. */
   countWritten(id: string): number {
-    return this.#written.get(id) ?? 0;
+    return this.copies.isCopied(id) ? this.copies.countServed(id) : (this.#written.get(id) ?? 0);
   }
 
   /** Has containers write and read as long as there are any, and looks at what is claimed. */
@@ -60,6 +73,8 @@ export class VolumeWatch {
     const { world } = this.#cluster;
     world.after(LOOK_MS, 'containers use volumes', () => {
       for (const mount of this.#listMounts()) this.#use(mount);
+      this.copies.look(id => this.#ordered.has(id));
+      if (this.#cluster.mix.hasCopies) this.look(); // an agent may have had the time to stop what it must by now
       this.#lookAtClaims();
       this.useBytes();
     });
@@ -80,13 +95,14 @@ export class VolumeWatch {
     for (const { machine, container, id, readOnly } of this.#listMounts()) {
       const { name, owner } = container;
       if (this.#tenants.get(id) !== owner.tenant) throw new Error(`${name} mounts a volume of another tenant`);
+      const isCopied = this.copies.isCopied(id);
       const isGivenUp = this.#history().givenUp.has(owner.replica);
-      if (!isGivenUp) this.#lookAtNode(container, id);
+      if (!isGivenUp && !isCopied) this.#lookAtNode(container, id);
       if (readOnly) continue;
       const here = `${machine.name} ${id}`;
       if (local.has(here)) throw new Error(`${name} and ${local.get(here)} write to ${id} on ${machine.name}`);
       local.set(here, name);
-      if (isGivenUp) continue;
+      if (isCopied ? this.copies.isUnguarded(machine) : isGivenUp) continue;
       if (writers.has(id)) throw new Error(`${name} on ${machine.name} and ${writers.get(id)} write to ${id}`);
       writers.set(id, `${name} on ${machine.name}`);
     }
@@ -102,7 +118,8 @@ export class VolumeWatch {
     for (const machine of this.#cluster.machines) {
       const { removed } = machine.disk;
       for (const id of removed.slice(this.#removals.get(machine) ?? 0)) {
-        if (!this.#ordered.has(id)) throw new Error(`bytes of ${id} were removed on ${machine.name} without the order`);
+        const isOrdered = this.#ordered.has(id) || this.#leaving.has(`${id} ${machine.name}`);
+        if (!isOrdered) throw new Error(`bytes of ${id} were removed on ${machine.name} without the order`);
         const user = this.#listMounts().find(mount => mount.machine === machine && mount.id === id);
         const isGivenUp = user && this.#history().givenUp.has(user.container.owner.replica);
         if (user && !isGivenUp) throw new Error(`bytes of ${id} were removed while ${user.container.name} runs`);
@@ -129,12 +146,15 @@ export class VolumeWatch {
   #use({ machine, container, id, path, readOnly }: RunningMount): void {
     const { held } = machine.disk.findMounted(path);
     if (!held) return; // the disk went away under it
+    if (this.copies.isCopied(id)) {
+      return this.copies.use(machine, container.name, held, { id, readOnly: readOnly || this.isResting });
+    }
     const written = this.#written.get(id) ?? held.records;
     if (held.records !== written) {
       if (this.#history().givenUp.has(container.owner.replica)) return;
       throw new Error(`${container.name} finds ${held.records} of ${written} records of ${id} on ${machine.name}`);
     }
-    if (!readOnly) held.records++;
+    if (!readOnly && !this.isResting) held.write(written + 1);
     this.#written.set(id, held.records);
   }
 

@@ -5,7 +5,7 @@ import { isFinished, type JobStatus, type StoredJob } from '../../crds/job/index
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
-import { BAD_IMAGE, type Machine, type SimCluster, TENANTS } from './cluster.js';
+import { BAD_IMAGE, COUNTRY, type Machine, type SimCluster, TENANTS } from './cluster.js';
 import type { History, UserIntent } from './history.js';
 import { setQuota } from './platform.js';
 import { put } from './users.js';
@@ -31,7 +31,7 @@ export const consumerForm = { healthCheck: { type: 'exec', command: ['check'] },
 export const mountAt = (volumeId: string, readOnly: boolean) => ({ volumeId, mountPath: '/data', readOnly });
 
 /** Who does something about volumes. */
-interface VolumeUser {
+export interface VolumeUser {
   readonly cluster: SimCluster;
   readonly history: History;
   readonly tenant: string;
@@ -45,12 +45,11 @@ export function useVolumes(
   cluster: SimCluster,
   history: History,
   until: number,
-  { prefix = 'vol', mayRemove = (_id: string): boolean => true } = {},
+  { prefix = 'vol', mayRemove = (_id: string): boolean => true, acts = volumeActs }: VolumeUse = {},
 ): void {
   const { world } = cluster;
   const { volumes: pace = 1 } = cluster.pace;
   let asked = 0;
-  const acts = [create, create, mount, mount, mount, mount, mount, work, remove, contest, limit, reboot];
   const next = () => {
     world.after(world.between(200, 1_500) / pace, 'a user wants a volume', () => {
       if (world.time >= until) return;
@@ -59,9 +58,22 @@ export function useVolumes(
       next();
     });
   };
-  for (const tenant of TENANTS) for (const name of new Set(NAMES)) void askForVolume(cluster, tenant, name);
+  const form = { ...(cluster.mix.hasCopies && { class: 'replicated' }) };
+  for (const tenant of TENANTS) for (const name of new Set(NAMES)) void askForVolume(cluster, tenant, name, form);
   next();
 }
+
+/** How volumes are used. */
+interface VolumeUse {
+  /** Names what is asked for. */
+  readonly prefix?: string;
+  readonly mayRemove?: (id: string) => boolean;
+  readonly acts?: readonly ((user: VolumeUser) => void)[];
+}
+
+/** What is done about volumes of any class. */
+export const consume = [mount, mount, mount, mount, mount, work, remove, contest] as const;
+const volumeActs = [create, create, ...consume, limit, reboot];
 
 function create({ cluster, tenant, op }: VolumeUser): void {
   const { world, machines } = cluster;
@@ -113,7 +125,8 @@ function limit({ cluster, tenant }: VolumeUser): void {
   void setQuota(cluster, tenant, world.pick([{ volumes: 1 }, { volumes: 2 }, { volumeBytes: SIZE }, {}, {}]));
 }
 
-function reboot({ cluster }: VolumeUser): void {
+/** A machine comes up without its volumes for a while. */
+export function reboot({ cluster }: VolumeUser): void {
   const { world, machines } = cluster;
   rebootWithoutDisk(cluster, world.pick(machines), {
     agentAfterMs: world.between(100, 4_000),
@@ -134,7 +147,7 @@ export function rebootWithoutDisk(
 }
 
 /** Mostly one that can be mounted. */
-function pickVolume({ cluster: { world }, history, tenant }: VolumeUser): StoredVolume | undefined {
+export function pickVolume({ cluster: { world }, history, tenant }: VolumeUser): StoredVolume | undefined {
   const volumes = history.all<StoredVolume>(ranges.of(ranges.volumes, tenant));
   const isReady = ({ id }: StoredVolume) => history.get<VolumeStatus>(keys.volumeStatus(tenant, id))?.phase === 'Ready';
   const ready = volumes.filter(isReady);
@@ -162,8 +175,8 @@ function ask({ cluster, history }: VolumeUser, wish: UserIntent): void {
 }
 
 /** Asks for a volume of a name. */
-export function askForVolume(cluster: SimCluster, tenant: string, name: string) {
-  const document = { name, class: 'ephemeral', sizeBytes: SIZE };
+export function askForVolume(cluster: SimCluster, tenant: string, name: string, form: object = {}) {
+  const document = { name, class: 'ephemeral', sizeBytes: SIZE, ...form };
   return cluster.ask({ method: 'POST', path: VOLUMES, tenant, op: name, document });
 }
 
@@ -214,12 +227,14 @@ export function hasVolumes(
 /** Throws unless every volume is on its node and says so, or waits for one, and nothing is left of others. */
 export function expectVolumes({ machines }: SimCluster, history: History): void {
   const volumes = history.all<StoredVolume>(ranges.volumes);
-  for (const { id, name, type, primaryNode: named, metadata } of volumes) {
+  for (const { id, name, type, primaryNode: named, residency, metadata } of volumes) {
     expect(metadata.deletedAt, `volume ${name} is to be deleted`).to.equal(undefined);
     const { phase, primaryNode } = history.get<VolumeStatus>(keys.volumeStatus(metadata.tenant, id)) ?? {};
     if (primaryNode === undefined) {
       const nodes = history.all<StoredNode>(ranges.of(ranges.nodes, metadata.tenant));
-      const able = nodes.filter(node => named === undefined || named === node.id);
+      const isAble = ({ id: own, labels }: StoredNode) =>
+        (named === undefined || named === own) && (!residency?.country || labels[COUNTRY] === residency.country);
+      const able = nodes.filter(isAble);
       expect(able.length, `nodes that volume ${name} does not take`).to.equal(0);
       continue;
     }

@@ -1,0 +1,198 @@
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodeStatus } from '../../crds/node/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { hasAll, type HeldVolume, isSameLog, type RecordLog } from '../../dev/simulation/index.js';
+import type { ReplicationRecord } from '../../pkg/agent/replication/record.js';
+import { value } from '../../pkg/store/index.js';
+import type { Machine, SimCluster } from './cluster.js';
+import type { History, Invariant } from './history.js';
+import { findEnrolled } from './volume-invariants.js';
+
+/** What was written to a volume and is still to be found where it is served, in the epoch that it was last served in. */
+interface ServedLine {
+  readonly epoch: number;
+  readonly log: RecordLog;
+}
+
+/** A volume as a container has it. */
+interface MountedVolume {
+  readonly id: string;
+  readonly readOnly: boolean;
+}
+
+/** An agent that has just been started, or woken, has so long to stop what must not run any more. */
+const AWAKE_MS = 12_000;
+/** So long after it was held to be off a machine that was not may run what is given up. */
+const FENCED_MS = 30_000;
+/** A report may be under way for so long: what was done to the disk meanwhile it does not know of. */
+const REPORTED_MS = 20_000;
+
+/** What has become of the copies of replicated volumes, as the disks and the state folders of the machines show it. */
+export class CopyWatch {
+  readonly #cluster: SimCluster;
+  readonly #history: () => History;
+  /** The tenant of each replicated volume that ever was. */
+  readonly #copied = new Map<string, string>();
+  /** When each record was written. */
+  readonly #times = new Map<number, number>();
+  readonly #lines = new Map<string, ServedLine>();
+  /** The moment that the copy showed which was promoted since a volume was last served: the earliest, if there were several. */
+  readonly #promised = new Map<string, number>();
+  /** Which machine was the primary of a volume in an epoch. */
+  readonly #primaries = new Map<string, string>();
+  readonly #dropped = new Map<Machine, number>();
+  /** When each machine was last held to be off by an administrator, who may be wrong. */
+  readonly #fencedAt = new Map<string, number>();
+  /** As `<volume> <machine>`: where a disk was replaced and the agent remembers the old one, nothing is expected of the copy. */
+  readonly excepted = new Set<string>();
+  readonly #disks = new Map<Machine, { readonly turns: number; readonly at: number }>();
+
+  constructor(cluster: SimCluster, history: () => History) {
+    this.#cluster = cluster;
+    this.#history = history;
+  }
+
+  readonly note: Invariant = (changes, history) => {
+    for (const { key, before, entry } of changes) {
+      if (!entry) continue;
+      if (key.startsWith(ranges.nodeStatuses)) this.#noteFence(value<NodeStatus>(entry), history);
+      if (key.startsWith(ranges.volumes)) {
+        const { id, class: kind, metadata } = value<StoredVolume>(entry);
+        if (kind === 'replicated') this.#copied.set(id, metadata.tenant);
+      }
+      if (key.startsWith(ranges.volumeReports)) this.#lookAtReport(value<VolumeReport>(entry), history);
+      if (key.startsWith(ranges.volumeStatuses) && before) {
+        const [was, is] = [value<VolumeStatus>(before), value<VolumeStatus>(entry)];
+        if ((is.epoch ?? 0) > (was.epoch ?? 0)) this.#notePromotion(is, history);
+      }
+    }
+  };
+
+  /** To how many replicated volumes something was written. */
+  get writtenVolumes(): number {
+    return this.#lines.size;
+  }
+
+  isCopied(id: string): boolean {
+    return this.#copied.has(id);
+  }
+
+  /** How many records are found where a volume is served. */
+  countServed(id: string): number {
+    return this.#lines.get(id)?.log.length ?? 0;
+  }
+
+  /** Whether the agent of a machine does not run, or has not for long enough, or the machine is held to be off: what it should stop goes on. */
+  isUnguarded({ name, seat }: Machine): boolean {
+    const { time } = this.#cluster.world;
+    const isHeldOff = time - (this.#fencedAt.get(name) ?? Number.NEGATIVE_INFINITY) < FENCED_MS;
+    return isHeldOff || !seat.life || seat.life.awakeMs < AWAKE_MS;
+  }
+
+  /** A container finds what was served before, all of it or, after a promotion, all up to the moment that the copy showed. */
+  use(machine: Machine, container: string, held: HeldVolume, { id, readOnly }: MountedVolume): void {
+    const epoch = this.#findServed(machine, id);
+    const line = this.#lines.get(id);
+    if (epoch !== undefined && line) {
+      const due = line.epoch === epoch ? line.log : this.#listDue(id, line.log);
+      const isThere = line.epoch === epoch ? isSameLog(held.log, due) : hasAll(held.log, due);
+      if (!isThere)
+        throw new Error(`${container} finds ${held.records} of ${due.length} records of ${id} on ${machine.name}`);
+    }
+    if (!readOnly) {
+      const record = this.#times.size + 1;
+      this.#times.set(record, this.#cluster.world.clock.now());
+      held.write(record);
+    }
+    if (epoch === undefined) return;
+    if (line?.epoch !== epoch) this.#promised.delete(id);
+    this.#lines.set(id, { epoch, log: held.log });
+  }
+
+  /** To be called now and then: looks at what agents have recorded and dropped. */
+  look(isOrdered: (id: string) => boolean): void {
+    const { machines, world } = this.#cluster;
+    for (const machine of machines) {
+      const { turns } = machine.disk;
+      if (this.#disks.get(machine)?.turns !== turns) this.#disks.set(machine, { turns, at: world.time });
+      for (const id of this.#copied.keys()) this.#lookAtRecord(machine, id);
+      const { dropped } = machine.disk;
+      for (const { id, log } of dropped.slice(this.#dropped.get(machine) ?? 0)) {
+        const isKept = machines.some(({ disk }) => disk.listLogs(id).some(each => hasAll(each, log)));
+        if (this.#copied.has(id) && !isOrdered(id) && !isKept)
+          throw new Error(
+            `${machine.name} has dropped the last of ${log.length} records of ${id}, which nobody else has`,
+          );
+      }
+      this.#dropped.set(machine, dropped.length);
+    }
+  }
+
+  /** Whether a machine has every record of a volume that is older than so many milliseconds. */
+  hasServed({ disk }: Machine, id: string, olderThanMs: number): boolean {
+    const until = this.#cluster.world.clock.now() - olderThanMs;
+    const due = this.#listUntil(this.#lines.get(id)?.log ?? [], until);
+    return disk.held.get(id)?.logs.some(log => hasAll(log, due)) ?? false;
+  }
+
+  #noteFence({ id, lost }: NodeStatus, history: History): void {
+    const { name } = history.node(id) ?? {};
+    if (lost === 'fence' && name !== undefined) this.#fencedAt.set(name, this.#cluster.world.time);
+  }
+
+  #notePromotion({ id, primaryNode = '' }: VolumeStatus, history: History): void {
+    const report = history.get<VolumeReport>(keys.volumeReport(this.#copied.get(id) ?? '', id, primaryNode));
+    const moment = Date.parse(report?.syncedAt ?? '');
+    if (!Number.isNaN(moment)) this.#promised.set(id, Math.min(moment, this.#promised.get(id) ?? moment));
+  }
+
+  /** What an agent says that its copy shows is there. */
+  #lookAtReport({ id, nodeId, state, role, syncedAt, syncedEpoch }: VolumeReport, history: History): void {
+    const line = this.#lines.get(id);
+    if (state !== 'ready' || role !== 'replica' || syncedAt === undefined || line?.epoch !== syncedEpoch) return;
+    const { name } = history.node(nodeId) ?? {};
+    const machine = this.#cluster.machines.find(each => each.name === name);
+    if (!machine || !line) return;
+    const { at = 0, turns } = this.#disks.get(machine) ?? {};
+    if (turns !== machine.disk.turns || this.#cluster.world.time - at < REPORTED_MS) return;
+    const due = this.#listUntil(line.log, Date.parse(syncedAt));
+    const isThere = machine.disk.listLogs(id).some(log => hasAll(log, due));
+    if (!isThere) throw new Error(`${name} says that its copy of ${id} shows ${syncedAt}, and lacks records of before`);
+  }
+
+  /** No two machines have ever acted as the primary of one epoch. */
+  #lookAtRecord(machine: Machine, id: string): void {
+    const { epoch, role } = readRecord(machine, id) ?? {};
+    if (role !== 'primary' || epoch === undefined) return;
+    const key = `${id} ${epoch}`;
+    const known = this.#primaries.get(key) ?? machine.name;
+    if (known !== machine.name)
+      throw new Error(`${known} and ${machine.name} are the primary of ${id} in epoch ${epoch}`);
+    this.#primaries.set(key, machine.name);
+  }
+
+  /** The epoch in which a machine serves a volume; undefined when it is not the one that serves it. */
+  #findServed(machine: Machine, id: string): number | undefined {
+    const history = this.#history();
+    const status = history.get<VolumeStatus>(keys.volumeStatus(this.#copied.get(id) ?? '', id));
+    if (findEnrolled(status?.primaryNode, history)?.name !== machine.name) return undefined;
+    const { epoch, role } = readRecord(machine, id) ?? {};
+    return role === 'primary' && epoch === status?.epoch ? epoch : undefined;
+  }
+
+  #listDue(id: string, log: RecordLog): RecordLog {
+    const promised = this.#promised.get(id);
+    return promised === undefined ? [] : this.#listUntil(log, promised);
+  }
+
+  #listUntil(log: RecordLog, until: number): RecordLog {
+    const end = log.findLastIndex(record => (this.#times.get(record) ?? 0) < until);
+    return log.slice(0, end + 1);
+  }
+}
+
+/** What an agent has recorded of its part. */
+function readRecord({ files }: Machine, id: string): Partial<ReplicationRecord> | undefined {
+  const text = files.get(`replication-${id}.json`);
+  return text === undefined ? undefined : (JSON.parse(text) as Partial<ReplicationRecord>);
+}
