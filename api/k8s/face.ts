@@ -1,3 +1,4 @@
+import { reject } from '../../crds/rejections/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { checkAccess } from '../access/authorise.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
@@ -15,15 +16,28 @@ import {
   type Served,
 } from './discovery.js';
 import { createNamespaceResource } from './namespaces.js';
+import { OpenApiDocument } from './openapi.js';
 import { GROUP } from './objects.js';
 import { findShown, hasTenant, listOrWatch, type ReadEnv, replyObject, replyShown, type ReadTarget } from './read.js';
 import { listOwnResources, type ServedResource, toStatusSubject } from './served.js';
-import { ObjectRejection } from './status.js';
+import {
+  isAllowed,
+  listRules,
+  readReviewedAction,
+  readReviewedNamespace,
+  replyReview,
+  type RightsEnv,
+} from './reviews.js';
+import { changeScale, getScale, scaleOfDeployments } from './scale.js';
+import { OBJECT_TYPE, ObjectRejection } from './status.js';
+import { createObject, removeObject, patchObject, replaceObject, type WriteEnv } from './write.js';
 
 /** What the face works with. */
 export interface FaceEnv extends ReadEnv {
   readonly readers: readonly KindReader[];
 }
+
+type WriteObject = (env: WriteEnv, call: ApiCall, target: ReadTarget) => Promise<RouteResult>;
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -33,6 +47,9 @@ export class Face {
   readonly #routes: readonly Route[];
   readonly #served: Served;
   readonly #namespaces: ServedResource;
+  readonly #openApi: OpenApiDocument;
+  readonly #rights: RightsEnv;
+  readonly #writeEnv: WriteEnv;
 
   /** `routes` is the table of our own API: what a caller may do there is what it may do here. */
   constructor(env: FaceEnv, routes: readonly Route[]) {
@@ -41,7 +58,12 @@ export class Face {
     const tenants = env.readers.find(({ kind }) => kind.plural === 'tenants');
     if (!tenants) throw new BrokenInvariantFault('the kind of tenants is not served');
     this.#namespaces = createNamespaceResource(tenants);
-    this.#served = { resources: [this.#namespaces, ...listOwnResources(env.readers)], subresources: [] };
+    const resources = [this.#namespaces, ...listOwnResources(env.readers)];
+    this.#served = { resources, subresources: [scaleOfDeployments] };
+    this.#openApi = new OpenApiDocument(resources);
+    const findRoute = (served: ServedResource, operation: KindOperation) => this.#findRoute(served, operation);
+    this.#rights = { served: this.#served, findRoute };
+    this.#writeEnv = { ...env, findRoute: ({ served }, operation) => findRoute(served, operation) };
   }
 
   version(): RouteResult {
@@ -90,6 +112,75 @@ export class Face {
     return target instanceof RequestRejection ? target : this.#show(call, target, call.params['name']!);
   }
 
+  create(call: ApiCall): Promise<RouteResult> {
+    return this.#write(call, 'create', createObject);
+  }
+
+  replace(call: ApiCall): Promise<RouteResult> {
+    return this.#write(call, 'update', replaceObject);
+  }
+
+  patch(call: ApiCall): Promise<RouteResult> {
+    return this.#write(call, 'update', patchObject);
+  }
+
+  delete(call: ApiCall): Promise<RouteResult> {
+    return this.#write(call, 'delete', removeObject);
+  }
+
+  getScale(call: ApiCall): Promise<RouteResult> {
+    return this.#scale(call, 'list', getScale);
+  }
+
+  changeScale(call: ApiCall): Promise<RouteResult> {
+    return this.#scale(call, 'update', changeScale);
+  }
+
+  openApi(): RouteResult {
+    return replyObject(200, this.#openApi.index);
+  }
+
+  openApiOfGroup(): RouteResult {
+    return { status: 200, type: OBJECT_TYPE, body: this.#openApi.bytes };
+  }
+
+  /** Whether the caller may do something: `kubectl auth can-i`. */
+  reviewAccess(call: ApiCall): RouteResult {
+    const action = readReviewedAction(call);
+    if (action instanceof RequestRejection) return action;
+    const allowed = action !== undefined && isAllowed(this.#rights, call.caller, action);
+    return replyReview('authorization.k8s.io', 'SelfSubjectAccessReview', { allowed });
+  }
+
+  reviewRules(call: ApiCall): RouteResult {
+    const resourceRules = listRules(this.#rights, call.caller, readReviewedNamespace(call));
+    const status = { resourceRules, nonResourceRules: [], incomplete: false };
+    return replyReview('authorization.k8s.io', 'SelfSubjectRulesReview', status);
+  }
+
+  reviewSelf({ caller }: ApiCall): RouteResult {
+    const groups = [
+      'system:authenticated',
+      `${GROUP}:${caller.kind}`,
+      ...(caller.role ? [`${GROUP}:${caller.role}`] : []),
+    ];
+    const userInfo = { username: `${GROUP}:token:${caller.id}`, uid: caller.id, groups };
+    return replyReview('authentication.k8s.io', 'SelfSubjectReview', { userInfo });
+  }
+
+  async #write(call: ApiCall, operation: KindOperation, write: WriteObject): Promise<RouteResult> {
+    const target = this.#target(call, operation);
+    return target instanceof RequestRejection ? target : write(this.#writeEnv, call, target);
+  }
+
+  async #scale(call: ApiCall, operation: KindOperation, act: WriteObject): Promise<RouteResult> {
+    const { plural, name } = scaleOfDeployments;
+    if (call.params['plural'] !== plural || call.params['subresource'] !== name) {
+      return rejectRequest('endpoint_not_found', 'path', call.params['subresource'] ?? '');
+    }
+    return this.#write(call, operation, act);
+  }
+
   #discover({ request }: ApiCall, groups: readonly string[], legacy: object): RouteResult {
     if (!(request.headers.accept ?? '').includes('as=APIGroupDiscoveryList')) return replyObject(200, legacy);
     return { ...replyObject(200, aggregate(this.#served, groups)), type: AGGREGATED_TYPE };
@@ -115,7 +206,14 @@ export class Face {
     if (!served?.isNamespaced) return rejectRequest('endpoint_not_found', 'path', plural ?? '');
     const tenant = this.#resolveNamespace(call);
     if (tenant instanceof RequestRejection) return tenant;
-    const forbidden = checkAccess(call.caller, this.#findRoute(served, operation).access);
+    const { kind } = served.reader;
+    if (operation !== 'list' && !kind.kubernetes) {
+      const refusal = reject('method_not_allowed', 'method', call.request.method, { methods: ['GET'] });
+      return new RequestRejection(refusal, { allow: 'GET' });
+    }
+    // A kind that is not changed is created and deleted: a patch that changes nothing needs the same rights.
+    const own = kind.operations.includes(operation) ? operation : 'create';
+    const forbidden = checkAccess(call.caller, this.#findRoute(served, own).access);
     return forbidden ?? { served, tenant };
   }
 

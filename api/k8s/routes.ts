@@ -20,7 +20,19 @@ const ROWS: readonly (readonly [Method, path: string, Action])[] = [
   ['GET', `${CORE}/namespaces/{namespace}`, 'getNamespace'],
   ['GET', `${OWN}/{plural}`, 'list'],
   ['GET', `${OWN}/namespaces/{namespace}/{plural}`, 'list'],
+  ['POST', `${OWN}/namespaces/{namespace}/{plural}`, 'create'],
   ['GET', `${OWN}/namespaces/{namespace}/{plural}/{name}`, 'get'],
+  ['PUT', `${OWN}/namespaces/{namespace}/{plural}/{name}`, 'replace'],
+  ['PATCH', `${OWN}/namespaces/{namespace}/{plural}/{name}`, 'patch'],
+  ['DELETE', `${OWN}/namespaces/{namespace}/{plural}/{name}`, 'delete'],
+  ['GET', `${OWN}/namespaces/{namespace}/{plural}/{name}/{subresource}`, 'getScale'],
+  ['PUT', `${OWN}/namespaces/{namespace}/{plural}/{name}/{subresource}`, 'changeScale'],
+  ['PATCH', `${OWN}/namespaces/{namespace}/{plural}/{name}/{subresource}`, 'changeScale'],
+  ['GET', '/openapi/v3', 'openApi'],
+  ['GET', `/openapi/v3${OWN}`, 'openApiOfGroup'],
+  ['POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', 'reviewAccess'],
+  ['POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', 'reviewRules'],
+  ['POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', 'reviewSelf'],
 ];
 
 /**

@@ -1,4 +1,4 @@
-import type { Column, Kind } from '../../crds/kind/index.js';
+import type { Column, Kind, KindOperation } from '../../crds/kind/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { KindReader } from '../routes/kind-routes.js';
 import type { JoinedEntry } from '../watch/frame.js';
@@ -40,7 +40,7 @@ export function listOwnResources(readers: readonly KindReader[]): readonly Serve
       shortNames: [...kind.shortNames, ...(kind.kubernetes?.shortNames ?? [])],
       categories: ['mooring', ...(kind.kubernetes ? ['all'] : [])],
       isNamespaced: true,
-      verbs: ['get', 'list', 'watch'],
+      verbs: ['get', 'list', 'watch', ...listWrites(kind)],
       fields: COMMON_FIELDS,
       columns: kind.columns,
       reader,
@@ -50,6 +50,17 @@ export function listOwnResources(readers: readonly KindReader[]): readonly Serve
       },
     };
   });
+}
+
+/** What can be written of a kind that may be driven with kubectl. */
+function listWrites({ kubernetes, operations }: Kind): readonly Verb[] {
+  if (!kubernetes) return [];
+  const verbs: readonly (readonly [KindOperation, readonly Verb[]])[] = [
+    ['create', ['create']],
+    ['update', ['update', 'patch']],
+    ['delete', ['delete']],
+  ];
+  return verbs.flatMap(([operation, names]) => (operations.includes(operation) ? names : []));
 }
 
 function isNamed({ kind, resource }: KindReader): boolean {
