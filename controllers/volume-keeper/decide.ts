@@ -19,7 +19,7 @@ import {
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
-import { explainNone, findPromotion, isOfEpoch, type Promotion } from './promote.js';
+import { explainTakeover, findPromotion, isGivenUp, isOfEpoch, type Promotion } from './promote.js';
 import { followResize, judgeSize } from './size.js';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
@@ -146,7 +146,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
   if (!host) {
     const isCopied = listKnownCopies(input).some(({ nodeId }) => findHost(nodeId));
-    const rest = isCopied ? explainNone(input, primaryNode) : 'there is no other copy: delete the volume';
+    const rest = isCopied ? explainTakeover(input, primaryNode) : 'there is no other copy: delete the volume';
     const message = `the node that had its bytes is no longer enrolled, and ${rest}`;
     return { phase: 'Degraded', reason: 'volume_node_gone', message, primaryNode };
   }
@@ -175,13 +175,16 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
 }
 
 /** What can be done about a primary that is not heard. */
-function describeRemedy({ volume, status, reports }: VolumeInput, { id, name, lost }: VolumeHost): string {
+function describeRemedy(input: VolumeInput, host: VolumeHost): string {
+  const { volume, status, now } = input;
   const check = 'check the machine and its agent';
   if (volume.class !== 'replicated' || !isMadeVolume(status)) return check;
-  if (!lost) return `${check}; a copy may take over when it does not come back`;
-  const fences = reports.some(({ nodeId, fencesAfterSeconds }) => nodeId === id && fencesAfterSeconds !== undefined);
-  if (lost.by === 'fence' || fences) return 'no other copy is complete; check the machine and its agent';
-  return `a copy takes over when the machine is off for certain: "moor nodes fence ${name}"`;
+  if (!host.lost) return `${check}; a copy may take over when it does not come back`;
+  const report = findReport(input, host.id);
+  if (isGivenUp(host, report, now)) return `${check}; ${explainTakeover(input, host.id)}`;
+  return report?.fencesAfterSeconds === undefined
+    ? `a copy takes over when the machine is off for certain: "moor nodes fence ${host.name}"`
+    : `${check}; a copy takes over once its agent has certainly stopped what writes`;
 }
 
 function toPromoted(promotion: Promotion): Verdict {
@@ -207,7 +210,7 @@ function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost
     const gone = 'the node whose copy was to take over is no longer enrolled';
     const isCopied = listKnownCopies(input).some(({ nodeId }) => input.findHost(nodeId));
     if (isCopied) {
-      const message = `${gone}, and ${explainNone(input, primaryNode)}`;
+      const message = `${gone}, and ${explainTakeover(input, primaryNode)}`;
       return { ...promoting, reason: 'volume_node_gone', message };
     }
     const message = `${gone}, and there is no other copy: enrol a machine again that has one, or delete the volume`;

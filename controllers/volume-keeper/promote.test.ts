@@ -224,6 +224,21 @@ describe('promotion of a copy', () => {
     );
   });
 
+  it('says what a primary that is not heard waits for', () => {
+    const outside = [lose('a'), host('b', { isOutside: true }), host('c', { isOutside: true })];
+    const find = (hosts: Given['hosts'], reports = synced) =>
+      decide({ status: makeStatus('Degraded'), reports, hosts: hosts! }).status.message.replace(/^.*agent; /, '');
+    const labels = 'give c, b, which breaks its residency, the labels that it asks for';
+    expect(find(outside)).to.equal(`no other copy is complete and inside its residency: ${labels}`);
+    const early = find([lose('a', 'heartbeat_missed', at(250)), ...others]);
+    expect(early).to.equal('a copy takes over once its agent has certainly stopped what writes');
+    expect(find([lose('a'), ...others], synced.slice(1))).to.contain('moor nodes fence a');
+    for (const hosts of [[lose('a', 'fence'), ...others], others]) {
+      const { message } = decide({ status: makeStatus('Ready'), reports: synced, hosts }).status;
+      expect(message, 'before it is promoted').to.match(/ a copy that is complete takes over$/);
+    }
+  });
+
   it('does not claim that nothing is missing when the clock of the former primary is ahead', () => {
     const before = makeStatus('Degraded');
     const reports = [fences, reportReplica('b', 400)];

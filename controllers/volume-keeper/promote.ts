@@ -65,7 +65,7 @@ export function findPromotion(input: VolumeInput, primaryNode: string | undefine
  * Whether nothing on the node writes any more: an administrator says so, or its agent has said that it stops what writes when it is
  * not heard, and has had the time to. Any other may only be cut off.
  */
-function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: string): boolean {
+export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: string): boolean {
   if (!lost) return false;
   if (lost.by === 'fence') return true;
   const { fencesAfterSeconds } = report ?? {};
@@ -130,11 +130,13 @@ function listComplete(input: VolumeInput, primaryNode: string | undefined, refus
     );
 }
 
-/** Why no copy takes the place of the primary, and what can be done about it. */
-export function explainNone(input: VolumeInput, primaryNode: string | undefined): string {
+/** Whether a copy takes the place of the primary, why none does, and what can be done about it. */
+export function explainTakeover(input: VolumeInput, primaryNode: string | undefined): string {
   const hosts = listKnownCopies(input).flatMap(({ nodeId }) => input.findHost(nodeId) ?? []);
   const others = hosts.filter(({ id }) => id !== primaryNode);
-  const outside = listComplete(input, primaryNode, []).flatMap(({ host }) => (host.isOutside ? [host] : []));
+  const complete = listComplete(input, primaryNode, []).map(({ host }) => host);
+  const outside = complete.filter(({ isOutside }) => isOutside);
+  if (outside.length < complete.length) return 'a copy that is complete takes over';
   const silent = others.filter(isSilent);
   const keepers = others.filter(({ id }) => (findReport(input, id)?.divergent?.length ?? 0) > 0);
   const remedies = [
