@@ -48,11 +48,34 @@ export class ApiConnection {
     return (await response.json()) as T;
   }
 
+  /** Asks for a change; with a `revision`, only of what is still at it. */
+  async send<T>(
+    method: 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+    revision?: string,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    const headers: Record<string, string> = {};
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    if (revision !== undefined) headers['if-match'] = `"${revision}"`;
+    const init: RequestInit = { method, headers };
+    if (body !== undefined) init.body = JSON.stringify(body);
+    const response = await this.#fetch(path, 'application/json', init, signal);
+    return (await response.json()) as T;
+  }
+
   /** An answer whose body is still to be read. Throws what is refused. */
-  async open(path: string, accept: string, signal?: AbortSignal): Promise<Response> {
-    const headers: Record<string, string> = { accept, authorization: `Bearer ${this.#token}` };
+  open(path: string, accept: string, signal?: AbortSignal): Promise<Response> {
+    return this.#fetch(path, accept, {}, signal);
+  }
+
+  async #fetch(path: string, accept: string, request: RequestInit, signal?: AbortSignal): Promise<Response> {
+    const own = request.headers as Record<string, string> | undefined;
+    const headers: Record<string, string> = { ...own, accept, authorization: `Bearer ${this.#token}` };
     if (this.tenant !== undefined) headers['x-tenant-id'] = this.tenant;
-    const init: RequestInit = { headers, credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' };
+    const safe = { credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' } as const;
+    const init: RequestInit = { ...request, ...safe, headers };
     const response = await fetch(path, signal ? { ...init, signal } : init).catch((thrown: unknown) => {
       if (signal?.aborted) throw thrown;
       throw new RefusedCall(0, []);

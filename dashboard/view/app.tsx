@@ -6,10 +6,13 @@ import { type PageAddress, toPlace } from '../model/places.js';
 import { listTroubles } from '../model/troubles.js';
 import { DeploymentPage } from './deployment.js';
 import { Deployments } from './deployments.js';
+import { Editor } from './editor.js';
 import { Events } from './events.js';
+import { KindPage } from './kind-page.js';
 import { NodePage, Nodes } from './nodes.js';
 import { Overview } from './overview.js';
 import { Foreign } from './parts.js';
+import { Secrets } from './secrets.js';
 import { SignIn, TenantChoice } from './sign-in.js';
 
 const place = signal<PageAddress>(toPlace(location.hash));
@@ -53,8 +56,13 @@ function describePlace(at: PageAddress): string {
 
 const LINKS: readonly (readonly [string, string, readonly PageAddress['page'][]])[] = [
   ['#/', 'Overview', ['overview']],
-  ['#/deployments', 'Deployments', ['deployments', 'deployment']],
+  ['#/deployments', 'Deployments', ['deployments', 'deployment', 'edit', 'new']],
   ['#/nodes', 'Nodes', ['nodes', 'node']],
+  ['#/jobs', 'Jobs', ['jobs']],
+  ['#/secrets', 'Secrets', ['secrets']],
+  ['#/volumes', 'Volumes', ['volumes']],
+  ['#/networks', 'Networks', ['networks']],
+  ['#/backups', 'Backups', ['backups']],
   ['#/events', 'Events', ['events']],
 ];
 
@@ -136,13 +144,29 @@ function Page({ session: open }: { readonly session: OpenSession }) {
       return <NodePage session={open} name={at.name} />;
     case 'events':
       return <Events session={open} />;
+    case 'secrets':
+      return <Secrets session={open} />;
+    case 'new':
+      return <Editor session={open} />;
+    case 'edit':
+      return <Editor key={at.name} session={open} name={at.name} />;
+    default:
+      return <KindPage key={at.page} session={open} kind={at.page} />;
   }
 }
 
-const GO: Readonly<Record<string, string>> = { o: '#/', d: '#/deployments', n: '#/nodes', e: '#/events' };
+const GO: Readonly<Record<string, string>> = {
+  o: '#/',
+  d: '#/deployments',
+  n: '#/nodes',
+  j: '#/jobs',
+  s: '#/secrets',
+  v: '#/volumes',
+  e: '#/events',
+};
 const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'search in the list; from other pages, in deployments'],
-  ['g then o, d, n, e', 'overview, deployments, nodes, events'],
+  ['g then o, d, n, j, s, v, e', 'overview, deployments, nodes, jobs, secrets, volumes, events'],
   ['?', 'this help'],
   ['Esc', 'close it, or leave a field'],
 ];

@@ -1,8 +1,10 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 
 import type { OpenSession } from '../data/session.js';
+import { listDeploymentActions, mayDo, toScaleAction } from '../model/actions.js';
 import { getPhaseTone, listShownSteps } from '../model/troubles.js';
 import type { DeploymentView, EventView, PlacementView } from '../model/views.js';
+import { ActionBar } from './action-bar.js';
 import { EventList, takeNewest } from './event-list.js';
 import { LogPanel } from './log-panel.js';
 import { Ago, Empty, Foreign, Help, Panel, Pill } from './parts.js';
@@ -61,6 +63,7 @@ function Known({ session, deployment }: { readonly session: OpenSession; readonl
           <Foreign text={image} />
         </code>
       </p>
+      {mayDo(session.who, 'deployer') && <Change session={session} deployment={deployment} />}
       <Panel title="How far it is">
         <Steps steps={steps} />
       </Panel>
@@ -86,6 +89,35 @@ function Known({ session, deployment }: { readonly session: OpenSession; readonl
         </details>
       </Panel>
     </>
+  );
+}
+
+/** What may be changed here; the rest of it in the editor. */
+function Change({ session, deployment }: { readonly session: OpenSession; readonly deployment: DeploymentView }) {
+  const replicas = useSignal<number | undefined>(undefined);
+  return (
+    <ActionBar session={session} actions={listDeploymentActions(deployment, Date.now())}>
+      {run => (
+        <form
+          class="scale"
+          onSubmit={event => {
+            event.preventDefault();
+            run(toScaleAction(deployment, replicas.value ?? deployment.replicas));
+            replicas.value = undefined;
+          }}
+        >
+          <a href={`#/deployments/${encodeURIComponent(deployment.name)}/edit`}>Edit</a>
+          <input
+            type="number"
+            min="0"
+            aria-label="Replicas"
+            value={replicas.value ?? deployment.replicas}
+            onInput={event => (replicas.value = event.currentTarget.valueAsNumber || 0)}
+          />
+          <button type="submit">Scale</button>
+        </form>
+      )}
+    </ActionBar>
   );
 }
 

@@ -9,6 +9,7 @@ import {
   sortRows,
   toDeploymentRow,
 } from '../model/deployment-list.js';
+import { mayDo } from '../model/actions.js';
 import { getPhaseTone } from '../model/troubles.js';
 import { Ago, Empty, Foreign, Help, Pill } from './parts.js';
 
@@ -31,7 +32,10 @@ export function Deployments({ session }: { readonly session: OpenSession }) {
   const rows = sortRows(filterRows(all, filter.value), order.value);
   return (
     <>
-      <h1>Deployments</h1>
+      <div class="heading">
+        <h1>Deployments</h1>
+        {mayDo(session.who, 'deployer') && <a href="#/new">New deployment</a>}
+      </div>
       <div class="tools">
         <input
           id="search"

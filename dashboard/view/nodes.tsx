@@ -1,7 +1,9 @@
 import type { OpenSession } from '../data/session.js';
+import { listNodeActions, mayDo } from '../model/actions.js';
 import { summariseCapacity } from '../model/capacity.js';
 import { getNodeTone } from '../model/troubles.js';
 import type { NodeView } from '../model/views.js';
+import { ActionBar } from './action-bar.js';
 import { EventList, takeNewest } from './event-list.js';
 import { Ago, Bar, CopiedCommand, Empty, Foreign, Help, Panel, Pill } from './parts.js';
 
@@ -124,6 +126,7 @@ export function NodePage({ session, name }: { readonly session: OpenSession; rea
         {schedulable.value ? 'It takes work.' : 'It takes no work: '}
         {!schedulable.value && <Foreign text={schedulable.reason} />}
       </p>
+      {mayDo(session.who, 'admin') && <ActionBar session={session} actions={listNodeActions(node)} />}
       <Panel title="Capacity">
         {summariseCapacity([node]).map(bar => (
           <Bar key={bar.label} {...bar} />

@@ -14,6 +14,22 @@ import { DashboardPage, findChromium, launchChromium } from './browser.js';
 
 const SECRET = 'canary-of-a-password';
 const HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>';
+const PAGES = {
+  overview: '#/',
+  deployments: '#/deployments',
+  broken: '#/deployments/broken',
+  nowhere: '#/deployments/nowhere',
+  web: '#/deployments/web',
+  edit: '#/deployments/web/edit',
+  nodes: '#/nodes',
+  node: '#/nodes/shop-1',
+  jobs: '#/jobs',
+  secrets: '#/secrets',
+  volumes: '#/volumes',
+  networks: '#/networks',
+  backups: '#/backups',
+  events: '#/events',
+};
 const shell = (line: string) => ({ entrypoint: ['/bin/sh', '-c'], command: [line] });
 
 describe('the dashboard in a browser', function () {
@@ -184,7 +200,7 @@ describe('the dashboard in a browser', function () {
   it('keeps neither the token nor the value of a secret anywhere', async () => {
     const dashboard = await open();
     let traces = '';
-    for (const hash of ['#/', '#/deployments', '#/deployments/web', '#/nodes', '#/nodes/shop-1', '#/events']) {
+    for (const hash of Object.values(PAGES)) {
       await dashboard.go(hash);
       await dashboard.page.waitForTimeout(300);
       traces += await dashboard.readTraces();
@@ -196,40 +212,97 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('is usable by everyone: axe-core finds nothing serious on any page in either theme, and 400 pixels are enough', async () => {
-    const pages = {
-      overview: '#/',
-      deployments: '#/deployments',
-      broken: '#/deployments/broken',
-      nowhere: '#/deployments/nowhere',
-      web: '#/deployments/web',
-      nodes: '#/nodes',
-      node: '#/nodes/shop-1',
-      events: '#/events',
-    };
-    const faults: string[] = [];
-    for (const scheme of ['light', 'dark'] as const) {
+  it('shows each role what it may do: a viewer changes nothing, a deployer scales, and a deletion is asked twice', async () => {
+    const body = { role: 'viewer', description: 'looks' };
+    const { token } = unwrap(await shop.client.request<{ token: string }>('POST', '/api/v1/tokens', { body }));
+    const viewer = await DashboardPage.open(browser);
+    await viewer.signIn(plane.server, token);
+    await viewer.says('What is wrong');
+    await viewer.go('#/deployments/web');
+    await viewer.says('How far it is');
+    expect(await viewer.page.getByRole('button', { name: /Scale|Restart|Delete/ }).count()).to.equal(0);
+    await viewer.context.close();
+
+    await shop.apply({ name: 'scaled', image, ...shell('sleep 1000') });
+    const dashboard = await open();
+    await dashboard.go('#/deployments/scaled');
+    await dashboard.page.getByLabel('Replicas', { exact: true }).fill('2');
+    await dashboard.page.getByRole('button', { name: 'Scale' }).click();
+    await dashboard.says('2 of 2 replicas ready');
+    await dashboard.page.getByRole('button', { name: 'Delete', exact: true }).click();
+    expect((await shop.show('scaled')).metadata.deletedAt).to.equal(undefined);
+    await dashboard.page.getByRole('button', { name: 'Yes, delete' }).click();
+    await dashboard.says('There is no deployment of this name');
+    await dashboard.context.close();
+  });
+
+  it('refuses beside the line as one types, shows what would change, and applies', async () => {
+    const dashboard = await open();
+    await dashboard.go('#/new');
+    const text = dashboard.page.getByLabel('The deployment as YAML');
+    const declare = (name: string, replicas: number) =>
+      text.fill(
+        `kind: Deployment\nname: ${name}\nimage: ${image}\nreplicas: ${replicas}\nentrypoint: [/bin/sh, -c, sleep 1000]\n`,
+      );
+    await declare('Typed_1', -1);
+    await dashboard.page.locator('.problems li', { hasText: /line 2.*deployment_name_invalid/ }).waitFor();
+    await dashboard.page.locator('.problems li', { hasText: /line 4.*replicas_negative/ }).waitFor();
+    expect(await dashboard.page.getByRole('button', { name: 'Apply' }).isDisabled()).to.equal(true);
+    await declare('typed', 1);
+    await dashboard.says('What "Apply" would do: create');
+    await dashboard.page.getByRole('button', { name: 'Apply' }).click();
+    await dashboard.page.getByRole('heading', { name: 'typed', exact: true }).waitFor();
+
+    await dashboard.go('#/deployments/typed/edit');
+    await declare('typed', 0);
+    await dashboard.says('/replicas');
+    await dashboard.page.getByRole('button', { name: 'Apply' }).click();
+    await dashboard.says('It is stopped: it asks for 0 replicas');
+    await shop.remove('typed');
+    expect(await dashboard.listIncidents()).to.deep.equal([]);
+    await dashboard.context.close();
+  });
+
+  it('writes a credential, and never shows its value again', async () => {
+    const dashboard = await open();
+    await dashboard.go('#/secrets');
+    const typed = 'typed-into-the-dashboard';
+    await dashboard.page.getByRole('textbox', { name: 'Path' }).fill('deployments/typed');
+    await dashboard.page.getByRole('textbox', { name: 'Key' }).fill('password');
+    await dashboard.page.getByLabel('Value', { exact: true }).fill(typed);
+    await dashboard.page.getByRole('button', { name: 'Write' }).click();
+    await dashboard.says('deployments/typed: the next version is written');
+    await dashboard.page.getByRole('row', { name: /deployments\/typed/ }).waitFor();
+    expect(await dashboard.page.getByLabel('Value', { exact: true }).inputValue()).to.equal('');
+    expect(await dashboard.readTraces()).to.not.include(typed);
+    expect(await readFile(join(plane.folder, 'api.log'), 'utf8')).to.not.include(typed);
+    await dashboard.context.close();
+  });
+
+  for (const scheme of ['light', 'dark'] as const) {
+    it(`is usable by everyone: axe-core finds nothing serious on any ${scheme} page, and 400 pixels are enough`, async () => {
+      const faults: string[] = [];
       const dashboard = await DashboardPage.open(browser, { scheme, bypassCSP: true });
       await dashboard.page.goto(plane.server);
       await dashboard.page.getByLabel('Token').waitFor();
       const look = async (name: string) => {
         const found = await dashboard.listAccessFaults();
         const overflow = await dashboard.picture(`${name}-${scheme}`);
-        faults.push(...found.map(fault => `${name} ${scheme}: ${fault}`));
-        if (overflow > 0) faults.push(`${name} ${scheme}: ${overflow} pixels wider than 400`);
+        faults.push(...found.map(fault => `${name}: ${fault}`));
+        if (overflow > 0) faults.push(`${name}: ${overflow} pixels wider than 400`);
       };
       await look('sign-in');
       await dashboard.signIn(plane.server, shop.token);
       await dashboard.says('What is wrong');
-      for (const [name, hash] of Object.entries(pages)) {
+      for (const [name, hash] of Object.entries(PAGES)) {
         await dashboard.go(hash);
         await dashboard.page.waitForTimeout(700); // what is asked for by the page itself
         await look(name);
       }
       await dashboard.context.close();
-    }
-    expect(faults.join('\n')).to.equal('');
-  });
+      expect(faults.join('\n')).to.equal('');
+    });
+  }
 
   it('is small: all of it in less than 100 kB on the wire', async () => {
     let bytes = 0;

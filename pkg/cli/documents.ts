@@ -5,6 +5,7 @@ import { type ErrorCode, isScalar, LineCounter, parseAllDocuments } from 'yaml';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { ApiAnswer, Client } from '../client/index.js';
 import { UsageFault } from './exit-code.js';
+import { findFieldOffset } from './field-offset.js';
 import type { Locate } from './session.js';
 import type { Terminal } from './terminal.js';
 import type { DeploymentView } from './views.js';
@@ -58,7 +59,7 @@ function parseManifests(text: string, source: string): readonly ManifestDocument
       const value = toPlainValue(document, place);
       if (!isMap(value)) throw new UsageFault(`${place}: must be a map with kind and name.`);
       const locate: Locate = field => {
-        const offset = findOffset(path => document.getIn(path, true), field);
+        const offset = findFieldOffset(path => document.getIn(path, true), field);
         return offset === undefined ? undefined : at(offset);
       };
       return { value, place, locate };
@@ -68,23 +69,6 @@ function parseManifests(text: string, source: string): readonly ManifestDocument
 /** Whether a document consists of comments only. An explicit null is not empty. */
 function isEmpty(contents: unknown): boolean {
   return contents === null || (isScalar(contents) && contents.value === null && contents.source === '');
-}
-
-/** The offset of a field, or of its nearest ancestor: a missing field is reported where it belongs. */
-function findOffset(nodeAt: (path: readonly (string | number)[]) => unknown, field: string): number | undefined {
-  const path = parseFieldPath(field);
-  for (let length = path.length; length > 0; length--) {
-    const node = nodeAt(path.slice(0, length)) as { readonly range?: readonly number[] | null } | undefined;
-    if (node?.range) return node.range[0];
-  }
-  return undefined;
-}
-
-/** `ports[0].containerPort` → `['ports', 0, 'containerPort']` */
-function parseFieldPath(field: string): readonly (string | number)[] {
-  return [...field.matchAll(/\[(\d+)\]|\["([^"]*)"\]|([^.[\]]+)/g)].map(([, index, quoted, name]) =>
-    index === undefined ? (quoted ?? name ?? '') : Number(index),
-  );
 }
 
 function readText(file: string): string {

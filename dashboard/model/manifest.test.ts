@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+
+import { assertLinearCost } from '../../dev/testing/index.js';
+import { FIRST_MANIFEST, readManifestText, toManifestText, toReplacingBody } from './manifest.js';
+import type { DeploymentView } from './views.js';
+
+const stored = {
+  kind: 'Deployment',
+  name: 'web',
+  image: 'web:1',
+  replicas: 2,
+  secretsVersion: 3,
+  environment: { A: '1' },
+  placement: { labels: { x: 'y' } },
+  metadata: { uid: 'dep_1' },
+  status: {},
+} as unknown as DeploymentView;
+
+describe('a text that declares a deployment', () => {
+  it('has a value, and the line of each field or of what it would stand in', () => {
+    const { value, problems, findLine } = readManifestText(FIRST_MANIFEST);
+    expect(value).to.include({ kind: 'Deployment', name: 'web' });
+    expect(problems).to.deep.equal([]);
+    expect([
+      findLine('image'),
+      findLine('healthCheck.command[1]'),
+      findLine('healthCheck.port'),
+      findLine('zzz'),
+    ]).to.deep.equal([3, 7, 6, 1]);
+  });
+
+  it('says where it cannot be read', () => {
+    expect(readManifestText('name: web\nimage: "x').problems[0]).to.include({ line: 2 });
+    for (const text of ['', '- a', 'text', 'a: *nobody']) {
+      const { value, problems } = readManifestText(text);
+      expect([value, problems.length > 0], text).to.deep.equal([undefined, true]);
+    }
+  });
+
+  it('is what was asked for, without what the server has added', () => {
+    const text = toManifestText(stored);
+    expect(text)
+      .to.include('image: web:1')
+      .and.not.match(/metadata|status|secretsVersion|placement/);
+  });
+
+  it('removes what was taken out of it, and keeps what it says', () => {
+    expect(toReplacingBody({ kind: 'Deployment', name: 'web', image: 'web:2', replicas: 2 }, stored)).to.deep.equal({
+      kind: 'Deployment',
+      name: 'web',
+      image: 'web:2',
+      replicas: 2,
+      environment: null,
+    });
+    expect(toReplacingBody({ name: 'web' }, undefined)).to.deep.equal({ name: 'web' });
+  });
+
+  it('is read in time that grows with its length', () =>
+    assertLinearCost({
+      size: 4_000,
+      prepare: size => 'a: [x, y]\n'.repeat(size),
+      run: text => readManifestText(`${text}`),
+    }));
+});

@@ -1,0 +1,88 @@
+import { LineCounter, parseDocument, stringify } from 'yaml';
+
+import { findFieldOffset } from '../../pkg/cli/field-offset.js';
+import type { DeploymentView } from './views.js';
+
+/** Something that is wrong with a text, beside the line that it is about. */
+export interface LineProblem {
+  readonly line: number;
+  readonly text: string;
+  readonly code?: string;
+}
+
+/** A text that declares a deployment: what it says, or why it cannot be read. */
+export interface ManifestText {
+  readonly value: Readonly<Record<string, unknown>> | undefined;
+  readonly problems: readonly LineProblem[];
+  /** The line of a field, or of what it would stand in. */
+  readonly findLine: (field: string) => number;
+}
+
+/** Reads what was typed. A document that is being typed is often wrong: that is an answer, never an error. */
+export function readManifestText(text: string): ManifestText {
+  const counter = new LineCounter();
+  const document = parseDocument(text, { lineCounter: counter, logLevel: 'silent' });
+  const lineOf = (offset: number) => Math.max(1, counter.linePos(offset).line);
+  const findLine = (field: string) => {
+    const offset = findFieldOffset(path => document.getIn(path, true), field);
+    return offset === undefined ? 1 : lineOf(offset);
+  };
+  const problems = document.errors.map(({ pos, message }) => ({
+    line: lineOf(pos[0]),
+    text: message.split('\n')[0] ?? '',
+  }));
+  if (problems.length > 0) return { value: undefined, problems, findLine };
+  const value = toValue(document);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return { value: value as Readonly<Record<string, unknown>>, problems, findLine };
+  }
+  return { value: undefined, problems: [{ line: 1, text: 'must be a map with kind, name and image' }], findLine };
+}
+
+function toValue(document: { toJS(): unknown }): unknown {
+  try {
+    return document.toJS();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A deployment as a text to change: what was asked for, without what the server has added. */
+export function toManifestText(deployment: DeploymentView): string {
+  const { status: _, metadata: __, secretsVersion: ___, kind, name, image, replicas, placement, ...spec } = deployment;
+  const { labels: ____, ...asked } = placement ?? {};
+  return stringify({
+    kind,
+    name,
+    image,
+    replicas,
+    ...spec,
+    ...(Object.keys(asked).length > 0 && { placement: asked }),
+  });
+}
+
+/** What to send so that a deployment becomes what the text says: what was removed from the text is removed there. */
+export function toReplacingBody(
+  sent: Readonly<Record<string, unknown>>,
+  stored: DeploymentView | undefined,
+): Readonly<Record<string, unknown>> {
+  if (!stored) return sent;
+  const before = readManifestText(toManifestText(stored)).value ?? {};
+  const removed = Object.keys(before).filter(field => !Object.hasOwn(sent, field));
+  return { ...sent, ...Object.fromEntries(removed.map(field => [field, null])) };
+}
+
+/** What a new deployment begins with. */
+export const FIRST_MANIFEST = `kind: Deployment
+name: web
+image: 127.0.0.1:7071/mooring/demo:1.0.0
+replicas: 1
+healthCheck:
+  type: exec
+  command: [/bin/busybox, wget, -q, -O, /dev/null, "http://127.0.0.1:8080/"]
+  timeout: 10s
+  retries: 3
+resources:
+  cpu: 50m
+  memory: 16Mi
+`;
