@@ -148,7 +148,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     streams,
     assignments: new AssignmentStreams({ dispatcher, streams, clock }),
     logs: new LogRendezvous(clock),
-    watchHub: new WatchHub({ cache, clock, metrics, resources, capacity: settings.tailBuffer }),
+    watchHub: new WatchHub({ cache, clock, metrics, log, resources, capacity: settings.tailBuffer }),
     deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
     dryRunLimits: { ...limits, supportedFields: new Set(optionalFields) },
     staticFacts: {

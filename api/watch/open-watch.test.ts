@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 import { expect } from 'chai';
 
+import { systemClock } from '../../pkg/clock/index.js';
 import { declareRestore } from '../../pkg/link/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { WatchReader } from './watch-reader.testing.js';
@@ -210,6 +212,37 @@ describe('watches over HTTP', () => {
     await lab.server.close(); // ends, or the test times out
 
     expect(await reader.rest()).to.deep.equal([]);
+  });
+});
+
+describe('a watch behind another one on its connection', () => {
+  const DAY_MS = 86_400_000;
+
+  it('is told that its place is gone when the history has moved past it meanwhile', async () => {
+    let endFirst = () => undefined as void;
+    const after = (ms: number, act: () => void) => {
+      if (ms !== DAY_MS) return systemClock.after(ms, act);
+      endFirst = act;
+      return () => undefined;
+    };
+    const lab = await new ApiLab({ settings: { tailBuffer: 50 }, clock: { ...systemClock, after } }).start();
+    try {
+      const token = await lab.tenantToken(lab.a);
+      await lab.ask('POST', PATH, { token, body: webDeployment('a') });
+      const socket = connect(lab.server.port, '127.0.0.1');
+      const first = `/k8s/apis/mooring.io/v1/namespaces/${lab.a}/deployments?watch=true&timeoutSeconds=${DAY_MS / 1_000}`;
+      for (const path of [first, `${PATH}?watch=true`])
+        socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      const text = drain(socket);
+      // Both have been read once the list of the first is there: they came in one piece.
+      await once(socket, 'data');
+      for (let replicas = 0; replicas < 60; replicas++)
+        await lab.ask('PUT', `${PATH}/a`, { token, body: { replicas: replicas % 9 } });
+      endFirst();
+      expect(await text).to.contain('"gone"');
+    } finally {
+      await lab.stop();
+    }
   });
 });
 

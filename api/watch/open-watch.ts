@@ -72,12 +72,16 @@ export async function startWatch(
     status: 200,
     type,
     open: out => {
+      let isOver = false;
+      const atEnd: (() => void)[] = [];
       const watcher = env.watchHub.open({ out, topic, lines, ...start }, () => {
-        forget();
-        cancel();
+        isOver = true;
+        for (const act of atEnd) act();
       });
-      const forget = env.streams.add('watch', caller, () => watcher.close());
-      const cancel = endLater(() => watcher.close());
+      // One whose place was lost while it waited for its turn on the connection has ended already.
+      if (isOver) return;
+      const end = () => watcher.close();
+      atEnd.push(env.streams.add('watch', caller, end), endLater(end));
     },
   };
 }

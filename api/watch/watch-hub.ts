@@ -1,5 +1,7 @@
 import type { Cache } from '../../pkg/store/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
+import { asError } from '../../pkg/fault/index.js';
+import type { Logger } from '../../pkg/log/index.js';
 import type { Metrics } from '../../pkg/metrics/index.js';
 import { repeatEvery } from '../stream/open-streams.js';
 import { WatchHistory } from './history.js';
@@ -15,6 +17,7 @@ export interface WatchHubEnv {
   readonly cache: Cache;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly log: Logger;
   readonly resources: readonly Resource[];
   /** Number of changes that are kept for watchers that resume. */
   readonly capacity: number;
@@ -25,10 +28,12 @@ export class WatchHub {
   readonly history: WatchHistory;
   readonly #byTopic = new Map<string, Set<Watcher>>();
   readonly #metrics: Metrics;
+  readonly #log: Logger;
   readonly #stop: () => void;
 
-  constructor({ cache, clock, metrics, resources, capacity }: WatchHubEnv) {
+  constructor({ cache, clock, metrics, log, resources, capacity }: WatchHubEnv) {
     this.#metrics = metrics;
+    this.#log = log;
     this.history = new WatchHistory(cache, resources, capacity, {
       onFrames: (from, topics) => {
         for (const topic of topics) for (const watcher of this.#byTopic.get(topic) ?? []) watcher.wake(from);
@@ -39,7 +44,7 @@ export class WatchHub {
   }
 
   /** Starts a watcher. It removes itself when it ends. */
-  open(options: Omit<WatcherOptions, 'history' | 'ended'>, ended: () => void): Watcher {
+  open(options: Omit<WatcherOptions, 'history' | 'ended' | 'failed'>, ended: () => void): Watcher {
     const watchers = this.#byTopic.get(options.topic) ?? new Set();
     this.#byTopic.set(options.topic, watchers);
     const watcher: Watcher = new Watcher({
@@ -50,6 +55,7 @@ export class WatchHub {
         if (because !== 'left') this.#metrics.count('mooring_tails_cut_total', { because });
         ended();
       },
+      failed: thrown => this.#log.error('a watch failed', { error: asError(thrown) }),
     });
     watchers.add(watcher);
     return watcher;

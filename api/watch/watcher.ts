@@ -12,6 +12,9 @@ export interface InitialList {
   readonly next?: (() => Promise<InitialList>) | undefined;
 }
 
+/** Why a watch ended: its client was too slow, its place is not kept any more, a line could not be made, or its client left. */
+type WatchEnd = 'slow' | 'reset' | 'failed' | 'left';
+
 export interface WatcherOptions {
   readonly history: WatchHistory;
   readonly out: ServerResponse;
@@ -21,7 +24,9 @@ export interface WatcherOptions {
   /** Number of the first frame that the client has not received. */
   readonly from: number;
   readonly initialList: InitialList | undefined;
-  readonly ended: (because: 'slow' | 'reset' | 'left') => void;
+  readonly ended: (because: WatchEnd) => void;
+  /** A line could not be made: the watch ends, and no other one is touched. */
+  readonly failed: (thrown: unknown) => void;
 }
 
 const BATCH_BYTES = 64 * 1024;
@@ -97,9 +102,14 @@ export class Watcher {
 
   #advance(): void {
     if (this.#over || this.#blocked) return;
-    this.#open();
-    this.#follow();
-    this.#flush();
+    try {
+      this.#open();
+      this.#follow();
+      this.#flush();
+    } catch (thrown) {
+      this.#options.failed(thrown);
+      this.#cut('failed');
+    }
   }
 
   #open(): void {
@@ -162,7 +172,7 @@ export class Watcher {
     return this.#number < history.next && history.at(this.#number) === undefined;
   }
 
-  #cut(because: 'slow' | 'reset'): void {
+  #cut(because: Exclude<WatchEnd, 'left'>): void {
     if (this.#over) return;
     const { out, lines } = this.#options;
     this.#flush();
@@ -171,7 +181,7 @@ export class Watcher {
     this.#end(because);
   }
 
-  #end(because: 'slow' | 'reset' | 'left'): void {
+  #end(because: WatchEnd): void {
     if (this.#over) return;
     this.#over = true;
     this.#opening = undefined;
