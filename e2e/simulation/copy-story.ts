@@ -158,27 +158,26 @@ export class CopyStory extends Storyteller {
   async #promoted(epoch: number, withinMs: number): Promise<void> {
     const isSo = () => (this.status(this.#id)?.epoch ?? 0) > epoch && this.status(this.#id)?.phase === 'Ready';
     this.#former = this.#findPrimary();
-    await this.until(isSo, `a copy is promoted after ${this.#describe()}`, { withinMs });
+    await this.until(isSo, () => `a copy is promoted: ${this.#describe()}`, { withinMs });
   }
 
   /** Waits until the volume is written to, and every copy has what was. */
   async #heal(what: string): Promise<void> {
     const { cluster, history, watch } = this.parts;
     const written = watch.countWritten(this.#id);
+    let missing = 'it is not written to';
     const isSo = () => {
       const isServed = this.status(this.#id)?.phase === 'Ready' && this.runs(OWNER);
       if (!isServed || watch.countWritten(this.#id) <= written) return false;
       try {
         expectCopies(cluster, history, watch.copies);
         return true;
-      } catch {
+      } catch (thrown) {
+        missing = (thrown as Error).message;
         return false;
       }
     };
-    await this.until(isSo, what, { withinMs: HEALED_WITHIN_MS }).catch((thrown: unknown) => {
-      expectCopies(cluster, history, watch.copies);
-      throw new Error(`${(thrown as Error).message}: ${this.#describe()}`, { cause: thrown });
-    });
+    await this.until(isSo, () => `${what}: ${missing}; ${this.#describe()}`, { withinMs: HEALED_WITHIN_MS });
     await this.pass(WRITTEN_MS);
   }
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { copyMutants } from './copy-mutants.js';
 import { crashMutants } from './crash-mutants.js';
 import { jobMutants } from './job-mutants.js';
 import { mutants } from './mutants.js';
@@ -13,7 +14,14 @@ const WITHIN_SEEDS = 250;
 
 describe('the simulation notices', () => {
   const seeds = Array.from({ length: WITHIN_SEEDS }, (_, at) => at + 1);
-  const ofRunning = [...jobMutants, ...scheduleMutants, ...rolloutMutants, ...scalingMutants, ...volumeMutants];
+  const ofRunning = [
+    ...jobMutants,
+    ...scheduleMutants,
+    ...rolloutMutants,
+    ...scalingMutants,
+    ...volumeMutants,
+    ...copyMutants,
+  ];
   const all = [...mutants, ...ofRunning, ...crashMutants];
   for (const { mistake, noticedAt, ...variant } of all) {
     it(`when ${mistake}`, async () => {

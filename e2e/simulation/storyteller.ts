@@ -98,12 +98,13 @@ export class Storyteller {
 
   protected async until(
     isSo: () => boolean | Promise<boolean>,
-    what: string,
+    what: string | (() => string),
     { everyMs = LOOK_MS, withinMs = WITHIN_MS } = {},
   ): Promise<void> {
     const { world } = this.parts.cluster;
     for (const from = world.time; !(await isSo()); await this.pass(everyMs)) {
-      if (world.time - from > withinMs) throw new Error(`${what}: not within ${withinMs} ms`);
+      if (world.time - from <= withinMs) continue;
+      throw new Error(`${typeof what === 'string' ? what : what()}: not within ${withinMs} ms`);
     }
   }
 }

@@ -42,11 +42,11 @@ const startsBesideOld: Decide = (deployment, replicas, circumstances) => {
 };
 
 /** A loop that works with another environment. */
-const within = (name: string, alter: (env: LoopEnv) => LoopEnv) =>
+export const within = (name: string, alter: (env: LoopEnv) => LoopEnv) =>
   altering(name, loop => ({ ...loop, reconcile: (key, env, signal) => loop.reconcile(key, alter(env), signal) }));
 
 /** An agent that hears other lines than are sent. */
-const hearing = (alter: (line: AssignmentLine) => AssignmentLine | undefined) => ({
+export const hearing = (alter: (line: AssignmentLine) => AssignmentLine | undefined) => ({
   agent: (parts: AgentParts): AgentParts => ({
     ...parts,
     link: instead(parts.link, 'assignments', (onLine, signal) =>
@@ -58,7 +58,7 @@ const hearing = (alter: (line: AssignmentLine) => AssignmentLine | undefined) =>
   }),
 });
 
-const listAssigned = (line: AssignmentLine): readonly AssignedVolume[] | undefined =>
+export const listAssigned = (line: AssignmentLine): readonly AssignedVolume[] | undefined =>
   line.type === 'snapshot' || line.type === 'volumes' ? line.volumes : undefined;
 
 const forgetMade = (line: AssignmentLine): AssignmentLine => {
