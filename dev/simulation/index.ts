@@ -20,5 +20,5 @@ export type { FaultProfile } from './fault-profile.js';
 export { calm, storm } from './fault-profile.js';
 export { SimWorld } from './sim-world.js';
 export { PeerNetwork } from './simulated-peers.js';
-export { createSimulatedVolumes } from './simulated-volumes.js';
+export { createSimulatedVolumes, RESIZED_MAX } from './simulated-volumes.js';
 export { hasAll, HeldVolume, isSameLog, type RecordLog, VolumeDisk } from './volume-disk.js';

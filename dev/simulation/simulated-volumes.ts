@@ -8,6 +8,8 @@ import { hasAll, type HeldVolume, isSameLog, type RecordLog, type VolumeDisk } f
 
 /** How many steps of a message an access to a disk takes. */
 const ACCESS = 5;
+/** The largest size that a machine can give a volume later. */
+export const RESIZED_MAX = 3 * 2 ** 20;
 /** So much of a stream is read at once. */
 const PIECE_BYTES = 1024;
 
@@ -103,6 +105,7 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
       }),
     resize: (id, sizeBytes) =>
       inTurn('resize', id, () => {
+        if (sizeBytes > RESIZED_MAX) throw new VolumeFault('no_space', 'the disk is full; make room');
         find(id).sizeBytes = sizeBytes;
         return { id, sizeBytes };
       }),

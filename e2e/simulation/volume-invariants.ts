@@ -162,16 +162,18 @@ function noteGone(
   );
 }
 
-/** No volume is created beyond what the tenant may have at that moment. */
+/** No volume is created, and none grows, beyond what the tenant may have at that moment. */
 const keepsVolumeQuota: Invariant = (changes, history) => {
   for (const { key, before, entry } of changes) {
-    if (before || !entry || !key.startsWith(ranges.volumes)) continue;
+    if (!entry || !key.startsWith(ranges.volumes)) continue;
+    const [had, has] = [before && value<StoredVolume>(before).sizeBytes, value<StoredVolume>(entry).sizeBytes];
+    if (had !== undefined && has <= had) continue;
     const [tenant = ''] = splitKey(key);
     const quotas: Readonly<Record<string, number | null>> =
       history.get<StoredTenant>(keys.tenant(tenant))?.quotas ?? {};
     const volumes = history.all<StoredVolume>(ranges.of(ranges.volumes, tenant));
     const bytes = volumes.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-    expect(volumes.length, 'volumes of a tenant').to.be.at.most(quotas['volumes'] ?? Infinity);
+    if (!before) expect(volumes.length, 'volumes of a tenant').to.be.at.most(quotas['volumes'] ?? Infinity);
     expect(bytes, 'bytes of the volumes of a tenant').to.be.at.most(quotas['volumeBytes'] ?? Infinity);
   }
 };

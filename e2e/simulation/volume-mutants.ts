@@ -69,6 +69,11 @@ const forgetMade = (line: AssignmentLine): AssignmentLine => {
   return volumes ? ({ ...line, volumes } as AssignmentLine) : line;
 };
 
+const forgetSizes = (line: AssignmentLine): AssignmentLine => {
+  const volumes = listAssigned(line)?.map(volume => ({ ...volume, sizeBytes: 2 ** 20 }));
+  return volumes ? ({ ...line, volumes } as AssignmentLine) : line;
+};
+
 /** Whatever the disk has and the control plane does not name is taken for what is left of something. */
 const tidyUp = (parts: AgentParts): AgentParts => {
   const driver = parts.volumes!;
@@ -176,6 +181,7 @@ export const volumeMutants = inMix('volumes', [
     mistake: 'agents do not hear volumes that come later',
     ...hearing(line => (line.type === 'volumes' ? undefined : line)),
   },
+  { mistake: 'agents do not hear of another size', ...hearing(forgetSizes) },
   { mistake: 'a volume on a node that is not heard gets another node', ...within('volume-keeper', movesLost) },
   { mistake: 'the record of a volume goes before its bytes', ...forgetsAtOnce },
   { mistake: 'the volume keeper does not watch reports', ...deafTo('volume-keeper', ranges.volumeReports) },

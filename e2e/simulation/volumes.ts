@@ -5,6 +5,7 @@ import { isFinished, type JobStatus, type StoredJob } from '../../crds/job/index
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { RESIZED_MAX } from '../../dev/simulation/index.js';
 import { BAD_IMAGE, COUNTRY, type Machine, type SimCluster, TENANTS } from './cluster.js';
 import type { History, UserIntent } from './history.js';
 import { setQuota } from './platform.js';
@@ -72,7 +73,7 @@ interface VolumeUse {
 }
 
 /** What is done about volumes of any class. */
-export const consume = [mount, mount, mount, mount, mount, work, remove, contest] as const;
+export const consume = [mount, mount, mount, mount, mount, work, remove, contest, resize] as const;
 const volumeActs = [create, create, ...consume, limit, reboot];
 
 function create({ cluster, tenant, op }: VolumeUser): void {
@@ -105,6 +106,15 @@ function work(user: VolumeUser): void {
     volumes: mounts,
   };
   void cluster.ask({ method: 'POST', path: JOBS, tenant, op, document });
+}
+
+/** Another size, which may be more than any machine has. */
+function resize(user: VolumeUser): void {
+  const { cluster, tenant, op } = user;
+  const volume = pickVolume(user);
+  if (!volume) return;
+  const document = { sizeBytes: cluster.world.pick([SIZE, 2 * SIZE, RESIZED_MAX, RESIZED_MAX + SIZE]) };
+  void cluster.ask({ method: 'PATCH', path: `${VOLUMES}/{id}`, tenant, op, params: { id: volume.id }, document });
 }
 
 function remove(user: VolumeUser): void {
@@ -227,9 +237,10 @@ export function hasVolumes(
 /** Throws unless every volume is on its node and says so, or waits for one, and nothing is left of others. */
 export function expectVolumes({ machines }: SimCluster, history: History): void {
   const volumes = history.all<StoredVolume>(ranges.volumes);
-  for (const { id, name, type, primaryNode: named, residency, metadata } of volumes) {
+  for (const { id, name, type, sizeBytes, primaryNode: named, residency, metadata } of volumes) {
     expect(metadata.deletedAt, `volume ${name} is to be deleted`).to.equal(undefined);
-    const { phase, primaryNode } = history.get<VolumeStatus>(keys.volumeStatus(metadata.tenant, id)) ?? {};
+    const status = history.get<VolumeStatus>(keys.volumeStatus(metadata.tenant, id));
+    const { phase, reason, primaryNode, capacityBytes } = status ?? {};
     if (primaryNode === undefined) {
       const nodes = history.all<StoredNode>(ranges.of(ranges.nodes, metadata.tenant));
       const isAble = ({ id: own, labels }: StoredNode) =>
@@ -239,6 +250,8 @@ export function expectVolumes({ machines }: SimCluster, history: History): void 
       continue;
     }
     expect(phase, `phase of volume ${name}`).to.equal('Ready');
+    if (reason !== 'volume_refused') expect(capacityBytes, `size of volume ${name}`).to.equal(sizeBytes);
+    else expect(sizeBytes, `size that volume ${name} was refused`).to.be.greaterThan(RESIZED_MAX);
     const node = findEnrolled(primaryNode, history);
     const machine = machines.find(each => each.name === node?.name);
     if (type === 'volume') expect(machine?.disk.held.has(id), `bytes of ${name} on ${node?.name}`).to.equal(true);
