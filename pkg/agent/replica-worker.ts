@@ -191,6 +191,7 @@ export class ReplicaWorker {
       );
     }
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
+    if (step === 'restart') await history.countRestart(uid, replica);
     const joined = await this.#parts.networks.prepare(replica, view.get(uid));
     const mounts = await this.#parts.volumes.prepare(replica, view.containers);
     if (step === 'create') {
@@ -216,7 +217,6 @@ export class ReplicaWorker {
       return;
     }
     const { id = '' } = view.get(uid) ?? {};
-    if (step === 'restart') await history.countRestart(uid, replica);
     if (replica.once) {
       await this.#parts.attempts.noteStart(uid);
       failpoint('agent.attempt_noted');
