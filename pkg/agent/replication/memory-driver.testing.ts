@@ -52,6 +52,11 @@ export class MemoryDriver {
         step(`snapshot ${name}`, id);
         find(id).snapshots.set(name, find(id).content);
       },
+      moveAside: async (id, name) => {
+        step(`move ${name}`, id);
+        find(id).snapshots.set(name, find(id).content);
+        find(id).content = '';
+      },
       listSnapshots: async id => [...find(id).snapshots.keys()].sort(),
       dropSnapshot: async (id, name) => {
         step(`drop ${name}`, id);

@@ -40,6 +40,8 @@ export interface Backend {
   measure(folder: string): Promise<number>;
 
   takeSnapshot(folder: string, name: string): Promise<void>;
+  /** The files themselves become a snapshot, at once, and the volume is empty afterwards. */
+  moveAside(folder: string, name: string): Promise<void>;
   /** In the order of their names. */
   listSnapshots(folder: string): Promise<readonly string[]>;
   dropSnapshot(folder: string, name: string): Promise<void>;

@@ -65,6 +65,11 @@ async function removeSubvolume(path: string): Promise<void> {
   }
 }
 
+async function makeRoot(path: string): Promise<void> {
+  await runTool('btrfs', 'subvolume', 'create', '--', path);
+  await chmod(path, ROOT_MODE);
+}
+
 /** Throws when a copy of the workload's files would not have all of them. */
 async function checkNoneNested(data: string): Promise<void> {
   if ((await runTool('btrfs', 'subvolume', 'list', '-o', '--', data)).trim() === '') return;
@@ -116,10 +121,7 @@ export const btrfsBackend: Backend = {
     const { data } = placesIn(store);
     await mountStore(folder);
     await finishSwap(store, removeSubvolume);
-    if (!(await isPresent(data))) {
-      await runTool('btrfs', 'subvolume', 'create', '--', data);
-      await chmod(data, ROOT_MODE);
-    }
+    if (!(await isPresent(data))) await makeRoot(data);
     await mountSubvolume(folder, '.data');
     await ensureSize(folder, sizeBytes);
   },
@@ -143,6 +145,15 @@ export const btrfsBackend: Backend = {
     const { data } = placesIn(store);
     await checkNoneNested(data);
     await runTool('btrfs', 'subvolume', 'snapshot', '-r', '--', data, join(store, name));
+  },
+
+  async moveAside(folder, name) {
+    const { store, mount, pins } = pathsOf(folder);
+    const { data, next } = placesIn(store);
+    await makeRoot(next);
+    for (const path of [pins, mount]) await unmountBelow(path);
+    await rename(data, join(store, name));
+    await finishSwap(store, removeSubvolume);
   },
 
   async listSnapshots(folder) {

@@ -227,6 +227,11 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect(readdirSync(join(lab.root, A, 'store')).sort()).to.deep.equal(['.data', 'first']);
       await lab.driver.snapshot(A, 'second');
       await nest();
+      await lab.driver.moveAside(A, 'aside');
+      expect(readdirSync(join(lab.root, A, 'store/aside/outer'))).to.deep.equal(['in\nner']);
+      await lab.driver.dropSnapshot(A, 'aside');
+      expect(await lab.driver.listSnapshots(A)).to.deep.equal(['first', 'second']);
+      await nest();
       await lab.driver.remove(A);
     });
 

@@ -34,6 +34,11 @@ async function copy(from: string, to: string): Promise<void> {
   await runTool('sync', '--file-system', '--', to);
 }
 
+async function makeRoot(path: string): Promise<void> {
+  await mkdir(path);
+  await chmod(path, ROOT_MODE);
+}
+
 const snapshotsIn = (folder: string) => join(folder, 'snapshots');
 /** Where a copy is made or received, before it has a name. */
 const draftIn = (folder: string, use: 'copy' | 'incoming') => join(folder, `.${use}`);
@@ -58,10 +63,7 @@ export const directoryBackend: Backend = {
     await makePrivateFolder(snapshotsIn(folder));
     await remove(draftIn(folder, 'copy'));
     const { data } = placesIn(folder);
-    if (!(await isPresent(data))) {
-      await mkdir(data);
-      await chmod(data, ROOT_MODE);
-    }
+    if (!(await isPresent(data))) await makeRoot(data);
     await syncFolder(folder);
   },
 
@@ -86,6 +88,14 @@ export const directoryBackend: Backend = {
     await copy(placesIn(folder).data, draft);
     await rename(draft, join(snapshotsIn(folder), name));
     await syncFolder(snapshotsIn(folder));
+  },
+
+  async moveAside(folder, name) {
+    const { data, next } = placesIn(folder);
+    await makeRoot(next);
+    await rename(data, join(snapshotsIn(folder), name));
+    await syncFolder(snapshotsIn(folder));
+    await finishSwap(folder, remove);
   },
 
   async listSnapshots(folder) {

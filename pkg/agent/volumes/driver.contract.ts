@@ -121,6 +121,16 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     expect(await driver.listSnapshots(A)).to.deep.equal(['aside']);
   });
 
+  it('moves the files of a volume aside at once, and begins an empty one', async () => {
+    writeFileSync(join(await make(A), 'file'), 'one');
+    for (const name of ['aside', 'aside']) await driver.moveAside(A, name);
+    const path = await driver.mountPoint(A);
+    expect(readdirSync(path)).to.deep.equal([]);
+    writeFileSync(join(path, 'other'), 'two', { mode: 0o600 });
+    await driver.promote(A, 'aside');
+    expect(readFileSync(join(await driver.mountPoint(A), 'file'), 'utf8')).to.equal('one');
+  });
+
   it('tells whether a volume has changed since a snapshot', async () => {
     const path = await make(A);
     writeFileSync(join(path, 'file'), 'one', { flush: true });

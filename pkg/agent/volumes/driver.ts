@@ -59,7 +59,7 @@ export interface IncomingSnapshot {
  * An id (`vol_…`) and the name of a snapshot (lowercase letters, digits and inner hyphens, at most 63) are checked before they become part of a path.
  *
  * What fails is thrown as a `VolumeFault`: cause and remedy, without ids, times or addresses that differ between two
- * attempts. It is up to the caller that no workload uses a volume during `promote` and `remove`.
+ * attempts. It is up to the caller that no workload uses a volume during `promote`, `moveAside` and `remove`.
  */
 export interface VolumeDriver {
   readonly name: VolumeDriverName;
@@ -100,6 +100,8 @@ export interface VolumeDriver {
 
   /** Keeps what the volume holds now, read-only. Does nothing when a snapshot of this name is there. */
   snapshot(id: string, name: string): Promise<void>;
+  /** Where no snapshot can be taken and nothing may be lost: the files themselves become one, and the volume is empty afterwards. */
+  moveAside(id: string, name: string): Promise<void>;
   /** In the order of their names. Snapshots that are not complete are not listed. */
   listSnapshots(id: string): Promise<readonly string[]>;
   /** Does nothing when there is none. */

@@ -53,6 +53,8 @@ export class LocalVolumes implements VolumeDriver {
   readonly #sizes: VolumeSizes;
   readonly #receiving = new Map<string, AbortController>();
   readonly writtenBytes = (id: string) => this.#backend.countWritten(join(this.#env.root, id)); // asked for often: not in turn
+  readonly listSnapshots = (id: string) => this.#onVolume(id, folder => this.#backend.listSnapshots(folder));
+  readonly describe = (): DriverLimits => this.#backend.limits;
   #begun: Promise<void> | undefined;
 
   constructor(env: LocalVolumesEnv) {
@@ -63,10 +65,6 @@ export class LocalVolumes implements VolumeDriver {
 
   get name() {
     return this.#backend.name;
-  }
-
-  describe(): DriverLimits {
-    return this.#backend.limits;
   }
 
   async recover(): Promise<void> {
@@ -162,8 +160,12 @@ export class LocalVolumes implements VolumeDriver {
     });
   }
 
-  listSnapshots(id: string): Promise<readonly string[]> {
-    return this.#onVolume(id, async folder => this.#backend.listSnapshots(folder));
+  moveAside(id: string, name: string): Promise<void> {
+    return this.#onVolume(id, async folder => {
+      await this.#sizes.settle(id, folder);
+      if (!(await this.#has(folder, name))) await this.#backend.moveAside(folder, name);
+      await this.#sizes.settle(id, folder);
+    });
   }
 
   dropSnapshot(id: string, name: string): Promise<void> {
