@@ -17,8 +17,8 @@ export interface PeerMessages {
     /** How long it may become, by estimate. */
     readonly bytes?: number;
     readonly isHeld?: true;
-    /** The copy that the sender became, when it was promoted: what others have of that epoch up to there is in it. */
-    readonly origin?: string;
+    /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is in it. */
+    readonly origins?: readonly string[];
   };
   /** The receiver, meanwhile: how much has arrived. */
   readonly arrived: { readonly arrived: number };
@@ -45,6 +45,8 @@ type Form = (value: unknown) => boolean;
 const SNAPSHOT = /^s-\d{10}-\d{10}$/;
 const NUMBER_MAX = 9_999_999_999;
 const LISTED_MAX = 200;
+/** Of promotions that are further back it is not known any more what they have left out. */
+export const ORIGINS_MAX = 16;
 
 const isCount: Form = value => Number.isSafeInteger(value) && (value as number) >= 0;
 const isEpoch: Form = value => isCount(value) && (value as number) <= NUMBER_MAX;
@@ -71,7 +73,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
     parent: maybe(isSnapshot),
     bytes: maybe(isCount),
     isHeld: maybe(value => value === true),
-    origin: maybe(isSnapshot),
+    origins: maybe(value => Array.isArray(value) && value.length <= ORIGINS_MAX && value.every(isSnapshot)),
   },
   arrived: { arrived: isCount },
   done: { done: isSnapshot },

@@ -105,7 +105,7 @@ export class PrimaryRounds {
       const order = {
         volume: id,
         epoch: record.epoch,
-        origin: record.origin,
+        origins: record.origins,
         isWhole: this.#copies.get(key)?.isWhole,
         choose: (held: PeerMessages['held']) => this.#snapshots.choose(id, isFresh, held),
         hold: (names: readonly string[]) => this.#snapshots.hold(id, nodeId, names),

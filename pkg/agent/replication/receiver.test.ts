@@ -169,6 +169,8 @@ describe('what a replica receives', () => {
     'a path as its parent': { ...header, parent: '..' },
     'a time that is none': { ...header, at: 'yesterday' },
     'a size below zero': { ...header, bytes: -1 },
+    'an origin that is a path': { ...header, origins: ['../x'] },
+    'more origins than are kept': { ...header, origins: Array.from({ length: 17 }, () => SNAPSHOT) },
     'a snapshot that is said to be here': { ...header, isHeld: true },
     'a parent that is not here': { ...header, parent: 's-0000000002-0000000009' },
   };

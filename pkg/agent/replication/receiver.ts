@@ -6,7 +6,7 @@ import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
-import { parsePeerMessage, type PeerMessages, readSyncName, type PeerRefusal } from './messages.js';
+import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRefusal } from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
 import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
@@ -120,9 +120,10 @@ export class Receiver {
     if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
     const held = listForCopies(await driver.listSnapshots(volume), record);
     const { synced } = record;
-    await wire.writeLine({ snapshots: held, ...(synced && { synced: synced.snapshot, at: synced.at }) });
+    const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is nobody's parent
+    await wire.writeLine({ snapshots: held, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
     const header = parsePeerMessage(await wire.readLine(), 'header');
-    const { snapshot, at, parent } = header;
+    const { snapshot, at, parent, origins = [] } = header;
     if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
     const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
@@ -137,7 +138,7 @@ export class Receiver {
     const apart = findApart(record, header, held);
     const divergent = apart && { divergent: [...(record.divergent ?? []), apart] };
     const isKnown = synced?.snapshot === snapshot && synced.epoch === epoch;
-    if (!isKnown) await records.write(volume, { ...record, ...divergent, synced: { snapshot, at, epoch } });
+    if (!isKnown) await records.write(volume, { ...record, ...divergent, origins, synced: { snapshot, at, epoch } });
     failpoint('volume.synced');
     for (const name of held) if (name !== snapshot && name !== apart?.name) await driver.dropSnapshot(volume, name);
     await wire.writeLine({ done: snapshot });
@@ -184,16 +185,20 @@ export class Receiver {
   }
 }
 
-/** What a copy has of an earlier epoch and the primary of this one has not: a fresher copy that was not heard when another was promoted. */
+/**
+ * What is here of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary, that was not heard when
+ * another was promoted. What a former primary has set aside already holds all that it has.
+ */
 function findApart(
   { epoch, synced }: ReplicationRecord,
-  { snapshot, parent, origin }: PeerMessages['header'],
+  { snapshot, parent, origins = [] }: PeerMessages['header'],
   held: readonly string[],
 ) {
   const name = held.findLast(each => readSyncName(each).epoch < epoch);
-  if (!synced || synced.epoch === epoch || name === undefined || name === snapshot || name === parent) return undefined;
+  if (!synced || synced.epoch === epoch || !isSyncName(synced.snapshot)) return undefined;
+  if (name === undefined || name === snapshot || name === parent) return undefined;
   const own = readSyncName(name).epoch;
-  const isIncluded = origin !== undefined && readSyncName(origin).epoch === own && name <= origin;
+  const isIncluded = origins.some(origin => readSyncName(origin).epoch === own && name <= origin);
   return isIncluded ? undefined : { name, epoch: own, at: synced.at };
 }
 

@@ -2,6 +2,7 @@ import { isTypedId } from '../../../crds/grammar/index.js';
 import type { SeenVolume, VolumeRole } from '../../../crds/volume/index.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
 import { type Disk, readStateFile } from '../disk.js';
+import type { VolumeDriver } from '../volumes/index.js';
 import { isSyncName } from './messages.js';
 
 /** What this node has been to a volume, kept across restarts: what it may do next depends on it. */
@@ -9,20 +10,28 @@ export interface ReplicationRecord {
   /** The highest epoch that it has acted in, and what as. */
   readonly epoch: number;
   readonly role: VolumeRole;
-  /** On a replica: the copy that counts, and the epoch in which the primary has vouched for it. */
+  /**
+   * On a replica: the copy that counts, and the epoch in which the primary has vouched for it. Of a former primary it is what it held
+   * itself, until another copy has arrived.
+   */
   readonly synced?: { readonly snapshot: string; readonly at: string; readonly epoch: number };
   /** On the primary: the moment that each of its snapshots shows. */
   readonly times?: Readonly<Record<string, string>>;
   /** On the primary: the newest snapshot that each node is known to have, and the epoch in which it said so. */
   readonly common?: Readonly<Record<string, { readonly snapshot: string; readonly epoch: number }>>;
-  /** On the primary: the copy that it became, when it was promoted. */
-  readonly origin?: string;
+  /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is here too. */
+  readonly origins?: readonly string[];
   readonly divergent?: NonNullable<SeenVolume['divergent']>;
 }
 
 /** The snapshots for copies, of all that are here: what was set aside is none of them, whatever its name. */
 export function listForCopies(all: readonly string[], record: ReplicationRecord | undefined): readonly string[] {
   return all.filter(name => isSyncName(name) && !record?.divergent?.some(kept => kept.name === name));
+}
+
+/** Drops what was set aside and has become the volume again: once it is copied, or set aside anew, nobody needs it. */
+export async function dropSpent(id: string, { times = {} }: ReplicationRecord, driver: VolumeDriver): Promise<void> {
+  for (const name of Object.keys(times)) if (!isSyncName(name)) await driver.dropSnapshot(id, name);
 }
 
 /** The records of all volumes of this node that are replicated, as small files of its state folder. */

@@ -147,6 +147,25 @@ for (const choice of ['directory', 'btrfs'] as const) {
       });
     }
 
+    it('gives a former primary its volume back with every byte when nobody has taken over', async () => {
+      const [a, b] = [await start(0), await start(1)];
+      await b.assign('replica', 1, [a.asPeer]);
+      const volume = await a.assign('primary', 1, [b.asPeer], change);
+      await write('file', 'both');
+      await synced(a, volume);
+      await write('file', 'alone');
+      await a.assign('replica', 2, [b.asPeer]);
+      await b.assign('replica', 3, [a.asPeer]);
+      const back = await a.assign('primary', 3, [b.asPeer], change);
+      expect(readFileSync(join(await rootOf(0), 'file'), 'utf8')).to.equal('alone');
+      await synced(a, back);
+      await until(
+        'nothing is kept twice',
+        async () => !(await labs[0].driver.listSnapshots(V)).includes('divergent-1'),
+      );
+      await isCopied(b, a);
+    });
+
     it('sets aside what a former primary had alone', async () => {
       const [a, b] = [await start(0), await start(1)];
       await b.assign('replica', 1, [a.asPeer]);

@@ -7,6 +7,7 @@ const S = 's-0000000001-0000000004';
 const synced = { snapshot: S, at: '2026-01-01T00:00:00.000Z', epoch: 1 };
 const primary: ReplicationRecord = { epoch: 2, role: 'primary' };
 const replica: ReplicationRecord = { epoch: 2, role: 'replica', synced };
+const former: ReplicationRecord = { epoch: 2, role: 'replica', synced: { ...synced, snapshot: 'divergent-1' } };
 
 describe('the part of a node in the replication of a volume', () => {
   const cases: readonly (readonly [
@@ -22,7 +23,7 @@ describe('the part of a node in the replication of a volume', () => {
     ['is not guessed where its record was lost', undefined, ['primary', 2], [S], 'refuse'],
     ['stays as it is', primary, ['primary', 2], [S], 'none'],
     ['stays as it is, of a replica', replica, ['replica', 2], [S], 'none'],
-    ['is kept with a higher epoch', primary, ['primary', 3], [S], 'note'],
+    ['is not kept with a higher epoch: it was a copy in between', primary, ['primary', 3], [S], 'refuse'],
     ['is kept with a higher epoch, of a replica', replica, ['replica', 9], [S], 'note'],
     ['is promoted with a higher epoch', replica, ['primary', 3], [S], 'promote'],
     ['is not promoted in the same epoch', replica, ['primary', 2], [S], 'refuse'],
@@ -34,6 +35,8 @@ describe('the part of a node in the replication of a volume', () => {
       'refuse',
     ],
     ['is not promoted when its copy is gone', replica, ['primary', 3], [], 'refuse'],
+    ['is promoted to what it had set aside itself', former, ['primary', 3], ['divergent-1'], 'promote'],
+    ['is not promoted to what people have removed', former, ['primary', 3], [S], 'refuse'],
     ['is demoted with a higher epoch', primary, ['replica', 3], [S], 'demote'],
     ['is not demoted in the same epoch', primary, ['replica', 2], [S], 'refuse'],
     ['does not go back to a lower epoch', primary, ['primary', 1], [S], 'refuse'],
@@ -43,7 +46,7 @@ describe('the part of a node in the replication of a volume', () => {
     it(what, () => {
       const decided = decideRole(record, { role, epoch }, snapshots);
       expect(decided.kind).to.equal(step);
-      if (decided.kind === 'promote') expect(decided.snapshot).to.equal(S);
+      if (decided.kind === 'promote') expect(decided.snapshot).to.equal(record?.synced?.snapshot);
       if (decided.kind === 'refuse') expect(decided.because).to.match(/.; ./);
     });
   }

@@ -2,7 +2,8 @@ import type { AssignedReplication } from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
-import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { isSyncName, ORIGINS_MAX, readSyncName } from './messages.js';
+import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 
 /** What has to be done before this node acts as it is told to. */
 export type RoleStep =
@@ -16,10 +17,13 @@ export type RoleStep =
   | { readonly kind: 'demote' }
   | { readonly kind: 'refuse'; readonly because: string };
 
+const SET_BACK =
+  'what is known here is of an earlier epoch, in which this node was the primary; restore the newest state folder of the agent, or promote another copy';
+
 const refuse = (because: string): RoleStep => ({ kind: 'refuse', because });
 
 /**
- * Decides how a node comes to its part. `snapshots` are those for copies that are here.
+ * Decides how a node comes to its part. `snapshots` are all that are here.
  *
  * The record decides, and not the disk: both a primary and a replica have snapshots, and only one of them may lose what its volume holds.
  */
@@ -30,7 +34,7 @@ export function decideRole(
 ): RoleStep {
   if (!record) {
     // Nobody begins as the primary of a later epoch: what others have written is not here.
-    if (snapshots.length === 0 && (role === 'replica' || epoch <= 1)) return { kind: 'note' };
+    if (!snapshots.some(isSyncName) && (role === 'replica' || epoch <= 1)) return { kind: 'note' };
     return refuse(
       'the record of what this copy is was lost; restore the state folder of the agent, or delete the copy',
     );
@@ -38,7 +42,11 @@ export function decideRole(
   if (epoch < record.epoch) {
     return refuse('the control plane tells of an earlier epoch than this copy has seen; restore a newer backup of it');
   }
-  if (role === record.role) return { kind: epoch === record.epoch ? 'none' : 'note' };
+  if (role === record.role) {
+    if (epoch === record.epoch) return { kind: 'none' };
+    // No primary is promoted: between two epochs of one it was a copy, and what it had then is not in this record.
+    return role === 'replica' ? { kind: 'note' } : refuse(SET_BACK);
+  }
   if (epoch === record.epoch) {
     return refuse('the control plane gives this copy another part in the same epoch; restore a newer backup of it');
   }
@@ -62,49 +70,83 @@ export async function takeRole(
 ): Promise<ReplicationRecord> {
   const { epoch, role } = replication;
   const record = await records.read(id);
-  const own = listForCopies(await driver.listSnapshots(id), record);
-  const step = decideRole(record, replication, own);
+  const snapshots = await driver.listSnapshots(id);
+  const step = decideRole(record, replication, snapshots);
   if (step.kind === 'refuse') throw new VolumeFault('refused', step.because);
   if (step.kind === 'none') return record!;
-  const next = await takeStep();
+  const next = { ...(await takeStep()), epoch, role };
   await records.write(id, next);
   return next;
 
-  async function takeStep(): Promise<ReplicationRecord> {
-    const divergent = record?.divergent ? { divergent: record.divergent } : {};
+  async function takeStep(): Promise<Omit<ReplicationRecord, 'epoch' | 'role'>> {
     if (step.kind === 'promote') {
       await driver.promote(id, step.snapshot);
       failpoint('volume.copy_promoted');
-      const { snapshot: origin } = step;
-      return { epoch, role, times: { [origin]: record!.synced!.at }, origin, ...divergent };
+      return describePromoted(record!, snapshots);
     }
     if (step.kind === 'demote') {
-      const kept = await setAside(id, record!, replication, { clock, driver });
+      const kept = await setAside(id, record!, { clock, driver });
       failpoint('volume.set_aside');
-      return { epoch, role, divergent: [...(record!.divergent ?? []), ...kept] };
+      await dropSpent(id, record!, driver);
+      return { ...(record!.origins && { origins: record!.origins }), ...kept };
     }
-    return { ...record, epoch, role };
+    return record ?? {};
   }
 }
 
-/** Keeps what the volume of a former primary holds, unless the copy that took over from it has all of it: others drop what that one has not. */
+/** What a copy is recorded as that has become the volume. What it was set aside as is set aside no more. */
+function describePromoted({ synced, origins = [], divergent = [] }: ReplicationRecord, snapshots: readonly string[]) {
+  const { snapshot, at, epoch } = synced!;
+  // A former primary has all that was ever sent in its epoch.
+  const sent = snapshots.findLast(name => isSyncName(name) && readSyncName(name).epoch === epoch);
+  const origin = isSyncName(snapshot) ? snapshot : sent;
+  const chain = new Set([...origins, ...(origin === undefined ? [] : [origin])]);
+  const others = divergent.filter(({ name }) => name !== snapshot);
+  return {
+    times: { [snapshot]: at },
+    origins: [...chain].slice(-ORIGINS_MAX),
+    ...(others.length > 0 && { divergent: others }),
+  };
+}
+
+/**
+ * Keeps what the volume of a former primary holds, and records it as the copy that it is from now on: until a later epoch is served it
+ * is the freshest there is. What is in a snapshot for copies is compared with what the new primary has when that one sends.
+ */
 async function setAside(
   id: string,
-  record: ReplicationRecord,
-  { epoch: next, peers }: AssignedReplication,
+  { epoch, times = {}, divergent = [], ...record }: ReplicationRecord,
   { clock, driver }: Pick<RoleParts, 'clock' | 'driver'>,
-): Promise<NonNullable<ReplicationRecord['divergent']>> {
-  const { epoch, common = {} } = record;
-  const newest = listForCopies(await driver.listSnapshots(id), record).at(-1);
-  const isElsewhere = next === epoch + 1 && common[peers[0]?.nodeId ?? '']?.snapshot === newest;
-  if (newest !== undefined && isElsewhere && !(await driver.isChanged(id, newest))) return [];
+): Promise<Pick<ReplicationRecord, 'divergent' | 'synced'>> {
   const there = await driver.listSnapshots(id);
-  const names = [`divergent-${epoch}`];
-  // One that was taken before a crash, and written after: both are kept.
-  for (let last = names[0]!; there.includes(last) && (await driver.isChanged(id, last)); names.push(last)) {
-    last = `divergent-${epoch}-${names.length + 1}`;
+  const base = `divergent-${epoch}`;
+  const moved = `${base}-moved`;
+  const newest = listForCopies(there, { ...record, epoch, divergent }).findLast(name => times[name] !== undefined);
+  const kept = there.filter(name => name === base || name.startsWith(`${base}-`));
+  if (kept.length === 0 && newest !== undefined && !(await driver.isChanged(id, newest))) {
+    return { divergent, synced: { snapshot: newest, at: times[newest]!, epoch } };
   }
-  await driver.snapshot(id, names.at(-1)!);
-  const at = new Date(clock.now()).toISOString();
-  return names.map(name => ({ name, epoch, at }));
+  const last = kept.at(-1);
+  // One that was taken before a crash, and written after: both are kept.
+  if (last !== moved && (last === undefined || (await driver.isChanged(id, last)))) {
+    kept.push(await keep(last === undefined ? base : `${base}-${kept.length + 1}`));
+  }
+  const latest = Math.max(...Object.values(times).map(time => Date.parse(time)));
+  const at = new Date(Math.max(clock.now(), latest + 1)).toISOString();
+  const snapshot = kept.at(-1)!;
+  const listed = [...divergent, ...kept.map(name => ({ name, epoch, at }))];
+  return { divergent: listed, ...(snapshot !== moved && { synced: { snapshot, at, epoch } }) };
+
+  /** Where no snapshot can be taken, or not of everything, the files themselves are moved: a copy does not need them. */
+  async function keep(name: string): Promise<string> {
+    try {
+      await driver.snapshot(id, name);
+      return name;
+    } catch (thrown) {
+      const isHopeless = thrown instanceof VolumeFault && (thrown.why === 'refused' || thrown.why === 'no_space');
+      if (!isHopeless) throw thrown;
+      await driver.moveAside(id, moved);
+      return moved;
+    }
+  }
 }

@@ -21,8 +21,8 @@ export interface SyncSnapshot {
 export interface SendOrder {
   readonly volume: string;
   readonly epoch: number;
-  /** The copy that this node became, when it was promoted. */
-  readonly origin?: string | undefined;
+  /** The copies that became the volume, one promotion after another. */
+  readonly origins?: readonly string[] | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
   readonly choose: (held: PeerMessages['held']) => Promise<SyncSnapshot & { readonly shared?: readonly string[] }>;
   /** A difference was refused: everything is sent. */
@@ -44,7 +44,7 @@ export interface SendTools {
 
 /** Brings the receiver at the other end to a snapshot, by the difference to the newest that both have; answers which. */
 export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: SendTools): Promise<SyncSnapshot> {
-  const { volume, epoch, origin } = order;
+  const { volume, epoch, origins } = order;
   const wire = new PeerWire(stream, tools);
   const onAbort = () => wire.close();
   tools.signal.addEventListener('abort', onAbort, { once: true });
@@ -55,7 +55,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     const { shared = held.snapshots, ...chosen } = await order.choose(held);
     const { name: snapshot, at } = chosen;
     if (shared.includes(snapshot)) {
-      await wire.writeLine({ snapshot, at, origin, isHeld: true });
+      await wire.writeLine({ snapshot, at, origins, isHeld: true });
       await readOutcome(
         wire,
         snapshot,
@@ -65,7 +65,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
       const parent = order.isWhole ? undefined : await findParent(tools.driver, volume, snapshot, shared);
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
       const bytes = await order.estimate(parent);
-      await wire.writeLine({ snapshot, at, parent, bytes, origin });
+      await wire.writeLine({ snapshot, at, parent, bytes, origins });
       await transfer(wire, order, tools, { snapshot, parent, bytes });
     }
     return chosen;

@@ -7,7 +7,7 @@ import type { Turns } from '../volumes/turns.js';
 import { listKept } from './copies.js';
 import { formatSyncName, type PeerMessages, readSyncName } from './messages.js';
 import { PeerFault } from './peers.js';
-import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import type { SyncSnapshot } from './send-snapshot.js';
 
 /** From here on a node that is away loses its claim on old bytes: the workload needs the space. */
@@ -166,6 +166,7 @@ export class SyncSnapshots {
     const named = new Set(peers.map(({ nodeId }) => nodeId));
     const pick = <T>(all: Readonly<Record<string, T>>, names: ReadonlySet<string>) =>
       Object.fromEntries(Object.entries(all).filter(([name]) => names.has(name)));
+    await dropSpent(id, record, driver);
     await records.write(id, { ...record, times: pick(times, kept), common: pick(common, named) });
     for (const name of own) if (!kept.has(name)) await driver.dropSnapshot(id, name);
     for (const name of taken.keys()) if (!kept.has(name)) taken.delete(name);
