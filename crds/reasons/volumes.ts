@@ -45,9 +45,9 @@ export const volumeReasons = {
   },
   volume_epoch_behind: {
     meaning:
-      'A node has acted in a later epoch of the volume than the control plane knows of: an old backup was restored.',
+      'A node has acted in a later epoch of the volume than the control plane knows of: an old backup was restored. What uses the volume is stopped.',
     remedy:
-      'Restore a newer backup of the control plane. Deleting the nodes that are ahead gives up what only they have.',
+      'Restore a newer backup of the control plane; docs/OPERATIONS.md says what to do without one. Deleting the nodes that are ahead gives up what only they have.',
   },
   volume_primary_unknown: {
     meaning: 'What the control plane knew of the volume is lost, and no agent says that it has the primary.',

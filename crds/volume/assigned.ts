@@ -1,5 +1,5 @@
 import type { AssignedReplication, VolumePeer, VolumeRole } from './replication.js';
-import { isMadeVolume, type StoredVolume, type VolumeSpec, type VolumeStatus } from './volume.js';
+import { isHeldVolume, isMadeVolume, type StoredVolume, type VolumeSpec, type VolumeStatus } from './volume.js';
 
 /** A volume as the agent of one of its nodes gets it: nothing else of it leaves the control plane. */
 export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
@@ -72,5 +72,7 @@ function toAssignedReplication(
   if (kind !== 'replicated' || epoch === undefined || metadata.deletedAt !== undefined) return undefined;
   if (role === undefined || role === 'leaving') return undefined;
   const others = role === 'primary' ? copies.map(copy => copy.nodeId) : primaryNode === undefined ? [] : [primaryNode];
-  return { epoch, role, peers: others.flatMap(id => findPeer(id) ?? []), ...terms };
+  const isHeld = role === 'primary' && isHeldVolume(status);
+  const peers = others.flatMap(id => findPeer(id) ?? []);
+  return { epoch, role, peers, ...terms, ...(isHeld && { isHeld: true as const }) };
 }

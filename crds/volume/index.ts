@@ -41,6 +41,7 @@ export type {
 export {
   findUnbuiltVolume,
   getVolumePhase,
+  isHeldVolume,
   isMadeVolume,
   rejectVolumeRemoval,
   toVolumeSubject,

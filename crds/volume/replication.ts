@@ -8,6 +8,8 @@ export interface AssignedReplication {
   readonly intervalSeconds: number;
   /** An agent that was not heard for so long stops what writes to the volume: another copy may be promoted afterwards. */
   readonly fenceAfterSeconds: number;
+  /** On the primary: another node may have later bytes. Nothing may use those that are here, and what writes to them is stopped. */
+  readonly isHeld?: true;
 }
 
 export type VolumeRole = 'primary' | 'replica';

@@ -141,6 +141,11 @@ export function isMadeVolume(status: Pick<VolumeStatus, 'phase'> | undefined): b
   return status !== undefined && status.phase !== 'Pending' && status.phase !== 'Materializing';
 }
 
+/** Whether what the control plane takes for the primary may not be the one any more: nothing may use it. */
+export function isHeldVolume(status: Pick<VolumeStatus, 'reason'> | undefined): boolean {
+  return status?.reason === 'volume_epoch_behind';
+}
+
 /** The phase that a volume is in: deletion counts from the moment it was asked for. */
 export function getVolumePhase({ metadata }: StoredVolume, status: Pick<VolumeStatus, 'phase'> | undefined) {
   return metadata.deletedAt === undefined ? (status?.phase ?? 'Pending') : 'Deleting';

@@ -18,7 +18,7 @@ import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
 import { NodeNetworks } from './networks.js';
-import { mayBeWritten, NodeVolumes } from './node-volumes.js';
+import { findWriter, NodeVolumes } from './node-volumes.js';
 import { clearFormerNodes, keepRemovingOrphans, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
@@ -128,8 +128,8 @@ export class Agent {
     const dial = new Redial(clock, signal);
     const report = (seen: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(seen));
     const networks = new NodeNetworks(this.#env, { node, view, report });
-    const isWritten = (id: string) => mayBeWritten(id, view, assignments);
-    const volumes = new NodeVolumes(this.#env, seen => this.#call(() => link.reportVolumes(seen)), isWritten);
+    const find = (id: string) => findWriter(id, view, assignments);
+    const volumes = new NodeVolumes(this.#env, seen => this.#call(() => link.reportVolumes(seen)), find);
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,
       assignments,

@@ -7,6 +7,7 @@ import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-la
 import { value } from '../store/index.js';
 import { NodeLab } from './node-lab.testing.js';
 import { MemoryDriver } from './replication/memory-driver.testing.js';
+import { VolumeFault } from './volumes/index.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
@@ -28,7 +29,7 @@ describe('replicated volumes of a node', () => {
     lab.stop();
   });
 
-  const declare = async (epoch: number, primaryNode: string) => {
+  const declare = async (epoch: number, primaryNode: string, change: Partial<VolumeStatus> = {}) => {
     const volume: StoredVolume = {
       metadata: { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
       id: ID,
@@ -42,7 +43,7 @@ describe('replicated volumes of a node', () => {
     const told = { id: ID, phase: 'Ready', reason: 'volume_materializing', message: '', since: AT } as const;
     const copies = primaryNode === LAB_NODE.id ? [] : [{ nodeId: LAB_NODE.id, state: 'syncing' } as const];
     await lab.put(keys.volume(LAB_TENANT, ID), volume);
-    const status: VolumeStatus = { ...told, epoch, primaryNode, copies };
+    const status: VolumeStatus = { ...told, epoch, primaryNode, copies, ...change };
     await lab.put(keys.volumeStatus(LAB_TENANT, ID), status);
     await lab.clock.pass(2_000);
   };
@@ -130,6 +131,60 @@ describe('replicated volumes of a node', () => {
     await lab.clock.pass(30_000);
     expect(report()).to.include({ state: 'ready', role: 'replica' });
     expect(disk.volumes.get(ID)!.snapshots.get('divergent-1')).to.equal('flushed at the end');
+  });
+
+  it('of which this node was the primary wait for what is known to write to them, and for nothing else', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    await lab.assign(replica());
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.have.length(1);
+    lab.latencyMs = operation => (operation === 'stop' ? 60_000 : 0);
+    const { tenant, deployment, slot } = replica();
+    await lab.delete(keys.replica(tenant, deployment, slot));
+    await declare(2, 'node_2');
+    await lab.clock.pass(10_000);
+    expect(lab.running, 'what mounts nothing runs on').to.have.length(1);
+    expect(report()).to.include({ state: 'ready', role: 'replica', epoch: 2 });
+    await lab.clock.pass(120_000);
+  });
+
+  it('say also when they fail that what writes to them is fenced, and what they have', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    expect(report()).to.include({ state: 'ready', fencesAfterSeconds: 30 });
+    const away = disk.volumes.get(ID)!;
+    disk.volumes.delete(ID);
+    await lab.clock.pass(65_000);
+    expect(report()).to.include({ state: 'failed', isMissing: true, fencesAfterSeconds: 30 });
+    disk.volumes.set(ID, away);
+    await declare(2, 'node_2');
+    await lab.clock.pass(10_000);
+    expect(report()).to.include({ state: 'ready', syncedEpoch: 1 }).and.to.have.property('syncedAt');
+    disk.volumes.delete(ID);
+    const refuse = {
+      ...disk.driver,
+      materialise: () => Promise.reject(new VolumeFault('failed', 'EIO; see the disk')),
+    };
+    await lab.stopAgent();
+    lab.volumes = refuse;
+    await lab.startAgent();
+    await lab.clock.pass(10_000);
+    expect(report()).to.include({ state: 'failed', syncedEpoch: 1 }).and.to.not.have.property('fencesAfterSeconds');
+  });
+
+  it('that another node may have later bytes of are used by nothing until that is settled', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    await lab.assign(consumer());
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.deep.equal(['web running']);
+    await declare(1, LAB_NODE.id, { phase: 'Degraded', reason: 'volume_epoch_behind' });
+    await lab.clock.pass(120_000);
+    expect(lab.running).to.deep.equal(['web exited']);
+    await declare(1, LAB_NODE.id);
+    await lab.clock.pass(600_000);
+    expect(lab.running).to.deep.equal(['web running']);
   });
 
   it('leave nothing behind when they are removed', async () => {

@@ -60,7 +60,7 @@ export class NodeVolumes {
   constructor(
     env: AgentEnv,
     report: (volumes: readonly SeenVolume[]) => Promise<void>,
-    isWritten: (id: string) => boolean,
+    findWriter: (id: string) => string | undefined,
   ) {
     this.#env = env;
     this.#report = report;
@@ -69,7 +69,8 @@ export class NodeVolumes {
     const { clock, random, engine } = env;
     this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
-    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, isWritten, onChange });
+    const find = (id: string) => (this.writers.isStarting(id) ? 'a container that is being started' : findWriter(id));
+    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, findWriter: find, onChange });
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
   }
 
@@ -125,18 +126,19 @@ export class NodeVolumes {
   ): Promise<readonly ContainerMount[]> {
     const prepared: ContainerMount[] = [];
     for (const { volumeId, mountPath, readOnly, subPath } of mounts) {
-      const volume = this.#wanted?.get(volumeId);
-      if (!volume || volume.isDeleted) throw new VolumeMissingFault(volumeId, 'is not on this node');
-      if (volume.type === 'tmpfs') {
-        prepared.push({ kind: 'tmpfs', target: mountPath, readOnly, sizeBytes: volume.sizeBytes });
+      const { type, sizeBytes } = this.#demand(volumeId);
+      if (type === 'tmpfs') {
+        prepared.push({ kind: 'tmpfs', target: mountPath, readOnly, sizeBytes });
         continue;
       }
+      // Whoever waits until nothing writes sees this one from here on: what is assigned after it counts.
+      if (!readOnly) await this.writers.claim(volumeId, uid, containers);
+      const volume = this.#demand(volumeId);
       const driver = this.#demandDriver(volume);
-      const isFenced = !readOnly && !(await this.fence.admit(volumeId, uid));
-      if (isFenced) throw new VolumeMissingFault(volumeId, FENCED);
       const unusable = await this.#replication?.explainUnusable(volume);
       if (unusable !== undefined) throw new VolumeMissingFault(volumeId, unusable);
-      if (!readOnly) await this.writers.claim(volumeId, uid, containers);
+      const isFenced = !readOnly && !(await this.fence.admit(volumeId, uid));
+      if (isFenced) throw new VolumeMissingFault(volumeId, FENCED);
       await (this.#replication ?? driver).materialise(volume);
       prepared.push({ kind: 'bind', source: await driver.mountPoint(volumeId, subPath), target: mountPath, readOnly });
     }
@@ -188,7 +190,8 @@ export class NodeVolumes {
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
       const isMissing = error instanceof VolumeFault && error.why === 'not_found';
       const known = { ...(await this.#replication?.recall(id)), ...(isMissing && { isMissing }) };
-      return { id, state: 'failed', message: normaliseMessage(error.message), ...known };
+      const told = { ...known, ...this.fence.describe(volume) };
+      return { id, state: 'failed', message: normaliseMessage(error.message), ...told };
     }
   }
 
@@ -201,6 +204,12 @@ export class NodeVolumes {
       const { usedBytes } = this.#said.get(id) ?? {};
       return usedBytes === undefined ? {} : { usedBytes };
     }
+  }
+
+  #demand(id: string): AssignedVolume {
+    const volume = this.#wanted?.get(id);
+    if (!volume || volume.isDeleted) throw new VolumeMissingFault(id, 'is not on this node');
+    return volume;
   }
 
   #demandDriver({ id, type }: AssignedVolume) {
@@ -219,18 +228,20 @@ export class NodeVolumes {
   }
 }
 
-/** Whether a container of this node may write to a volume. What one mounts that is not assigned any more is not known: until it has stopped, anything. */
-export function mayBeWritten(
+/** The container of this node, in words, that may write to a volume. Those that are not assigned any more say themselves what they write. */
+export function findWriter(
   id: string,
   view: Pick<ContainerView, 'isListed' | 'containers'>,
   assignments: Pick<Assignments, 'get'>,
-): boolean {
-  if (!view.isListed) return true;
-  const running = view.containers.filter(({ state }) => state === 'running');
-  return running.some(({ owner }) => {
-    const replica = assignments.get(owner.replica);
-    return !replica || replica.template.volumes?.some(mount => mount.volumeId === id && !mount.readOnly);
-  });
+): string | undefined {
+  if (!view.isListed) return 'a container';
+  const isWriter = ({ state, owner }: ContainerStatus) => {
+    const mounts = assignments.get(owner.replica)?.template.volumes ?? [];
+    const isMounted = mounts.some(mount => mount.volumeId === id && !mount.readOnly);
+    return state === 'running' && (isMounted || owner.writes?.includes(id));
+  };
+  const writer = view.containers.find(isWriter);
+  return writer && `the container ${writer.name}`;
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {

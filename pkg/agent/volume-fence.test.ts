@@ -34,12 +34,15 @@ describe('the fence of replicated volumes', () => {
     },
     markChanged: () => undefined,
   } as unknown as GuardParts['view'];
-  const assigned = (role: 'primary' | 'replica' = 'primary'): AssignedVolume => ({
+  const assigned = (
+    role: 'primary' | 'replica' = 'primary',
+    held: { readonly isHeld?: true } = {},
+  ): AssignedVolume => ({
     id: V,
     name: 'data',
     type: 'volume',
     sizeBytes: 1,
-    replication: { epoch: 1, role, peers: [], intervalSeconds: 5, fenceAfterSeconds: 20 },
+    replication: { epoch: 1, role, peers: [], intervalSeconds: 5, fenceAfterSeconds: 20, ...held },
   });
   const open = async (boot = 'first') => {
     const stop = async (id: string) => {
@@ -101,6 +104,18 @@ describe('the fence of replicated volumes', () => {
     expect([await fence.admit(V, 'writer'), asked.count > 0]).to.deep.equal([false, true]);
     await fence.assign([assigned()], true);
     expect([fence.isFenced(V), await fence.admit(V, 'writer')]).to.deep.equal([false, true]);
+  });
+
+  it('stops what writes to a volume that is held, and lets it write again when it is not', async () => {
+    const { fence, asked } = await open();
+    fence.heard(fence.now());
+    await fence.assign([assigned()], true);
+    await fence.admit(V, 'writer');
+    await fence.assign([assigned('primary', { isHeld: true })], false);
+    await clock.pass(2_000);
+    expect([stopped, await fence.admit(V, 'writer')]).to.deep.equal([['writer'], false]);
+    await fence.assign([assigned()], false);
+    expect([await fence.admit(V, 'writer'), asked.count]).to.deep.equal([true, 0]);
   });
 
   it('goes on counting after a restart of the agent', async () => {

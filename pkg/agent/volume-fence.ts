@@ -20,6 +20,8 @@ interface FencedVolume {
   readonly afterMs: number;
   /** The replicas whose containers were let write to it. */
   readonly writers: readonly string[];
+  /** The control plane lets nobody write to it, whether it is heard or not. */
+  readonly isHeld?: true;
 }
 
 /** What is kept across restarts. */
@@ -39,7 +41,8 @@ export interface GuardParts {
 }
 
 /**
- * Stops what writes to replicated volumes when the control plane has not been heard for so long that it may promote a copy elsewhere.
+ * Stops what writes to replicated volumes when the control plane has not been heard for so long that it may promote a copy elsewhere,
+ * or lets nobody use them.
  * Suspended or restarted, the time goes on; after a reboot it counts as passed.
  */
 export class VolumeFence {
@@ -68,9 +71,9 @@ export class VolumeFence {
     const before = JSON.stringify(this.#volumes);
     const fenced = volumes.flatMap(({ id, replication }) => {
       const { writers = [] } = this.#volumes[id] ?? {};
-      return replication?.role === 'primary'
-        ? [[id, { afterMs: replication.fenceAfterSeconds * 1000, writers }] as const]
-        : [];
+      if (replication?.role !== 'primary') return [];
+      const { fenceAfterSeconds, isHeld } = replication;
+      return [[id, { afterMs: fenceAfterSeconds * 1000, writers, ...(isHeld && { isHeld }) }] as const];
     });
     this.#volumes = Object.fromEntries(fenced);
     if (JSON.stringify(this.#volumes) !== before) await this.#save();
@@ -88,9 +91,10 @@ export class VolumeFence {
     if (this.#heardAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
   }
 
-  /** Whether a volume may be promoted elsewhere: nothing may write to it here. */
+  /** Whether a volume may be promoted elsewhere, or was: nothing may write to it here. */
   isFenced(volumeId: string): boolean {
-    return volumeId in this.#volumes && (this.#isClosed || this.#hasPassed(volumeId));
+    const volume = this.#volumes[volumeId];
+    return volume !== undefined && (this.#isClosed || volume.isHeld === true || this.#hasPassed(volumeId));
   }
 
   /** Lets the container of a replica write to a volume, which is on disk before it does; false while it is fenced. */
@@ -115,8 +119,8 @@ export class VolumeFence {
       const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id));
       if (hasPassed) this.#isClosed = true;
       else if (this.#isClosed) parts.dial.again();
-      if (!this.#isClosed) continue;
-      const writers = new Set(Object.values(this.#volumes).flatMap(each => each.writers));
+      const fenced = Object.values(this.#volumes).filter(({ isHeld }) => this.#isClosed || isHeld);
+      const writers = new Set(fenced.flatMap(each => each.writers));
       const running = parts.view.containers.filter(
         ({ state, owner }) => state === 'running' && writers.has(owner.replica),
       );
@@ -132,10 +136,8 @@ export class VolumeFence {
     const { engine, log } = this.#env;
     try {
       await engine.stop(container, STOP_GRACE_SECONDS);
-      log.warn('the control plane was not heard for too long: stopped what writes to a replicated volume', {
-        replica,
-        container,
-      });
+      const because = this.#isClosed ? 'the control plane was not heard for too long' : 'the volume is held';
+      log.warn('stopped what writes to a replicated volume', { replica, container, because });
       view.markChanged(replica);
       queue.add(replica);
     } catch (thrown) {

@@ -75,4 +75,13 @@ describe('the writers of a volume on one node', () => {
     const both = ['a', 'b'].map(replica => isBusy(writers.claim('v', replica, [])));
     expect(await Promise.all(both)).to.deep.equal([false, true]);
   });
+
+  it('are seen while they are started', async () => {
+    const writers = open();
+    expect(writers.isStarting('v')).to.equal(false);
+    await writers.claim('v', 'a', []);
+    expect([writers.isStarting('v'), writers.isStarting('w')]).to.deep.equal([true, false]);
+    writers.release('a');
+    expect(writers.isStarting('v')).to.equal(false);
+  });
 });

@@ -36,6 +36,11 @@ export class VolumeWriters {
     }
   }
 
+  /** Whether a container that writes to a volume is being started, which nobody sees yet. */
+  isStarting(volumeId: string): boolean {
+    return this.#starting.has(volumeId);
+  }
+
   /** The work on a replica has ended: from now on its container is seen. */
   release(replica: string): void {
     for (const [volumeId, holder] of this.#starting) if (holder === replica) this.#starting.delete(volumeId);

@@ -3,7 +3,7 @@ import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
 import type { StoredNetwork } from '../../crds/network/index.js';
-import type { StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
+import { isHeldVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
@@ -122,8 +122,7 @@ function findVolume(id: string, tenant: string, cache: Cache): VolumePlace {
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
   // While a copy takes over nothing is started: its bytes are not those of the volume yet.
   if (status?.phase === 'Promoting') return { id, name: stored.name, isPromoting: true };
-  // What the control plane takes for the primary may not be the one any more.
-  const nodeId = status?.reason === 'volume_epoch_behind' ? undefined : status?.primaryNode;
+  const nodeId = isHeldVolume(status) ? undefined : status?.primaryNode;
   const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache)?.name;
   return { id, name: stored.name, ...(nodeId !== undefined && { nodeId }), ...(node !== undefined && { node }) };
 }

@@ -100,6 +100,16 @@ describe('what agents hear and say of a replicated volume', () => {
     expect(lines[3]![0]).to.include({ isDeleted: true }).and.not.have.property('replication');
   });
 
+  it('the primary is held while another node has seen a later epoch, which it is told at once', async () => {
+    const { lines } = await follow(LAB_NODE);
+    expect(lines[0]![0]!.replication).not.to.have.property('isHeld');
+    await putStatus({ phase: 'Degraded', reason: 'volume_epoch_behind' });
+    expect(lines[1]![0]!.replication).to.include({ role: 'primary', isHeld: true });
+    expect((await follow(other)).lines[0]![0]!.replication).not.to.have.property('isHeld');
+    await putStatus();
+    expect(lines[2]![0]!.replication).not.to.have.property('isHeld');
+  });
+
   it('a volume without copies, or on its way out, is not replicated', async () => {
     await lab.put(keys.volume(LAB_TENANT, ID), { ...volume, metadata: { ...volume.metadata, deletedAt: AT } });
     const { lines } = await follow(other);

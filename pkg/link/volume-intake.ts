@@ -2,6 +2,7 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import {
   type AssignedVolume,
+  isHeldVolume,
   isMadeVolume,
   listVolumeNodes,
   type SeenVolume,
@@ -53,7 +54,8 @@ function findPeer(cache: DispatcherEnv['cache'], tenant: string, nodeId: string)
 
 /**
  * The nodes whose agents are to hear of a change to a volume, to its status or to a node. A status says much that is not their
- * business: only where bytes are to be, in which epoch, and whether they were made. Of a node, how the others reach it.
+ * business: only where bytes are to be, in which epoch, whether they were made and whether they may be used. Of a node, how the others
+ * reach it.
  */
 export function listConcerned({ cache }: Pick<DispatcherEnv, 'cache'>, change: CacheChange): readonly string[] {
   const { key, entry, previous } = change;
@@ -78,7 +80,8 @@ function listPartners(cache: DispatcherEnv['cache'], tenant: string, entry: Entr
 function describeTold(status: VolumeStatus | undefined): string {
   if (!status) return '';
   const { primaryNode, epoch, copies, leaving } = status;
-  return JSON.stringify([primaryNode, epoch, copies.map(({ nodeId }) => nodeId), leaving, isMadeVolume(status)]);
+  const flags = [isMadeVolume(status), isHeldVolume(status)];
+  return JSON.stringify([primaryNode, epoch, copies.map(({ nodeId }) => nodeId), leaving, ...flags]);
 }
 
 /**

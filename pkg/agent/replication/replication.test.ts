@@ -167,6 +167,12 @@ describe('replication of a volume', () => {
     expect(await a.replication.describe(replica)).to.not.have.property('divergent');
   });
 
+  it('is not used while it is held, on the node that has it', async () => {
+    const volume = await a.assign('primary', 1, [], { isHeld: true });
+    expect(await a.replication.explainUnusable(volume)).to.match(/behind what another node has/);
+    expect(await a.replication.explainUnusable(await a.assign('primary', 1, []))).to.equal(undefined);
+  });
+
   it('has nothing to set aside where the copy has everything', async () => {
     await pair();
     onA.write(V, 'one');

@@ -14,6 +14,8 @@ import { takeRole } from './roles.js';
 
 const STALL_MS = 30_000;
 const STOP_GRACE_MS = 1_000;
+const HELD =
+  'is behind what another node has, since the control plane was restored from an old backup: restore a newer one';
 
 export interface ReplicationParts {
   readonly clock: Clock;
@@ -24,8 +26,8 @@ export interface ReplicationParts {
   readonly peers?: Peers | undefined;
   readonly driver: VolumeDriver;
   readonly stallMs?: number;
-  /** Whether a container may write to a volume at this moment. */
-  readonly isWritten?: (id: string) => boolean;
+  /** The container, in words, that may write to a volume at this moment. */
+  readonly findWriter?: (id: string) => string | undefined;
   /** There is news of the copies of a volume. */
   readonly onChange: (id: string) => void;
 }
@@ -85,8 +87,11 @@ export class Replication {
     const before = await this.#records.read(id);
     if (before?.epoch !== replication.epoch || before.role !== replication.role) {
       // What a container writes while it is stopped belongs to what is set aside.
-      if (before?.role === 'primary' && replication.role === 'replica' && this.#parts.isWritten?.(id)) {
-        throw new VolumeFault('failed', 'a container may still write to what becomes a copy here; it is being stopped');
+      const isDemoted = before?.role === 'primary' && replication.role === 'replica';
+      const writer = isDemoted ? this.#parts.findWriter?.(id) : undefined;
+      if (writer !== undefined) {
+        const remedy = 'stop it if it does not end by itself';
+        throw new VolumeFault('failed', `${writer} may still write to what becomes a copy here; ${remedy}`);
       }
       await this.#receiver.end(id);
       await this.#turns.run(id, () => takeRole(id, replication, { clock, driver, records: this.#records }));
@@ -116,15 +121,18 @@ export class Replication {
 
   /** What this node has been to a volume that it cannot provide now. */
   async recall(id: string): Promise<SeenReplication> {
-    const { epoch, role, divergent } = (await this.#records.read(id).catch(() => undefined)) ?? {};
-    if (epoch === undefined || role === undefined) return {};
-    return { epoch, role, ...(divergent && divergent.length > 0 && { divergent }) };
+    const record = await this.#records.read(id).catch(() => undefined);
+    if (!record) return {};
+    const { epoch, role, divergent = [], synced } = record;
+    const told = { epoch, role, ...(divergent.length > 0 && { divergent }) };
+    return { ...told, ...(synced && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
   }
 
   /** Why a container may not mount a volume here; undefined when it may. */
   async explainUnusable({ id, replication }: AssignedVolume): Promise<string | undefined> {
     if (!replication) return undefined;
     if (replication.role === 'replica') return 'is a copy here: what mounts it runs on the node of its primary';
+    if (replication.isHeld) return HELD;
     return isSettled(await this.#records.read(id), replication) ? undefined : 'is not promoted here yet';
   }
 

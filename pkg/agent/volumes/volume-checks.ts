@@ -72,7 +72,7 @@ export function checkRecord(record: VolumeRecord | undefined, driver: VolumeDriv
 
 /** A volume that was made once is not found. */
 export function throwLost(): never {
-  const remedy = 'mount the disk that holds them and restart the agent, or delete the volume';
+  const remedy = 'mount the disk that holds them and restart the agent';
   throw new VolumeFault('not_found', `the bytes of the volume are not on this node any more; ${remedy}`);
 }
 
