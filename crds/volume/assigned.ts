@@ -68,11 +68,12 @@ function toAssignedReplication(
   { findPeer, ...terms }: ReplicationTerms,
 ): AssignedReplication | undefined {
   const role = findVolumeRole(status, nodeId);
-  const { epoch, primaryNode, copies } = status;
+  const { epoch, primaryNode, copies, finalFor } = status;
   if (kind !== 'replicated' || epoch === undefined || metadata.deletedAt !== undefined) return undefined;
   if (role === undefined || role === 'leaving') return undefined;
   const others = role === 'primary' ? copies.map(copy => copy.nodeId) : primaryNode === undefined ? [] : [primaryNode];
   const isHeld = role === 'primary' && isHeldVolume(status);
   const peers = others.flatMap(id => findPeer(id) ?? []);
-  return { epoch, role, peers, ...terms, ...(isHeld && { isHeld: true as const }) };
+  const isFinal = role === 'primary' && finalFor !== undefined;
+  return { epoch, role, peers, ...terms, ...(isHeld && { isHeld: true as const }), ...(isFinal && { finalFor }) };
 }

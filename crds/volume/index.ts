@@ -22,6 +22,7 @@ export { type AssignedVolume, listVolumeNodes, toAssignedVolume } from './assign
 export type {
   AssignedReplication,
   DivergentBytes,
+  FinalSnapshot,
   SeenCopy,
   VolumePeer,
   VolumeReplica,

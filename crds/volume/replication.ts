@@ -10,6 +10,11 @@ export interface AssignedReplication {
   readonly fenceAfterSeconds: number;
   /** On the primary: another node may have later bytes. Nothing may use those that are here, and what writes to them is stopped. */
   readonly isHeld?: true;
+  /**
+   * On the primary: the epoch that the volume is to move in. Nothing that mounts it is started; when nothing writes any more, a last
+   * snapshot is taken, sent, and told as `final`.
+   */
+  readonly finalFor?: number;
 }
 
 export type VolumeRole = 'primary' | 'replica';
@@ -41,6 +46,14 @@ export interface VolumeReplica {
 /** How far a copy is, as the agent of the primary sees it. */
 export interface SeenCopy extends Omit<VolumeReplica, 'state'> {
   readonly state: 'syncing' | 'synced';
+}
+
+/** The last snapshot before a move: nothing was written after it. Told by the primary that took it, and by each copy that has it. */
+export interface FinalSnapshot {
+  /** That the volume is to move in. */
+  readonly epoch: number;
+  readonly snapshot: string;
+  readonly at: string;
 }
 
 /** Bytes of a former primary that no other copy has, set aside on its node. */

@@ -33,6 +33,7 @@ const copySchema = Type.Object(
   { additionalProperties: false },
 );
 
+const finalSchema = Type.Object({ epoch, snapshot: id, at: time }, { additionalProperties: false });
 const divergentSchema = Type.Object({ name: id, epoch, at: time }, { additionalProperties: false });
 
 /** `POST /agent/v1/volumes`. */
@@ -55,6 +56,7 @@ export const volumeReportsSchema = Type.Object(
           copies: Type.Optional(Type.Array(copySchema, { maxItems: LISTED_MAX })),
           syncedAt: Type.Optional(time),
           syncedEpoch: Type.Optional(epoch),
+          final: Type.Optional(finalSchema),
           divergent: Type.Optional(Type.Array(divergentSchema, { maxItems: LISTED_MAX })),
           fencesAfterSeconds: count,
         },

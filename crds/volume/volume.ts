@@ -4,7 +4,7 @@ import { reject, type Rejection } from '../rejections/index.js';
 import type { Reason } from '../reasons/index.js';
 import type { Residency } from '../residency/index.js';
 import type { VolumePhase } from './phases.js';
-import type { DivergentBytes, SeenCopy, VolumeReplica, VolumeRole } from './replication.js';
+import type { DivergentBytes, FinalSnapshot, SeenCopy, VolumeReplica, VolumeRole } from './replication.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
 
@@ -78,6 +78,8 @@ export interface SeenVolume {
   /** On a replica: the moment that its newest complete copy shows, and the epoch that this was taken in. */
   readonly syncedAt?: string;
   readonly syncedEpoch?: number;
+  /** While the volume is to move: the last snapshot, once it is here. */
+  readonly final?: FinalSnapshot;
   /** What was set aside here. */
   readonly divergent?: readonly DivergentBytes[];
   /** The agent stops what writes to the volume when it was not heard for so long. Left out by one that does not. */
@@ -112,6 +114,8 @@ export interface VolumeStatus {
   readonly primaryNode?: string;
   /** Raised by each promotion and move; of a replicated volume only. */
   readonly epoch?: number;
+  /** While it is to move: the epoch that it moves in. */
+  readonly finalFor?: number;
   /** The last epoch in which it was ready: only a copy of it may be promoted. */
   readonly servedEpoch?: number;
   readonly copies: readonly VolumeReplica[];

@@ -187,6 +187,19 @@ describe('replicated volumes of a node', () => {
     expect(lab.running).to.deep.equal(['web running']);
   });
 
+  it('that are to move are mounted by nothing that is started, until they stay after all', async () => {
+    await make();
+    await declare(1, LAB_NODE.id, { finalFor: 2 });
+    await lab.assign(consumer());
+    await lab.clock.pass(10_000);
+    expect(lab.running).to.deep.equal([]);
+    const told = lab.cache.get(keys.report(LAB_TENANT, LAB_NODE.id, consumer().uid));
+    expect(told && value<Report>(told).message).to.match(/moves to another node/);
+    await declare(1, LAB_NODE.id);
+    await lab.clock.pass(120_000);
+    expect(lab.running).to.deep.equal(['web running']);
+  });
+
   it('leave nothing behind when they are removed', async () => {
     await make();
     await declare(1, LAB_NODE.id);

@@ -120,6 +120,7 @@ export const points = {
   'volume.received': 'a stream is received and checked, and is not a snapshot yet',
   'volume.accepted': 'the stream is a snapshot, which is not answered',
   'volume.snapshot_taken': 'a snapshot for copies is taken, the moment that it shows is not recorded',
+  'volume.final_taken': 'the last snapshot before a move is taken, which is not recorded as the last',
   'volume.sending': 'a part of a snapshot is sent to another node',
   'volume.synced': 'it is recorded which moment a copy shows, the sender does not know of it',
   'volume.copy_promoted': 'the volume is what its copy was, which is not recorded',

@@ -110,6 +110,19 @@ describe('what agents hear and say of a replicated volume', () => {
     expect(lines[2]![0]!.replication).not.to.have.property('isHeld');
   });
 
+  it('the primary is told that the volume is to move, and so is nobody else', async () => {
+    const { lines } = await follow(LAB_NODE);
+    await putStatus({ finalFor: 4 });
+    expect(lines[1]![0]!.replication).to.include({ role: 'primary', epoch: 3, finalFor: 4 });
+    expect((await follow(other)).lines[0]![0]!.replication).not.to.have.property('finalFor');
+    await putStatus();
+    expect(lines[2]![0]!.replication).not.to.have.property('finalFor');
+    const final = { epoch: 4, snapshot: 's-0000000003-0000000007', at: AT };
+    await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'ready', epoch: 3, role: 'replica', final }]);
+    await lab.cache.barrier();
+    expect(held('node_b')).to.deep.include({ final });
+  });
+
   it('a volume without copies, or on its way out, is not replicated', async () => {
     await lab.put(keys.volume(LAB_TENANT, ID), { ...volume, metadata: { ...volume.metadata, deletedAt: AT } });
     const { lines } = await follow(other);

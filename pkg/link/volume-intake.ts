@@ -79,9 +79,9 @@ function listPartners(cache: DispatcherEnv['cache'], tenant: string, entry: Entr
 
 function describeTold(status: VolumeStatus | undefined): string {
   if (!status) return '';
-  const { primaryNode, epoch, copies, leaving } = status;
+  const { primaryNode, epoch, copies, leaving, finalFor } = status;
   const flags = [isMadeVolume(status), isHeldVolume(status)];
-  return JSON.stringify([primaryNode, epoch, copies.map(({ nodeId }) => nodeId), leaving, ...flags]);
+  return JSON.stringify([primaryNode, epoch, copies.map(({ nodeId }) => nodeId), leaving, finalFor, ...flags]);
 }
 
 /**

@@ -17,6 +17,8 @@ export interface PeerMessages {
     /** How long it may become, by estimate. */
     readonly bytes?: number;
     readonly isHeld?: true;
+    /** It is the last one before the volume moves in that epoch. */
+    readonly finalFor?: number;
     /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is in it. */
     readonly origins?: readonly string[];
   };
@@ -73,6 +75,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
     parent: maybe(isSnapshot),
     bytes: maybe(isCount),
     isHeld: maybe(value => value === true),
+    finalFor: maybe(isEpoch),
     origins: maybe(value => Array.isArray(value) && value.length <= ORIGINS_MAX && value.every(isSnapshot)),
   },
   arrived: { arrived: isCount },

@@ -1,4 +1,10 @@
-import type { AssignedReplication, AssignedVolume, SeenCopy, VolumePeer } from '../../../crds/volume/index.js';
+import type {
+  AssignedReplication,
+  AssignedVolume,
+  FinalSnapshot,
+  SeenCopy,
+  VolumePeer,
+} from '../../../crds/volume/index.js';
 import type { Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/index.js';
@@ -15,6 +21,8 @@ const BACKOFF = { firstMs: 2_000, capMs: 60_000 };
 const CONCURRENCY = 4;
 /** Without snapshots online a copy costs as much as the volume holds, and is taken less often. */
 const OFFLINE_FACTOR = 12;
+/** How often it is looked whether something still writes to a volume that is to move. */
+const FINAL_MS = 1_000;
 /** How often progress is told. */
 const PROGRESS_MS = 2_000;
 
@@ -54,11 +62,17 @@ export class PrimaryRounds {
   /** Has the copies of a volume looked at. */
   check({ id, replication }: AssignedVolume): void {
     if (replication?.role === 'primary') {
+      this.#snapshots.reopen(id);
       for (const { nodeId, address } of replication.peers) if (address !== undefined) this.queue.add(toKey(id, nodeId));
       return;
     }
     this.#snapshots.forget(id);
     for (const key of this.#copies.keys()) if (key.startsWith(`${id} `)) this.#copies.delete(key);
+  }
+
+  /** The last snapshot of a volume that is to move, once nothing writes to it any more. */
+  findFinal(id: string): FinalSnapshot | undefined {
+    return this.#snapshots.findFinal(id);
   }
 
   /** How far the copies of a volume are. */
@@ -76,16 +90,24 @@ export class PrimaryRounds {
     const intervalMs = replication!.intervalSeconds * 1000 * factor;
     const { askedAt } = this.#copies.get(key) ?? {};
     const last = record.common?.[nodeId];
-    const step = decideSync({
-      ...(await this.#snapshots.look(id, record)),
-      has: last?.epoch === record.epoch ? last.snapshot : undefined,
-      askedMsAgo: askedAt === undefined ? undefined : clock.monotonic() - askedAt,
-      intervalMs,
-    });
+    const has = last?.epoch === record.epoch ? last.snapshot : undefined;
+    const final = await this.#finish(id, replication!);
+    if (final === 'written') return again(FINAL_MS, 'the last snapshot is taken when nothing writes any more');
+    const askedMsAgo = askedAt === undefined ? undefined : clock.monotonic() - askedAt;
+    const decide = async () => decideSync({ ...(await this.#snapshots.look(id, record)), has, askedMsAgo, intervalMs });
+    const step = final ? (final.snapshot === has ? 'rest' : 'newest') : await decide();
     if (step !== 'rest') {
       await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
     }
     return again(intervalMs, 'the copy is brought up to date again');
+  }
+
+  /** The last snapshot of a volume that is to move; undefined of any other. */
+  async #finish(id: string, { finalFor }: AssignedReplication): Promise<FinalSnapshot | 'written' | undefined> {
+    if (finalFor === undefined) return undefined;
+    const final = await this.#snapshots.finish(id);
+    this.#parts.onChange(id);
+    return final ?? 'written';
   }
 
   async #sync(id: string, peer: VolumePeer, { record, isFresh, signal }: SyncTask): Promise<void> {

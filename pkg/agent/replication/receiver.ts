@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 
 import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
@@ -123,7 +124,7 @@ export class Receiver {
     const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is nobody's parent
     await wire.writeLine({ snapshots: held, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
     const header = parsePeerMessage(await wire.readLine(), 'header');
-    const { snapshot, at, parent, origins = [] } = header;
+    const { snapshot, at, parent, finalFor, origins = [] } = header;
     if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
     const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
@@ -137,8 +138,9 @@ export class Receiver {
     }
     const apart = findApart(record, header, held);
     const divergent = apart && { divergent: [...(record.divergent ?? []), apart] };
-    const isKnown = synced?.snapshot === snapshot && synced.epoch === epoch;
-    if (!isKnown) await records.write(volume, { ...record, ...divergent, origins, synced: { snapshot, at, epoch } });
+    const now = { snapshot, at, epoch, ...(finalFor !== undefined && { finalFor }) };
+    const isKnown = isDeepStrictEqual(synced, now);
+    if (!isKnown) await records.write(volume, { ...record, ...divergent, origins, synced: now });
     failpoint('volume.synced');
     for (const name of held) if (name !== snapshot && name !== apart?.name) await driver.dropSnapshot(volume, name);
     await wire.writeLine({ done: snapshot });

@@ -1,5 +1,5 @@
 import { isTypedId } from '../../../crds/grammar/index.js';
-import type { SeenVolume, VolumeRole } from '../../../crds/volume/index.js';
+import type { FinalSnapshot, SeenVolume, VolumeRole } from '../../../crds/volume/index.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
 import { type Disk, readStateFile } from '../disk.js';
 import type { VolumeDriver } from '../volumes/index.js';
@@ -14,7 +14,15 @@ export interface ReplicationRecord {
    * On a replica: the copy that counts, and the epoch in which the primary has vouched for it. Of a former primary it is what it held
    * itself, until another copy has arrived.
    */
-  readonly synced?: { readonly snapshot: string; readonly at: string; readonly epoch: number };
+  readonly synced?: {
+    readonly snapshot: string;
+    readonly at: string;
+    readonly epoch: number;
+    /** It is the last one before a move in that epoch, as the primary has said. */
+    readonly finalFor?: number;
+  };
+  /** On the primary: the last snapshot before a move. */
+  readonly final?: FinalSnapshot;
   /** On the primary: the moment that each of its snapshots shows. */
   readonly times?: Readonly<Record<string, string>>;
   /** On the primary: the newest snapshot that each node is known to have, and the epoch in which it said so. */

@@ -20,6 +20,7 @@ export interface LabNodeOptions {
   readonly disk?: Disk;
   readonly sizeBytes?: number;
   readonly clock?: Clock;
+  readonly findWriter?: (id: string) => string | undefined;
 }
 
 /** The part of an agent that copies volumes, over TLS on loopback. It can be ended and opened again on the same files. */
@@ -43,7 +44,8 @@ export class LabNode {
     this.peers = peers;
     this.#options = options;
     const base = { clock: options.clock ?? systemClock, random: seededRandom(1), log: silentLogger, disk };
-    this.replication = new Replication({ ...base, peers, driver, stallMs, onChange: () => undefined });
+    const writers = options.findWriter ? { findWriter: options.findWriter } : {};
+    this.replication = new Replication({ ...base, peers, driver, stallMs, ...writers, onChange: () => undefined });
     this.#ended = this.replication.run(this.#end.signal);
   }
 

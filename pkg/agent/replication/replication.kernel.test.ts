@@ -91,6 +91,7 @@ for (const choice of ['directory', 'btrfs'] as const) {
 
     const kills: readonly (readonly [point: string, side: 0 | 1])[] = [
       ['volume.snapshot_taken', 0],
+      ['volume.final_taken', 0],
       ['volume.sending', 0],
       ['volume.received', 1],
       ['volume.accepted', 1],
@@ -114,7 +115,7 @@ for (const choice of ['directory', 'btrfs'] as const) {
           nodeId: asPeer.nodeId,
           key: keys[side].export({ type: 'pkcs8', format: 'pem' }),
           state,
-          change,
+          change: point === 'volume.final_taken' ? { ...change, finalFor: 2 } : change,
           role: side === 0 ? 'primary' : 'replica',
           peers: [survivor.asPeer],
           sizeBytes,

@@ -33,7 +33,10 @@ export interface ReplicationParts {
 }
 
 /** What a report says of the replication of a volume. */
-export type SeenReplication = Pick<SeenVolume, 'epoch' | 'role' | 'copies' | 'syncedAt' | 'syncedEpoch' | 'divergent'>;
+export type SeenReplication = Pick<
+  SeenVolume,
+  'epoch' | 'role' | 'copies' | 'syncedAt' | 'syncedEpoch' | 'final' | 'divergent'
+>;
 
 /** The part of this node in the replication of its volumes: as the control plane has last said, and in no other way. */
 export class Replication {
@@ -113,10 +116,16 @@ export class Replication {
     const there = record.divergent || record.synced ? await this.#parts.driver.listSnapshots(id) : [];
     const divergent = record.divergent?.filter(({ name }) => there.includes(name)) ?? []; // people remove it by hand
     const told = { epoch, role, ...(divergent.length > 0 && { divergent }) };
-    if (role === 'primary') return { ...told, copies: this.#primary?.describe(volume, replication, record) ?? [] };
     const { synced } = record;
-    const isThere = synced !== undefined && there.includes(synced.snapshot);
-    return { ...told, ...(isThere && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
+    if (role === 'primary') {
+      const copies = this.#primary?.describe(volume, replication, record) ?? [];
+      const final = this.#primary?.findFinal(id);
+      return { ...told, copies, ...(final && { final }) };
+    }
+    if (synced === undefined || !there.includes(synced.snapshot)) return told;
+    const { snapshot, at, finalFor } = synced;
+    const last = finalFor === undefined ? {} : { final: { epoch: finalFor, snapshot, at } };
+    return { ...told, syncedAt: at, syncedEpoch: synced.epoch, ...last };
   }
 
   /** What this node has been to a volume that it cannot provide now. */
@@ -133,6 +142,7 @@ export class Replication {
     if (!replication) return undefined;
     if (replication.role === 'replica') return 'is a copy here: what mounts it runs on the node of its primary';
     if (replication.isHeld) return HELD;
+    if (replication.finalFor !== undefined) return 'moves to another node: what mounts it is started there';
     return isSettled(await this.#records.read(id), replication) ? undefined : 'is not promoted here yet';
   }
 
@@ -156,6 +166,7 @@ const NEWS_SHARE = 0.05;
 export function isReplicationNews(before: SeenReplication, seen: SeenReplication): boolean {
   if (before.epoch !== seen.epoch || before.role !== seen.role || before.syncedEpoch !== seen.syncedEpoch) return true;
   if (!isDeepStrictEqual(before.divergent, seen.divergent) || hasMoved(before.syncedAt, seen.syncedAt)) return true;
+  if (!isDeepStrictEqual(before.final, seen.final)) return true;
   const { copies: old = [] } = before;
   const { copies: now = [] } = seen;
   return old.length !== now.length || now.some((copy, index) => isCopyNews(old[index]!, copy));

@@ -16,6 +16,8 @@ const PATIENCE = 10;
 export interface SyncSnapshot {
   readonly name: string;
   readonly at: string;
+  /** It is the last one before the volume moves in that epoch. */
+  readonly finalFor?: number | undefined;
 }
 
 export interface SendOrder {
@@ -53,9 +55,9 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
     if (held.kind === 'refused') throw toRefusalFault(held.refused);
     const { shared = held.snapshots, ...chosen } = await order.choose(held);
-    const { name: snapshot, at } = chosen;
+    const { name: snapshot, at, finalFor } = chosen;
     if (shared.includes(snapshot)) {
-      await wire.writeLine({ snapshot, at, origins, isHeld: true });
+      await wire.writeLine({ snapshot, at, finalFor, origins, isHeld: true });
       await readOutcome(
         wire,
         snapshot,
@@ -65,7 +67,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
       const parent = order.isWhole ? undefined : await findParent(tools.driver, volume, snapshot, shared);
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
       const bytes = await order.estimate(parent);
-      await wire.writeLine({ snapshot, at, parent, bytes, origins });
+      await wire.writeLine({ snapshot, at, finalFor, parent, bytes, origins });
       await transfer(wire, order, tools, { snapshot, parent, bytes });
     }
     return chosen;

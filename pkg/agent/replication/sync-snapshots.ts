@@ -1,4 +1,4 @@
-import type { AssignedReplication, AssignedVolume, VolumePeer } from '../../../crds/volume/index.js';
+import type { AssignedReplication, AssignedVolume, FinalSnapshot, VolumePeer } from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import type { Logger } from '../../log/index.js';
@@ -21,6 +21,8 @@ export interface SyncSnapshotsParts {
   /** By volume: of what reads and writes its record. */
   readonly turns: Turns;
   readonly find: (id: string) => AssignedVolume | undefined;
+  /** The container, in words, that may write to a volume at this moment. */
+  readonly findWriter?: (id: string) => string | undefined;
 }
 
 /** What is remembered of a volume between two rounds; lost with the process. */
@@ -29,6 +31,8 @@ interface Memory {
   readonly taken: Map<string, { readonly at: number; readonly written: number | undefined }>;
   /** What is being read for each node. */
   readonly held: Map<string, readonly string[]>;
+  /** The last snapshot before the move that is assigned: what an earlier one had counts only when it was looked at again. */
+  final?: FinalSnapshot | undefined;
   /** What was found when so much had been written: until more is, it is not looked for again. */
   found?: { readonly written: number; readonly newest: string; readonly isChanged: false } | undefined;
 }
@@ -91,7 +95,7 @@ export class SyncSnapshots {
       if (!primary)
         throw new PeerFault('this node is not the primary of the volume any more; the new one sends copies');
       const { record, replication } = primary;
-      const { times = {} } = record;
+      const { times = {}, final } = record;
       const own = await this.#list(id, record);
       const newest = own.findLast(name => times[name] !== undefined);
       const at = newest === undefined ? undefined : this.#remember(id).taken.get(newest)?.at;
@@ -100,9 +104,51 @@ export class SyncSnapshots {
       const isOther = times[synced] !== undefined && times[synced] !== held.at;
       const shared = isOther ? snapshots.filter(name => name !== synced) : snapshots;
       const isUsable = newest !== undefined && !(isOther && newest === synced);
-      if (isUsable && (!isFresh || isShared)) return { name: newest, at: times[newest]!, shared };
+      const finalFor = final?.snapshot === newest ? final?.epoch : undefined;
+      if (isUsable && (!isFresh || isShared)) return { name: newest, at: times[newest]!, finalFor, shared };
       return { ...(await this.#take(id, replication.epoch, own, record)), shared };
     });
+  }
+
+  /**
+   * Has a last snapshot that everything is in, which is taken when nothing writes; answers it, or undefined while something may. Nothing
+   * that writes is started meanwhile; what has changed all the same makes another one the last.
+   */
+  finish(id: string): Promise<FinalSnapshot | undefined> {
+    const { find, findWriter, turns } = this.#parts;
+    return turns.run(id, async () => {
+      const primary = await this.findPrimary(id);
+      const { finalFor } = primary?.replication ?? {};
+      if (!primary || finalFor === undefined) return undefined;
+      const final = findWriter?.(id) === undefined ? await this.#findLast(id, primary, finalFor) : undefined;
+      // Assigned anew meanwhile, it may have been written to since.
+      const isCurrent = find(id)?.replication === primary.replication;
+      this.#remember(id).final = isCurrent ? final : undefined;
+      return this.findFinal(id);
+    });
+  }
+
+  async #findLast(id: string, { record }: Primary, epoch: number): Promise<FinalSnapshot> {
+    const { driver, records } = this.#parts;
+    const own = await this.#list(id, record);
+    const { final } = record;
+    const isLast = final?.epoch === epoch && own.at(-1) === final.snapshot;
+    if (isLast && !(await driver.isChanged(id, final.snapshot))) return final;
+    const { name: snapshot, at } = await this.#take(id, record.epoch, own, record);
+    failpoint('volume.final_taken');
+    const last = { epoch, snapshot, at };
+    await records.write(id, { ...((await records.read(id)) ?? record), final: last });
+    return last;
+  }
+
+  /** The last snapshot before the move that is assigned, once it is there. */
+  findFinal(id: string): FinalSnapshot | undefined {
+    return this.#remember(id).final;
+  }
+
+  /** It was assigned anew: what is the last snapshot is looked for again. */
+  reopen(id: string): void {
+    this.#remember(id).final = undefined;
   }
 
   async #take(id: string, epoch: number, own: readonly string[], record: ReplicationRecord): Promise<SyncSnapshot> {
