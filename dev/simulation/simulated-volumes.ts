@@ -115,6 +115,13 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
         if (!held.snapshots.has(name)) held.snapshots.set(name, held.log);
         held.written++;
       }),
+    moveAside: (id, name) =>
+      inTurn('move', id, () => {
+        const held = find(id);
+        held.snapshots.set(name, held.log);
+        held.log = [];
+        held.written++;
+      }),
     listSnapshots: id => inTurn('list', id, () => [...find(id).snapshots.keys()].toSorted()),
     dropSnapshot: (id, name) =>
       inTurn('drop', id, () => {
