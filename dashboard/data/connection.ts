@@ -1,3 +1,5 @@
+import type { PatchStep } from '../../crds/rejections/index.js';
+
 /** One reason of a refusal, as the API gives it. */
 export interface ShownRejection {
   readonly code: string;
@@ -6,6 +8,8 @@ export interface ShownRejection {
   readonly expected?: string;
   readonly why?: string;
   readonly doc?: string;
+  /** Makes the document acceptable, where that is certain. */
+  readonly fix?: readonly PatchStep[];
 }
 
 /** A request that the server has refused, or that it could not be reached with. */

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { assertLinearCost } from '../../dev/testing/index.js';
-import { FIRST_MANIFEST, readManifestText, toManifestText, toReplacingBody } from './manifest.js';
+import { FIRST_MANIFEST, readManifestText, toFixedText, toManifestText, toReplacingBody } from './manifest.js';
 import type { DeploymentView } from './views.js';
 
 const stored = {
@@ -53,6 +53,12 @@ describe('a text that declares a deployment', () => {
       environment: null,
     });
     expect(toReplacingBody({ name: 'web' }, undefined)).to.deep.equal({ name: 'web' });
+  });
+
+  it('takes a fix that fits, and no other', () => {
+    const remove = [{ op: 'remove', path: '/dependsOn/0' }] as const;
+    expect(toFixedText('name: web\ndependsOn: [{ name: web }]\n', remove)).to.equal('name: web\ndependsOn: []\n');
+    expect([toFixedText('name: web\n', remove), toFixedText('- a', remove)]).to.deep.equal([undefined, undefined]);
   });
 
   it('is read in time that grows with its length', () =>

@@ -1,6 +1,8 @@
 import { LineCounter, parseDocument, stringify } from 'yaml';
 
+import type { PatchStep } from '../../crds/rejections/index.js';
 import { findFieldOffset } from '../../pkg/cli/field-offset.js';
+import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
 import type { DeploymentView } from './views.js';
 
 /** Something that is wrong with a text, beside the line that it is about. */
@@ -8,6 +10,7 @@ export interface LineProblem {
   readonly line: number;
   readonly text: string;
   readonly code?: string;
+  readonly fix?: readonly PatchStep[] | undefined;
 }
 
 /** A text that declares a deployment: what it says, or why it cannot be read. */
@@ -59,6 +62,13 @@ export function toManifestText(deployment: DeploymentView): string {
     ...spec,
     ...(Object.keys(asked).length > 0 && { placement: asked }),
   });
+}
+
+/** The text with a fix that the server has proposed; undefined when it does not fit what the text says by now. */
+export function toFixedText(text: string, fix: readonly PatchStep[]): string | undefined {
+  const { value } = readManifestText(text);
+  const fixed = value && applyJsonPatch(value, fix);
+  return fixed === undefined ? undefined : stringify(fixed);
 }
 
 /** What to send so that a deployment becomes what the text says: what was removed from the text is removed there. */

@@ -9,10 +9,13 @@ import { Foreign } from './parts.js';
 export function ActionBar({
   session,
   actions,
+  onDone,
   children,
 }: {
   readonly session: OpenSession;
   readonly actions: readonly Action[];
+  /** Called after a change was accepted. */
+  readonly onDone?: () => void;
   readonly children?: (run: (action: Action) => void) => ComponentChildren;
 }) {
   const asked = useSignal<Action | undefined>(undefined);
@@ -24,6 +27,7 @@ export function ActionBar({
     try {
       await session.connection.send(action.method, action.path, action.body, action.revision);
       outcome.value = { text: `${action.label}: accepted`, isBad: false };
+      onDone?.();
     } catch (thrown) {
       outcome.value = { text: thrown instanceof Error ? thrown.message : String(thrown), isBad: true };
     } finally {

@@ -10,6 +10,7 @@ import { LogPanel } from './log-panel.js';
 import { Ago, Empty, Foreign, Help, Panel, Pill } from './parts.js';
 import { PlacementGrid } from './placement-grid.js';
 import { Replicas } from './replicas.js';
+import { RotationPanel } from './rotation-panel.js';
 import { Steps } from './steps.js';
 
 const EVENTS_SHOWN = 40;
@@ -70,6 +71,7 @@ function Known({ session, deployment }: { readonly session: OpenSession; readonl
       <Panel title="Replicas">
         <Replicas deployment={deployment} nodes={session.nodes.value} />
       </Panel>
+      {(deployment.secrets ?? []).length > 0 && <RotationPanel session={session} deployment={deployment} />}
       {placement.value && placement.value.candidates.length > 0 && (
         <Panel title="Where it may run" aside={<Help text={`"moor explain deployment ${name}"`} />}>
           <PlacementGrid placement={placement.value} />

@@ -7,6 +7,7 @@ import {
   FIRST_MANIFEST,
   type LineProblem,
   readManifestText,
+  toFixedText,
   toManifestText,
   toReplacingBody,
 } from '../model/manifest.js';
@@ -124,9 +125,10 @@ function listLineProblems(
   { problems, findLine }: ReturnType<typeof readManifestText>,
   refusals: readonly ShownRejection[],
 ): readonly LineProblem[] {
-  const refused = refusals.map(({ code, field, expected, why }) => ({
+  const refused = refusals.map(({ code, field, expected, why, fix }) => ({
     line: findLine(field),
     code,
+    fix,
     text: `${field}: ${expected ? `expected ${expected}. ` : ''}${why ?? ''}`,
   }));
   return [...problems, ...refused].toSorted((a, b) => a.line - b.line);
@@ -177,7 +179,7 @@ function TextArea({
         />
       </div>
       <ul class="problems" aria-label="What is refused">
-        {problems.map(({ line, code, text: what }) => (
+        {problems.map(({ line, code, fix, text: what }) => (
           <li key={`${line} ${code} ${what}`}>
             <button type="button" onClick={() => jump(line)}>
               line {line}
@@ -187,7 +189,12 @@ function TextArea({
                 {code}
               </a>
             )}{' '}
-            {showControls(what)}
+            {showControls(what)}{' '}
+            {fix && (
+              <button type="button" onClick={() => onText(toFixedText(text, fix) ?? text)}>
+                Fix
+              </button>
+            )}
           </li>
         ))}
       </ul>

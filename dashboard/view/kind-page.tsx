@@ -7,6 +7,7 @@ import { signOut } from '../data/session.js';
 import { formatBytes } from '../../crds/grammar/quantity.js';
 import type { OtherKind } from '../model/places.js';
 import type { Tone } from '../model/views.js';
+import { Recommendations } from './recommendations.js';
 import { Ago, Empty, Foreign, Help, Pill } from './parts.js';
 
 /** An object of one of these kinds, as far as the lists show it. */
@@ -159,6 +160,7 @@ export function KindPage({ session, kind }: { readonly session: OpenSession; rea
   return (
     <>
       <h1>{title}</h1>
+      {kind === 'volumes' && <Recommendations session={session} />}
       {items.value === undefined && <p class="soft">Reading …</p>}
       {items.value?.length === 0 && (
         <Empty title={empty}>

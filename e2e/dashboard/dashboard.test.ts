@@ -248,6 +248,9 @@ describe('the dashboard in a browser', function () {
     await dashboard.page.locator('.problems li', { hasText: /line 2.*deployment_name_invalid/ }).waitFor();
     await dashboard.page.locator('.problems li', { hasText: /line 4.*replicas_negative/ }).waitFor();
     expect(await dashboard.page.getByRole('button', { name: 'Apply' }).isDisabled()).to.equal(true);
+    await text.fill(`kind: Deployment\nname: typed\nimage: ${image}\ndependsOn: [{ name: typed }]\n`);
+    await dashboard.page.getByRole('button', { name: 'Fix' }).click();
+    await dashboard.says('What "Apply" would do: create');
     await declare('typed', 1);
     await dashboard.says('What "Apply" would do: create');
     await dashboard.page.getByRole('button', { name: 'Apply' }).click();
@@ -276,6 +279,57 @@ describe('the dashboard in a browser', function () {
     expect(await dashboard.page.getByLabel('Value', { exact: true }).inputValue()).to.equal('');
     expect(await dashboard.readTraces()).to.not.include(typed);
     expect(await readFile(join(plane.folder, 'api.log'), 'utf8')).to.not.include(typed);
+    await dashboard.context.close();
+  });
+
+  it('walks through a rotation: the phase, what it waits for, the next button and the way back', async () => {
+    const secrets = [
+      { name: 'API', vault_path: 'deployments/rotated', anchor: 'process', generate: { keys: ['key'] } },
+    ];
+    await shop.apply({ name: 'rotated', image, secrets, ...shell('sleep 1000') });
+    await shop.reaches('rotated', 'Running');
+    const dashboard = await open();
+    await dashboard.go('#/deployments/rotated');
+    await dashboard.says('rotated is not being rotated.');
+    await dashboard.page.getByRole('button', { name: 'Next: stage' }).click();
+    await dashboard.page.getByRole('button', { name: 'Yes, next: stage' }).click();
+    await dashboard.says('rotated is at stage, which is complete.');
+    await dashboard.page.getByRole('button', { name: 'Next: promote' }).waitFor();
+    await dashboard.page.getByRole('button', { name: 'Abort', exact: true }).click();
+    await dashboard.says('rotated is not being rotated.');
+    await dashboard.context.close();
+  });
+
+  it('applies a recommendation to what was measured, after a question', async () => {
+    const dashboard = await DashboardPage.open(browser);
+    const advice = {
+      id: 'rec_vol_1_full',
+      applicable: true,
+      priority: 'high',
+      volume_name: 'data',
+      message: `${HOSTILE} is nearly full`,
+      parameters: { action: 'resize', target_size_bytes: 2048 },
+      revision: '7',
+    };
+    const sent: unknown[] = [];
+    await dashboard.page.route('**/api/v1/dvm/recommendations', route => route.fulfill({ json: { items: [advice] } }));
+    await dashboard.page.route('**/api/v1/dvm/recommendations/*/apply', route => {
+      sent.push(
+        route.request().url().split('/').at(-2),
+        route.request().headers()['if-match'],
+        route.request().postDataJSON(),
+      );
+      return route.fulfill({ json: {} });
+    });
+    await dashboard.signIn(plane.server, shop.token);
+    await dashboard.says('What is wrong');
+    await dashboard.go('#/volumes');
+    await dashboard.page.getByRole('button', { name: 'Apply', exact: true }).click();
+    expect(sent).to.deep.equal([]);
+    await dashboard.page.getByRole('button', { name: 'Yes, apply' }).click();
+    await dashboard.says('Apply: accepted');
+    expect(sent).to.deep.equal([advice.id, '"7"', { parameters: advice.parameters }]);
+    expect(await dashboard.listIncidents()).to.deep.equal([]);
     await dashboard.context.close();
   });
 
