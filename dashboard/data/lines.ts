@@ -7,6 +7,8 @@ export interface LineReader {
   readonly path: () => string;
   /** Lines that have arrived together. */
   readonly onLines: (lines: readonly unknown[]) => void;
+  /** Whether a line shows that the stream goes on: one that only ever says why it ends is asked for less and less often. */
+  readonly isNews?: (line: unknown) => boolean;
   /** What the server refuses the stream with. Gives whether to try again. */
   readonly onRefused: (refused: RefusedCall) => boolean;
   readonly onConnected?: (isConnected: boolean) => void;
@@ -48,7 +50,7 @@ export async function followLines(connection: ApiConnection, reader: LineReader,
   }
 }
 
-/** Reads one answer to its end. Gives whether anything came. */
+/** Reads one answer to its end. Gives whether anything new came. */
 async function readOnce(connection: ApiConnection, reader: LineReader, attempt: AbortController): Promise<boolean> {
   const response = await connection.open(reader.path(), 'application/x-ndjson', attempt.signal);
   reader.onConnected?.(true);
@@ -65,8 +67,9 @@ async function readOnce(connection: ApiConnection, reader: LineReader, attempt: 
       const split = splitLines(rest + decoder.decode(value, { stream: true }));
       rest = split.rest;
       if (split.lines.length === 0) continue;
-      hasRead = true;
-      reader.onLines(split.lines.map(line => JSON.parse(line) as unknown));
+      const lines = split.lines.map(line => JSON.parse(line) as unknown);
+      hasRead ||= lines.some(line => reader.isNews?.(line) ?? true);
+      reader.onLines(lines);
     }
   } finally {
     clearTimeout(silence);
@@ -102,7 +105,12 @@ function untilVisible(signal: AbortSignal): Promise<void> {
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise(resolve => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
   });
 }

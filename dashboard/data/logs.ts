@@ -32,7 +32,7 @@ export interface LogTail {
 const KEPT = 2000;
 const ASKED_FOR = 300;
 
-/** Follows the log of one replica until `ended`. What the server refuses it with is shown, and not asked for again. */
+/** Follows the log of one replica until `ended`. What the server refuses it with is shown, and asked for again where that passes. */
 export function followLog(connection: ApiConnection, deployment: string, replica: number, ended: AbortSignal): LogTail {
   const lines = signal<readonly ShownLogLine[]>([]);
   const standing = signal('');
@@ -43,6 +43,7 @@ export function followLog(connection: ApiConnection, deployment: string, replica
     connection,
     {
       path: () => (cursor === null ? `${base}&tail=${ASKED_FOR}` : `${base}&after=${encodeURIComponent(cursor)}`),
+      isNews: frame => (frame as LogFrame).type !== 'end',
       onLines: frames => {
         const added: ShownLogLine[] = [];
         for (const { type, cursor: at, ...frame } of frames as readonly LogFrame[]) {
@@ -62,7 +63,7 @@ export function followLog(connection: ApiConnection, deployment: string, replica
       },
       onRefused: refused => {
         standing.value = refused.message;
-        return false;
+        return refused.status === 429 || refused.status === 503;
       },
     },
     ended,

@@ -52,12 +52,19 @@ export async function signIn(token: string): Promise<void> {
 export function chooseTenant(tenant: TenantView): void {
   const known = arrival.value;
   if (!known) return;
+  if (session.value) leavePlace();
   session.value?.end();
   session.value = openSession(known, tenant);
 }
 
+/** The place names an object of the tenant that was shown. */
+function leavePlace(): void {
+  location.hash = '#/';
+}
+
 /** Forgets the token and everything that was read with it. */
 export function signOut(because = ''): void {
+  leavePlace();
   session.value?.end();
   session.value = undefined;
   arrival.value = undefined;
