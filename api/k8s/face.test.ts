@@ -189,6 +189,26 @@ describe('the Kubernetes face', () => {
     expect((await ask('none')).status).to.equal(400);
   });
 
+  it('shows our events as those of Kubernetes, by the object that they are about', async () => {
+    for (const name of ['a', 'b']) await make(name);
+    const path = client.core('events?fieldSelector=involvedObject.kind%3DDeployment,involvedObject.name%3Da');
+    const { body } = await client.ask('GET', path);
+    expect(body['kind']).to.equal('EventList');
+    expect(items(body).map(event => [event['reason'], event['type']])).to.deep.equal([['created', 'Normal']]);
+    const [event] = items(body);
+    expect((await client.ask('GET', client.core(`events/${event!.metadata.name}`))).body).to.deep.equal(event);
+    const all = await client.ask('GET', '/k8s/api/v1/events?limit=1');
+    expect([items(all.body).length, typeof meta(all.body)['continue']]).to.deep.equal([1, 'string']);
+    const next = await client.ask('GET', `/k8s/api/v1/events?continue=${meta(all.body)['continue']}`);
+    expect(items(next.body)).to.have.length(1);
+    const from = meta(next.body)['resourceVersion'];
+    const events = await client.watch(client.core(`events?watch=true&resourceVersion=${from}`), 1, undefined, () =>
+      scale('a', 4),
+    );
+    expect(events.map(({ type, object }) => `${type} ${String(object['reason'])}`)).to.deep.equal(['ADDED updated']);
+    expect((await client.ask('GET', client.core('events/absent'))).status).to.equal(404);
+  });
+
   it('shows tenants as namespaces', async () => {
     const { body } = await client.ask('GET', '/k8s/api/v1/namespaces');
     expect(names(body)).to.deep.equal([lab.a]);

@@ -15,6 +15,7 @@ import {
   listResources,
   type Served,
 } from './discovery.js';
+import { createEventResource } from './events.js';
 import { createNamespaceResource } from './namespaces.js';
 import { OpenApiDocument } from './openapi.js';
 import { GROUP } from './objects.js';
@@ -55,10 +56,9 @@ export class Face {
   constructor(env: FaceEnv, routes: readonly Route[]) {
     this.#env = env;
     this.#routes = routes;
-    const tenants = env.readers.find(({ kind }) => kind.plural === 'tenants');
-    if (!tenants) throw new BrokenInvariantFault('the kind of tenants is not served');
-    this.#namespaces = createNamespaceResource(tenants);
-    const resources = [this.#namespaces, ...listOwnResources(env.readers)];
+    this.#namespaces = createNamespaceResource(findReader(env, 'tenants'));
+    const core = [this.#namespaces, createEventResource(findReader(env, 'events'))];
+    const resources = [...core, ...listOwnResources(env.readers)];
     this.#served = { resources, subresources: [scaleOfDeployments] };
     this.#openApi = new OpenApiDocument(resources);
     const findRoute = (served: ServedResource, operation: KindOperation) => this.#findRoute(served, operation);
@@ -238,4 +238,10 @@ export class Face {
     const missing = rejectRequest('resource_not_found', 'namespace', namespace);
     return new ObjectRejection(missing, toStatusSubject(this.#namespaces, namespace));
   }
+}
+
+function findReader({ readers }: FaceEnv, plural: string): KindReader {
+  const reader = readers.find(({ kind }) => kind.plural === plural);
+  if (!reader) throw new BrokenInvariantFault(`the kind of ${plural} is not served`);
+  return reader;
 }

@@ -7,6 +7,7 @@ import { rejectRequest, RequestRejection, type WholeReply } from '../http/reply.
 import type { ApiCall, RouteResult } from '../http/route.js';
 import { createCursorAfter, type JoinedEntry, type WatchCursor } from '../watch/frame.js';
 import { startWatch, type WatchEnv } from '../watch/open-watch.js';
+import { listEntries } from './entries.js';
 import { type KubernetesObject, toPartial } from './objects.js';
 import { readSwitch } from './request.js';
 import { formatVersion, parseVersion } from './resource-version.js';
@@ -61,13 +62,12 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
   if (outdated) return outdated;
 
   const topic = toTopic(served, target.tenant);
-  const { entries, revision: now } = env.cache.snapshot(topic);
+  const { entries, revision: now, readUpTo } = await listEntries(env, served, topic, topic + start.name);
   const shown: Shown[] = [];
   let next: string | undefined;
   let last = '';
-  for (const entry of entries) {
+  for await (const entry of entries) {
     const name = entry.key.slice(topic.length);
-    if (name <= start.name) continue;
     const stored = join(env, served, entry);
     const found = served.project(stored, formatVersion(toRevision(stored), epoch)).filter(each => selects(each.object));
     if (shown.length > 0 && shown.length + found.length > limit) {
@@ -77,6 +77,7 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
     shown.push(...found);
     last = name;
   }
+  next ??= readUpTo()?.slice(topic.length);
   // A watch from the revision of the first page also shows what has changed while the others were read.
   const revision = Math.min(start.revision, now);
   const metadata = {
@@ -106,7 +107,7 @@ export async function findShown(env: ReadEnv, target: ReadTarget, name: string):
   const { served, tenant, isVisible = () => true } = target;
   await env.cache.barrier();
   const { epoch } = env.watchHub.history;
-  for (const entry of listCandidates(env, served, tenant, name)) {
+  for (const entry of await listCandidates(env, served, tenant, name)) {
     const stored = join(env, served, entry);
     const found = served
       .project(stored, formatVersion(toRevision(stored), epoch))
@@ -117,12 +118,17 @@ export async function findShown(env: ReadEnv, target: ReadTarget, name: string):
 }
 
 /** Most objects stand under their name; the others are looked for among all of the tenant. */
-function listCandidates({ cache }: ReadEnv, served: ServedResource, tenant: string, name: string): readonly Entry[] {
+async function listCandidates(
+  { cache, store }: ReadEnv,
+  served: ServedResource,
+  tenant: string,
+  name: string,
+): Promise<readonly Entry[]> {
   const topic = toTopic(served, tenant);
-  const { keyParts, nameField } = served.reader.kind;
-  if (served.kind !== served.reader.kind.kind && served.isNamespaced) return cache.list(topic);
-  if (keyParts?.at(-1) !== nameField) return cache.list(topic);
-  const entry = NAME.test(name) ? cache.get(topic + name) : undefined;
+  const { resource, kind } = served.reader;
+  if (kind.keyParts?.at(-1) !== kind.nameField) return cache.list(topic);
+  if (!NAME.test(name)) return [];
+  const entry = resource.isUncached ? await store.get(topic + name) : cache.get(topic + name);
   return entry ? [entry] : [];
 }
 

@@ -118,6 +118,21 @@ describe('writes on the Kubernetes face', () => {
     expect((await client.ask('GET', client.own('deployments/d'))).body).to.deep.equal(before);
   });
 
+  it('are bounded as every request is: by length, by depth and by media type', async () => {
+    const path = client.own('deployments');
+    const refusals: readonly [raw: string, status: number, reason: string, type?: string][] = [
+      [`"${'x'.repeat(lab.settings.maxBodyBytes)}"`, 413, 'RequestEntityTooLarge'],
+      ['['.repeat(lab.settings.maxBodyDepth + 2), 400, 'BadRequest'],
+      ['{"a":1,"a":2}', 400, 'BadRequest'],
+      ['a: 1', 415, 'UnsupportedMediaType', 'application/yaml'],
+      ['k8s', 415, 'UnsupportedMediaType', 'application/vnd.kubernetes.protobuf'],
+    ];
+    for (const [raw, status, reason, type = 'application/json'] of refusals) {
+      const refused = await client.ask('POST', path, { raw, headers: { 'content-type': type } });
+      expect([refused.status, refused.body['reason']], raw.slice(0, 20)).to.deep.equal([status, reason]);
+    }
+  });
+
   it('scale, judged as every change', async () => {
     await make('n');
     const path = client.own('deployments/n/scale');
