@@ -46,6 +46,7 @@ describe('kubectl', function () {
     text
       .replaceAll(lab.a, '<tenant>')
       .replaceAll(lab.b, '<another tenant>')
+      .replaceAll(/token [\w-]{16}/g, 'token <id>')
       .replaceAll(`${lab.server.port}`, '<port>')
       .replaceAll(/\b\d+[dhms](?:\d+[hms])?\b/g, '1s')
       .replaceAll(/\b(?:dep|job|net|vol)_[0-9a-z]+/g, '<uid>');
