@@ -83,7 +83,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 4,
+    noticedAt: 22,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
