@@ -11,7 +11,7 @@ export const LIST_QUERY = [...PAGE_QUERY, 'watch', 'after'] as const;
 
 const LIMIT = { min: 1, max: 500, fallback: 100 };
 /** A page ends early when it has grown to this. */
-const PAGE_BYTES = 8 * 1024 * 1024;
+export const PAGE_BYTES = 8 * 1024 * 1024;
 /** Limit of the pages that are cached for one state of a list. */
 const KEPT_BYTES = 32 * 1024 * 1024;
 const OPEN = Buffer.from('{"items":[');

@@ -209,6 +209,31 @@ describe('the Kubernetes face', () => {
     expect((await client.ask('GET', client.core('events/absent'))).status).to.equal(404);
   });
 
+  it('ends a page that has become large, and goes on where it ended', async () => {
+    const environment = Object.fromEntries(Array.from('ABCDEFG', name => [name, 'x'.repeat(30_000)]));
+    const made = Array.from({ length: 60 }, (_, at) => `large-${String(at).padStart(2, '0')}`);
+    for (const name of made) expect((await make(name, { environment })).status, name).to.equal(201);
+    const first = (await client.ask('GET', client.own('deployments'))).body;
+    const rest = `deployments?continue=${encodeURIComponent(meta(first)['continue']!)}`;
+    const second = (await client.ask('GET', client.own(rest))).body;
+    expect([...names(first), ...names(second)]).to.deep.equal(made);
+    expect(meta(second)).not.to.have.property('continue');
+  });
+
+  it('tells watches with different selectors the same change, each as it sees it', async () => {
+    await make('a', { labels: { app: 'a', tier: 'front' } });
+    const told: string[][] = [];
+    const tell = async (query: string, count: number, act: () => Promise<unknown>) => {
+      const events = await client.watch(client.own(`deployments?watch=true${query}`), count, undefined, act);
+      told.push(events.map(({ type }) => type));
+    };
+    const change = () => client.ask('PUT', '/api/v1/deployments/a', { body: { labels: { app: 'a', tier: 'back' } } });
+    await tell('', 2, () =>
+      tell('&labelSelector=tier%3Dfront', 2, () => tell('&labelSelector=tier%3Dback', 1, change)),
+    );
+    expect(told).to.deep.equal([['ADDED'], ['ADDED', 'DELETED'], ['ADDED', 'MODIFIED']]);
+  });
+
   it('shows tenants as namespaces', async () => {
     const { body } = await client.ask('GET', '/k8s/api/v1/namespaces');
     expect(names(body)).to.deep.equal([lab.a]);

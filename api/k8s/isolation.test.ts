@@ -19,6 +19,7 @@ describe('isolation of tenants on the Kubernetes face', () => {
     a = await lab.tenantToken(lab.a);
     const body = { kind: 'Deployment', name: 'theirs', image: 'registry.example.com/web:1', replicas: 1 };
     await lab.ask('POST', '/api/v1/deployments', { token: await lab.tenantToken(lab.b), body });
+    await lab.ask('POST', '/api/v1/deployments', { token: a, body: { ...body, name: 'ours' } });
   });
   after(() => lab.stop());
 
@@ -47,7 +48,9 @@ describe('isolation of tenants on the Kubernetes face', () => {
   it('shows nothing of another tenant where no namespace is named', async () => {
     for (const { method, path } of faceRoutes()) {
       if (method !== 'GET' || path.includes('{namespace}')) continue;
-      const { text } = await lab.ask('GET', fill(path, ''), { token: a });
+      const { status, text } = await lab.ask('GET', fill(path, ''), { token: a });
+      expect(status, path).to.equal(200);
+      if (path.endsWith('/namespaces') || path.endsWith('mooring.io/v1/{plural}')) expect(text, path).to.include(lab.a);
       expect(text, path).to.not.include(lab.b);
       expect(text, path).to.not.include('"theirs"');
     }

@@ -66,7 +66,7 @@ export function toObject(kind: Kind, own: OwnView, resourceVersion: string): Kub
   const pick = (wanted: boolean) =>
     Object.fromEntries(Object.entries(rest).filter(([field]) => inSpec.has(field) === wanted));
   const seen = typeof status === 'object' ? (status ?? {}) : { ...(status !== undefined && { phase: status }) };
-  const isLabelled = labels !== undefined && Object.keys(labels as object).length > 0;
+  const isLabelled = Object.keys(labels ?? {}).length > 0;
   return {
     apiVersion: `${GROUP}/v1`,
     kind: kind.kind,

@@ -1,7 +1,7 @@
 import { keys } from '../../crds/keys/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Entry } from '../../pkg/store/index.js';
-import { formatPageToken, readPageStart } from '../http/listing.js';
+import { formatPageToken, PAGE_BYTES, readPageStart } from '../http/listing.js';
 import { rejectParameter } from '../http/query.js';
 import { rejectRequest, RequestRejection, type WholeReply } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
@@ -66,15 +66,17 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
   const shown: Shown[] = [];
   let next: string | undefined;
   let last = '';
+  let bytes = 0;
   for await (const entry of entries) {
     const name = entry.key.slice(topic.length);
     const stored = join(env, served, entry);
     const found = served.project(stored, formatVersion(toRevision(stored), epoch)).filter(each => selects(each.object));
-    if (shown.length > 0 && shown.length + found.length > limit) {
+    if (shown.length > 0 && (shown.length + found.length > limit || bytes > PAGE_BYTES)) {
       next = last;
       break;
     }
     shown.push(...found);
+    if (found.length > 0) bytes += entry.bytes.length + (stored.joined?.bytes.length ?? 0);
     last = name;
   }
   next ??= readUpTo()?.slice(topic.length);
@@ -228,7 +230,7 @@ function isIncluded(text: string): text is IncludedObject {
   return text === 'None' || text === 'Metadata' || text === 'Object';
 }
 
-/** How many objects a page has at most: all where the client does not say. */
+/** How many objects a page has at most: as many as its bytes allow where the client does not say. */
 function readLimit({ query }: ApiCall): number | RequestRejection {
   const text = query.get('limit') ?? '0';
   if (!/^\d{1,9}$/.test(text)) return rejectParameter('limit', text, 'a number of objects, or 0 for all');

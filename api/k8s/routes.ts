@@ -44,7 +44,13 @@ const ROWS: readonly (readonly [Method, path: string, Action])[] = [
  */
 export function createKubernetesRoutes(env: FaceEnv, all: () => readonly Route[]): readonly Route[] {
   let loading: Promise<Face> | undefined;
-  const load = () => (loading ??= import('./face.js').then(module => new module.Face(env, all())));
+  const load = () =>
+    (loading ??= import('./face.js')
+      .then(module => new module.Face(env, all()))
+      .catch((thrown: unknown) => {
+        loading = undefined; // out of file descriptors, perhaps: the next request tries again
+        throw thrown;
+      }));
   return ROWS.map(([method, path, action]) => ({
     method,
     path: FACE_PREFIX + path,

@@ -50,19 +50,18 @@ export class KubernetesLines implements LineWriter {
 
   /** An object that the selector leaves is deleted for the client, and one that enters it is added. */
   changed(frame: WatchFrame): Buffer | undefined {
-    const version = formatChangeVersion(frame, this.#options.history.epoch);
-    const before = frame.before ? this.#project(frame.before, version) : [];
-    const now = this.#project(frame.current, version);
-    if (frame.type === 'deleted') return this.#encode(now.map(shown => ['DELETED', shown]));
-    const known = new Map(before.map(shown => [shown.object.metadata.name, shown]));
+    const { served, selects, history } = this.#options;
+    const { gone, now } = projectFrame(served, frame, formatChangeVersion(frame, history.epoch));
+    const toDeleted = (shown: Shown): [EventType, Shown][] => (selects(shown.object) ? [['DELETED', shown]] : []);
+    if (frame.type === 'deleted') return this.#encode(now.flatMap(({ shown }) => toDeleted(shown)));
     const isKnown = frame.type === 'modified' && !frame.before; // of what is not cached the state before is unknown
-    const lines: [EventType, Shown][] = now.flatMap((shown): [EventType, Shown][] => {
-      const former = known.get(shown.object.metadata.name);
-      known.delete(shown.object.metadata.name);
-      if (former && isDeepStrictEqual(former.object, shown.object)) return [];
-      return [[former || isKnown ? 'MODIFIED' : 'ADDED', shown]];
+    const lines = now.flatMap(({ shown, former, isSame }): [EventType, Shown][] => {
+      if (!selects(shown.object)) return former ? toDeleted(former) : [];
+      const wasSelected = former !== undefined && selects(former.object);
+      if (wasSelected && isSame) return [];
+      return [[wasSelected || isKnown ? 'MODIFIED' : 'ADDED', shown]];
     });
-    return this.#encode([...[...known.values()].map((shown): [EventType, Shown] => ['DELETED', shown]), ...lines]);
+    return this.#encode([...gone.flatMap(toDeleted), ...lines]);
   }
 
   idle(): Buffer {
@@ -91,14 +90,12 @@ export class KubernetesLines implements LineWriter {
   #encode(events: readonly (readonly [EventType, Shown])[]): Buffer | undefined {
     if (events.length === 0) return undefined;
     const form = this.#options.form();
-    return Buffer.concat(
-      events.map(([type, shown]) => {
-        if (form === 'whole') return encodeLine(type, shown.object);
-        if (form === 'metadata') return encodeLine(type, toPartial(shown.object));
-        const { resourceVersion } = shown.object.metadata;
-        return encodeLine(type, this.#table([shown], { resourceVersion }, form));
-      }),
-    );
+    const lines = events.map(([type, shown]) => {
+      if (form === 'whole' || form === 'metadata') return encodeShared(type, shown, form);
+      const { resourceVersion } = shown.object.metadata;
+      return encodeLine(type, this.#table([shown], { resourceVersion }, form));
+    });
+    return lines.length === 1 ? lines[0] : Buffer.concat(lines);
   }
 
   #table(shown: readonly Shown[], metadata: Readonly<Record<string, unknown>>, form: TableOptions): object {
@@ -106,6 +103,47 @@ export class KubernetesLines implements LineWriter {
     this.#hasTable = true;
     return table;
   }
+}
+
+/** What a frame is to every watch of a resource, whatever it selects. */
+interface ProjectedFrame {
+  /** Objects that were there before it. */
+  readonly gone: readonly Shown[];
+  readonly now: readonly { readonly shown: Shown; readonly former: Shown | undefined; readonly isSame: boolean }[];
+}
+
+/** A resource has hundreds of watches, and all are told of one frame before the next one comes. */
+const FRAMES_KEPT = 8;
+const projected = new WeakMap<ServedResource, Map<WatchFrame, ProjectedFrame>>();
+const encoded = new WeakMap<Shown, Map<string, Buffer>>();
+
+function projectFrame(served: ServedResource, frame: WatchFrame, version: string): ProjectedFrame {
+  const frames = projected.get(served) ?? new Map<WatchFrame, ProjectedFrame>();
+  projected.set(served, frames);
+  const made = frames.get(frame);
+  if (made) return made;
+  const before = frame.before ? served.project(frame.before, version) : [];
+  const known = new Map(before.map(shown => [shown.object.metadata.name, shown]));
+  const now = served.project(frame.current, version).map(shown => {
+    const former = known.get(shown.object.metadata.name);
+    known.delete(shown.object.metadata.name);
+    return { shown, former, isSame: former !== undefined && isDeepStrictEqual(former.object, shown.object) };
+  });
+  const result = { gone: [...known.values()], now };
+  const [oldest] = frames.keys();
+  if (oldest && frames.size >= FRAMES_KEPT) frames.delete(oldest);
+  frames.set(frame, result);
+  return result;
+}
+
+/** The same bytes for every watch that is told the same. */
+function encodeShared(type: EventType, shown: Shown, form: 'whole' | 'metadata'): Buffer {
+  const lines = encoded.get(shown) ?? new Map<string, Buffer>();
+  encoded.set(shown, lines);
+  const key = `${type} ${form}`;
+  const line = lines.get(key) ?? encodeLine(type, form === 'whole' ? shown.object : toPartial(shown.object));
+  lines.set(key, line);
+  return line;
 }
 
 /** The revision of the last change of an object or of what is shown beside it. */
