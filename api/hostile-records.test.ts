@@ -7,6 +7,8 @@ import { ApiLab, webDeployment } from './api-lab.testing.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const PATH = 'deployments/db';
+/** Ranges that objects below /k8s are made from. */
+const FACED = /^(?:(?:deployments|status|events|backups|tenants|alive)$|job|network|node)/;
 /** Ranges that the log of a job is found by. */
 const LOGGED: ReadonlySet<string> = new Set(['jobs', 'job-status', 'replicas', 'reports', 'nodes']);
 
@@ -194,6 +196,9 @@ describe('the API beside a stored record that cannot be worked with', () => {
         '/readyz',
         '/metrics',
       ];
+      const kinds = ['deployments', 'jobs', 'networks', 'nodes', 'backups'];
+      const own = kinds.map(kind => `/k8s/apis/mooring.io/v1/${kind}`);
+      const faced = FACED.test(title) ? ['/k8s/api/v1/namespaces', '/k8s/api/v1/events', ...own] : [];
       const watched = ['deployments', 'jobs', 'networks', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
       for (const [at, bytes] of listHostile(before, title.length, 6).entries()) {
         const put = async () => {
@@ -211,17 +216,18 @@ describe('the API beside a stored record that cannot be worked with', () => {
         };
         await put();
         for (const path of reads) await ask('GET', path);
+        for (const accept of ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s.io'])
+          for (const path of faced) await ask('GET', path, { headers: { accept } });
         // It waits for the nodes to say what they have kept.
         if (LOGGED.has(title) && at % 4 === 0) await ask('GET', '/api/v1/jobs/migrate/logs');
         for (const path of ['/api/v1/tenants', `/api/v1/tenants/${lab.a}/remains`]) {
           await ask('GET', path, { token: admin });
         }
-        for (const kind of watched) {
+        for (const path of [...watched.map(kind => `/api/v1/${kind}`), ...faced]) {
           const stop = new AbortController();
           const headers = { authorization: `Bearer ${token}` };
-          const url = `${lab.server.url}/api/v1/${kind}?watch=true`;
-          const answer = await fetch(url, { headers, signal: stop.signal });
-          expect(answer.status, `watch of ${kind}`).to.be.lessThan(500);
+          const answer = await fetch(`${lab.server.url}${path}?watch=true`, { headers, signal: stop.signal });
+          expect(answer.status, `watch of ${path}`).to.be.lessThan(500);
           stop.abort();
         }
         await ask('POST', '/api/v1/deployments', { body: webDeployment(`other-${at}`, { secrets }) });
