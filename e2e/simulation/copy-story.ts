@@ -1,8 +1,8 @@
 import { keys } from '../../crds/keys/index.js';
 import type { VolumeReport } from '../../crds/volume/index.js';
 import type { FailpointName } from '../../pkg/failpoint/index.js';
-import type { Machine } from './cluster.js';
-import { askForCopy, expectCopies, giveUpCopy } from './copies.js';
+import { COUNTRY, type Machine } from './cluster.js';
+import { askForCopy, bringHome, expectCopies, giveUpCopy } from './copies.js';
 import { copyPoints } from './failpoints.js';
 import { fence } from './operators.js';
 import { Storyteller, type StoryParts } from './storyteller.js';
@@ -18,6 +18,10 @@ const PROMOTED_WITHIN_MS = 150_000;
 const REPLACED_WITHIN_MS = 700_000;
 const HEALED_WITHIN_MS = 240_000;
 const WRITTEN_MS = 15_000;
+/** For so long the agent of a machine that was held to be off has been back: it is not given up any more. */
+const BACK_MS = 60_000;
+/** Every loop knows by then where a machine is. */
+const ABROAD_MS = 30_000;
 
 /** Has a process die at its next pass of a failpoint. */
 type Arm = (name: FailpointName) => void;
@@ -48,7 +52,7 @@ export class CopyStory extends Storyteller {
       () => this.#cutOff(),
       () => this.#cutOff(),
       () => this.#switchOff(),
-      () => this.#switchOff(),
+      () => this.#goAbroad(),
       () => this.#swapDisk(),
       () => this.#swapCopy(),
       () => this.#mountLate(),
@@ -84,7 +88,9 @@ export class CopyStory extends Storyteller {
     primary.seat.restart(cluster.world.between(30_000, 60_000));
     await this.pass(2_000);
     fence(cluster, primary);
-    await this.#promoted(epoch, PROMOTED_WITHIN_MS);
+    // One that is started earlier, after a kill, is not off.
+    const isBack = () => (primary.seat.life?.awakeMs ?? 0) > BACK_MS;
+    await this.#promoted(epoch, PROMOTED_WITHIN_MS, isBack);
   }
 
   /** The disk of the primary has died; the new one is empty. */
@@ -127,6 +133,17 @@ export class CopyStory extends Storyteller {
     await this.#switchOff(primary);
   }
 
+  /** The machine of a copy is abroad when the primary goes: where the data may not be, nothing is promoted. */
+  async #goAbroad(): Promise<void> {
+    const { cluster } = this.parts;
+    const copy = this.#pickCopy();
+    copy.labels[COUNTRY] = 'FR';
+    copy.seat.restart(1_000);
+    await this.pass(ABROAD_MS);
+    await this.#switchOff();
+    bringHome(cluster);
+  }
+
   /** The one that was promoted goes too, before another copy has what was written since. */
   async #loseTwo(): Promise<void> {
     const { cluster } = this.parts;
@@ -155,8 +172,9 @@ export class CopyStory extends Storyteller {
     await this.#switchOff();
   }
 
-  async #promoted(epoch: number, withinMs: number): Promise<void> {
-    const isSo = () => (this.status(this.#id)?.epoch ?? 0) > epoch && this.status(this.#id)?.phase === 'Ready';
+  async #promoted(epoch: number, withinMs: number, isNeedless = () => false): Promise<void> {
+    const isReady = () => this.status(this.#id)?.phase === 'Ready';
+    const isSo = () => isReady() && ((this.status(this.#id)?.epoch ?? 0) > epoch || isNeedless());
     this.#former = this.#findPrimary();
     await this.until(isSo, () => `a copy is promoted: ${this.#describe()}`, { withinMs });
   }

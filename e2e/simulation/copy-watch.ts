@@ -1,6 +1,6 @@
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NodeStatus } from '../../crds/node/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { isMadeVolume, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import { hasAll, type HeldVolume, isSameLog, type RecordLog } from '../../dev/simulation/index.js';
 import type { ReplicationRecord } from '../../pkg/agent/replication/record.js';
 import { value } from '../../pkg/store/index.js';
@@ -131,7 +131,10 @@ export class CopyWatch {
   /** Whether a machine has every record of a volume that is older than so many milliseconds. */
   hasServed({ disk }: Machine, id: string, olderThanMs: number): boolean {
     const until = this.#cluster.world.clock.now() - olderThanMs;
-    const due = this.#listUntil(this.#lines.get(id)?.log ?? [], until);
+    const { epoch, log = [] } = this.#lines.get(id) ?? {};
+    // After a promotion nobody may have used it yet.
+    const kept = epoch === this.#statusOf(id)?.epoch ? log : this.#listDue(id, log);
+    const due = this.#listUntil(kept, until);
     return disk.held.get(id)?.logs.some(log => hasAll(log, due)) ?? false;
   }
 
@@ -164,6 +167,8 @@ export class CopyWatch {
   #lookAtRecord(machine: Machine, id: string): void {
     const { epoch, role } = readRecord(machine, id) ?? {};
     if (role !== 'primary' || epoch === undefined) return;
+    // A volume that its first node could not make is made on another one, in the same epoch.
+    if (epoch === 1 && !(isMadeVolume(this.#statusOf(id)) && this.#findServed(machine, id) === epoch)) return;
     const key = `${id} ${epoch}`;
     const known = this.#primaries.get(key) ?? machine.name;
     if (known !== machine.name)
@@ -174,10 +179,14 @@ export class CopyWatch {
   /** The epoch in which a machine serves a volume; undefined when it is not the one that serves it. */
   #findServed(machine: Machine, id: string): number | undefined {
     const history = this.#history();
-    const status = history.get<VolumeStatus>(keys.volumeStatus(this.#copied.get(id) ?? '', id));
+    const status = this.#statusOf(id);
     if (findEnrolled(status?.primaryNode, history)?.name !== machine.name) return undefined;
     const { epoch, role } = readRecord(machine, id) ?? {};
     return role === 'primary' && epoch === status?.epoch ? epoch : undefined;
+  }
+
+  #statusOf(id: string): VolumeStatus | undefined {
+    return this.#history().get<VolumeStatus>(keys.volumeStatus(this.#copied.get(id) ?? '', id));
   }
 
   #listDue(id: string, log: RecordLog): RecordLog {
