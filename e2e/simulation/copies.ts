@@ -14,6 +14,9 @@ const NAMES = ['data', 'data', 'logs'] as const;
 /** A copy is behind by no more, while nothing goes wrong: some rounds of syncing. */
 const LAG_MS = 30_000;
 
+/** A node that could not make a volume at first takes no copy of it in that epoch: its agent refuses to be anything but the primary. */
+const STUCK = 'another part in the same epoch';
+
 /** What is done about volumes where some are replicated. */
 export const copyActs: readonly ((user: VolumeUser) => void)[] = [
   replicate,
@@ -90,6 +93,7 @@ export function expectCopies({ machines }: SimCluster, history: History, watch: 
       return machine && !excepted.has(`${id} ${machine.name}`) ? [{ ...copy, machine }] : [];
     });
     for (const { machine, state, message } of copies) {
+      if (message?.includes(STUCK)) continue;
       expect(state, `copy of ${name} on ${machine.name}: ${message}`).to.equal('synced');
       expect(watch.hasServed(machine, id, LAG_MS), `what ${machine.name} has of ${name}`).to.equal(true);
     }
