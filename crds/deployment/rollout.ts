@@ -145,10 +145,14 @@ export function isExclusive({ ports = [], placement }: Deployment): boolean {
   return placement?.antiAffinity?.self === true || ports.some(({ hostPort }) => hostPort !== undefined);
 }
 
+/** The duration that a text says: stored records may hold anything. */
+function readDuration(text: unknown): number | undefined {
+  return typeof text === 'string' ? parseDuration(text) : undefined;
+}
+
 /** How long a rollout may go without progress, in milliseconds. */
 export function getProgressDeadline({ rollout }: Deployment): number {
-  const parsed = parseDuration(String(rollout?.progressDeadline));
-  return parsed ?? parseDuration(rolloutDefaults.progressDeadline)!;
+  return readDuration(rollout?.progressDeadline) ?? parseDuration(rolloutDefaults.progressDeadline)!;
 }
 
 /** How many replicas of the new and of the old template there are while a canary is held. */
@@ -176,7 +180,7 @@ export function getCanarySize(deployment: Deployment): CanarySize {
 /** How long a canary has to be healthy until the rest follows, in milliseconds; undefined: until it is promoted. */
 export function getCanaryHold({ rollout }: Deployment): number | undefined {
   const { hold } = rollout?.canary ?? {};
-  return hold === undefined ? undefined : parseDuration(String(hold));
+  return readDuration(hold);
 }
 
 /** Announces that fewer replicas run the new template first than was asked for. */

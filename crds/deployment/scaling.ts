@@ -92,7 +92,8 @@ export function getScalingTarget(policy: Partial<ScalingPolicy>, resource: Scale
 /** What a replica requests of a resource, in thousandths of a core or in bytes. */
 export function getRequest({ resources }: Pick<Deployment, 'resources'>, resource: ScaledResource): number | undefined {
   const read = resource === 'cpu' ? parseCpu : parseMemory;
-  return read(String(resources?.[resource])) || undefined;
+  const quantity: unknown = resources?.[resource];
+  return (typeof quantity === 'string' && read(quantity)) || undefined;
 }
 
 /** The targets that mean nothing, because the deployment requests nothing of their resource. */
@@ -166,7 +167,8 @@ export function toScalingPolicy(stored: StoredScalingPolicy): ScalingPolicy {
 
 /** For how long load must have been lower before replicas are taken away, in milliseconds. */
 export function getStabilization({ stabilization }: Partial<ScalingPolicy>): number {
-  return parseDuration(String(stabilization)) ?? parseDuration(STABILIZATION)!;
+  const asked = typeof stabilization === 'string' ? parseDuration(stabilization) : undefined;
+  return asked ?? parseDuration(STABILIZATION)!;
 }
 
 /** A number of replicas within the bounds of a policy. */

@@ -11,12 +11,13 @@ const PREFIX = 'mooring.io/data-residency';
 export const nodeCountryLabel = 'mooring.io/country';
 export const nodeRegionLabel = 'mooring.io/geo-region';
 
-/** The labels that a residency is stored as. */
+/** The labels that a residency is stored as. What is no code, in a document that is being judged, is left out. */
 export function renderResidencyLabels({ country, region, blockedCountries }: Residency): Labels {
+  const blocked = blockedCountries?.filter(code => typeof code === 'string') ?? [];
   return {
     ...(country !== undefined && { [COUNTRY]: country }),
     ...(region !== undefined && { [REGION]: region }),
-    ...(blockedCountries?.length && { [BLOCKED]: blockedCountries.join(',') }),
+    ...(blocked.length > 0 && { [BLOCKED]: blocked.join(',') }),
   };
 }
 

@@ -122,7 +122,8 @@ function listSecretKeys(
 ) {
   const existing = typeof path === 'string' && Object.hasOwn(known, path) ? known[path]! : [];
   const generated = Array.isArray(generate?.keys) ? (generate.keys as unknown[]) : [];
-  return [...new Set([...existing, ...Object.keys(values ?? {}), ...generated.map(String)])];
+  const named = generated.filter(key => typeof key === 'string');
+  return [...new Set([...existing, ...Object.keys(values ?? {}), ...named])];
 }
 
 const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown, _at, refuse, context: Context) => {

@@ -181,9 +181,10 @@ export function listMaterial(
   { vault_path: path, values, generate }: EntryMaterial,
   { secretKeys }: Pick<WorkloadFacts, 'secretKeys'>,
 ): readonly ('values' | 'generate')[] {
-  const existing = secretKeys[String(path)] ?? [];
+  const existing: readonly unknown[] =
+    typeof path === 'string' && Object.hasOwn(secretKeys, path) ? secretKeys[path]! : [];
   const { keys } = (generate ?? {}) as { readonly keys?: unknown };
-  const mints = Array.isArray(keys) && keys.some(key => !existing.includes(String(key)));
+  const mints = Array.isArray(keys) && keys.some(key => !existing.includes(key));
   return [...(values === undefined ? [] : (['values'] as const)), ...(mints ? (['generate'] as const) : [])];
 }
 
