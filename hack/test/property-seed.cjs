@@ -1,4 +1,4 @@
-// Loaded into mocha: the cases of every property follow from MOORING_PROPERTY_SEED, so that a commit is judged by the same ones wherever it is tested.
+// Loaded into mocha: the cases of every property follow from MOORING_PROPERTY_SEED, so that the same files are judged by the same ones wherever they are tested.
 const seed = Number(process.env.MOORING_PROPERTY_SEED);
 
 exports.mochaHooks = {

@@ -17,7 +17,7 @@ const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
 const PROPERTY_SEED = process.env['MOORING_PROPERTY_SEED'] ?? String(deriveSeed());
 
 function deriveSeed(): number {
-  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' });
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD^{tree}'], { encoding: 'utf8' });
   return Number.parseInt(/^[0-9a-f]{7}/.exec(stdout)?.[0] ?? '1', 16);
 }
 
