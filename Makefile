@@ -24,6 +24,11 @@ test: ## Install what is missing and run everything that must pass (SUITES="unit
 	@sh hack/setup.sh test
 	@npx --no-install tsx hack/test.ts $(SUITES)
 
+.PHONY: simulation
+simulation: ## The whole system in 500 simulated worlds, and every planted mistake noticed (MOORING_SEEDS, MOORING_FIRST_SEED)
+	@sh hack/setup.sh test
+	@MOORING_SEEDS=$${MOORING_SEEDS:-500} npx --no-install tsx hack/test.ts simulation
+
 .PHONY: chaos
 chaos: ## The store on one and three etcd members while everything breaks; a table of what held (MOORING_CHAOS_RUNS, MOORING_CHAOS_OPERATIONS)
 	@sh hack/setup.sh test chaos
@@ -60,6 +65,17 @@ bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w
 .PHONY: coverage
 coverage: ## Line coverage of the unit suite
 	@npx --no-install c8 --all --include 'crds/**' --include 'pkg/**' --include 'controllers/**' --include 'api/**' --exclude '**/*.test.ts' npx mocha --ignore '**/*.etcd.test.ts' --ignore '**/*.docker.test.ts' --ignore '**/*.kernel.test.ts' '{crds,pkg,controllers,api,dev}/**/*.test.ts'
+
+.PHONY: deb
+deb: ## A Debian package with systemd units, in .cache
+	@sh hack/setup.sh
+	@node dist/packaging/build-deb.js
+
+.PHONY: image
+image: ## An image of server and controllers, "mooring", by the engine of this machine (NODE_IMAGE=node:22-bookworm-slim)
+	@sh hack/setup.sh
+	@node dist/packaging/stage-image.js .cache/image
+	@docker build -t mooring $(if $(NODE_IMAGE),--build-arg NODE_IMAGE=$(NODE_IMAGE)) .cache/image
 
 .PHONY: check-crds
 check-crds: ## Put the generated CRDs to Kubernetes' own validation (needs Go; built once into .cache)

@@ -11,8 +11,10 @@ import { type NodeCredentials, signRequest } from '../pkg/link/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
+import type { StoreReport } from '../pkg/process/store-monitor.js';
 import { EmbeddedSecretStore, SecretKeyring, type SecretStore } from '../pkg/secrets/index.js';
 import { create, MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
+import type { Tracer } from '../pkg/trace/index.js';
 import { type Api, createApi } from './api.js';
 import { type RunningServer, startServer } from './server.js';
 
@@ -38,10 +40,14 @@ export interface LabOptions {
   readonly clock?: Clock;
   readonly log?: Logger;
   readonly keyring?: Keyring;
+  /** Default: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Default: images are not checked. */
   readonly images?: ImageFacts;
   /** Default: sealed into the store of the lab. */
   readonly secrets?: SecretStore;
+  /** Default: it is not known how full the store is. */
+  readonly storeReport?: () => StoreReport;
   /** Default: what the control plane carries out. */
   readonly supportedFields?: ReadonlySet<string>;
   /** Default: those that exist. */
@@ -93,13 +99,14 @@ export class ApiLab {
 
   async start(): Promise<this> {
     const { cache, store, keyring, settings, clock } = this;
-    const { log = silentLogger, images, supportedFields, kinds } = this.#options;
+    const { log = silentLogger, tracer, images, storeReport, supportedFields, kinds } = this.#options;
     const metrics = createMetrics({ processMetrics: false });
     const { secrets } = this;
-    const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics, secrets };
+    const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics, tracer, secrets };
     this.api = createApi({
       ...deps,
       ...(images && { images }),
+      ...(storeReport && { storeReport }),
       ...(supportedFields && { supportedFields }),
       ...(kinds && { kinds }),
     });

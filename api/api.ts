@@ -131,7 +131,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     secrets: defaultSecretLimits,
     containerDefaults: parseContainerDefaults(settings),
   };
-  const readers = listReaders({ cache, lastHeartbeatAt }, deps.kinds);
+  const readers = listReaders({ cache, clock, lastHeartbeatAt }, deps.kinds);
   const watched = readers.filter(({ kind }) => kind.operations.includes('watch'));
   const resources = watched.map(({ resource }) => resource);
   return {

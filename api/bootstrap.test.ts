@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { Keyring } from '../pkg/auth/index.js';
+import { bootstrap, bootstrapAdministrator } from '../pkg/bootstrap/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { MemoryStore } from '../pkg/store/index.js';
 import { ApiLab } from './api-lab.testing.js';
-import { bootstrap } from './bootstrap.js';
 
 describe('bootstrap', () => {
   let folder: string;
@@ -64,5 +64,30 @@ describe('bootstrap', () => {
 
     expect(again.adminToken).to.not.equal(access.adminToken);
     expect(readFileSync(file, 'utf8')).to.include(again.adminToken);
+  });
+
+  it('makes one administrator on an empty store, whose token the API accepts, and another only on request', async () => {
+    const store = new MemoryStore({ clock: systemClock });
+    const first = await bootstrapAdministrator({ ...options(store), another: false });
+    const refused = await bootstrapAdministrator({ ...options(store), another: false });
+    const second = await bootstrapAdministrator({ ...options(store), another: true });
+    const tenants = await store.list('tenants/');
+    const lab = await new ApiLab({ store, keyring }).start();
+    const create = async (token = '', name: string) =>
+      (await lab.ask('POST', '/api/v1/tenants', { token, body: { name } })).status;
+    const statuses = [await create(first.token, 'one'), await create(second.token, 'two')];
+    await lab.stop();
+
+    expect([refused.token, refused.record.id]).to.deep.equal([undefined, first.record.id]);
+    expect(statuses).to.deep.equal([201, 201]);
+    expect(tenants.entries).to.have.length(1);
+  });
+
+  it('makes a new administrator when the token of the last one has expired', async () => {
+    const store = new MemoryStore({ clock: systemClock });
+    await bootstrapAdministrator({ ...options(store), another: false });
+    const later = { ...systemClock, now: () => systemClock.now() + 400 * 86_400_000 };
+    const next = await bootstrapAdministrator({ ...options(store), clock: later, another: false });
+    expect(next.token).to.match(/^mad_/);
   });
 });

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 
 import { ApiLab, webDeployment } from './api-lab.testing.js';
 import { keys } from '../crds/keys/index.js';
+import { formatToken } from '../pkg/auth/index.js';
 import { create, replace, value } from '../pkg/store/index.js';
 import { toCredentialPath } from '../pkg/secrets/index.js';
 import { createTestTerminal } from '../pkg/cli/fake-api.testing.js';
@@ -58,6 +59,25 @@ describe('moor, on a real server:', () => {
     if (reading.kind !== 'found') return undefined;
     return Object.fromEntries([...reading.document].map(([key, secret]) => [key, secret.reveal()]));
   };
+
+  it('login keeps what the server says yes to, and contexts choose whom it speaks for', async () => {
+    const environment = { HOME: folder, MOORING_HOME: folder };
+    const type = async (words: readonly string[], secret?: string) => {
+      const terminal = createTestTerminal(environment, { askSecret: () => Promise.resolve(secret) });
+      return { code: await run(words, terminal), ...terminal.printed };
+    };
+    const server = ['--server', lab.server.url];
+    const unknown = formatToken('admin', Buffer.alloc(12, 7), Buffer.alloc(32, 7));
+    expect((await type([...server, 'login'], unknown)).code, 'unknown to the server').to.equal(6);
+    expect((await type([...server, 'login', '--context', 'mine'], token)).out).to.match(
+      /as admin of tenant \S+, until/,
+    );
+    expect(
+      (await type(['login', ...server, '--tenant', lab.b], (await lab.token({ kind: 'admin' })).text)).code,
+    ).to.equal(0);
+    expect((await type(['quotas', '-o', 'json'])).out).to.contain(lab.b);
+    expect((await type(['--context', 'mine', 'quotas', '-o', 'json'])).out).to.contain(lab.a);
+  });
 
   describe('secrets', () => {
     it('write sends a map of values from a file', async () => {
@@ -114,7 +134,9 @@ describe('moor, on a real server:', () => {
       await deploy();
       const { code, out } = await moor('secrets', 'list');
       expect(code).to.equal(0);
-      expect(out).to.match(/^PATH +VERSION +USED BY\ndeployments\/web-db +- +web\nresources\/smtp +1 +-\n$/);
+      expect(out).to.match(
+        /^PATH +VERSION +ROTATION +USED BY\ndeployments\/web-db +- +- +web\nresources\/smtp +1 +- +-\n$/,
+      );
       expect((await moor('get', 'secrets', '-o', 'name')).out).to.equal(`secret/${PATH}\nsecret/resources/smtp\n`);
       const other = await moorAs(await lab.tenantToken(lab.b), ['secrets', 'list']);
       expect([other.out, other.err]).to.deep.equal(['', 'no secrets\n']);

@@ -8,6 +8,7 @@ import type { ImageFacts } from '../pkg/registry/index.js';
 import type { StoreReport } from '../pkg/process/store-monitor.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import type { Cache, Store } from '../pkg/store/index.js';
+import type { Tracer } from '../pkg/trace/index.js';
 import type { Seats } from './access/seats.js';
 import type { RoutesEnv } from './routes/index.js';
 
@@ -22,6 +23,8 @@ export interface ApiDeps {
   readonly metrics: Metrics;
   /** How full the store is; undefined while that is not known. */
   readonly storeReport?: () => StoreReport | undefined;
+  /** Without it nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly keyring: Keyring;
   /** Asks registries whether they have an image. Without it images are not checked. */
   readonly images?: ImageFacts;

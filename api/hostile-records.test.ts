@@ -198,7 +198,9 @@ describe('the API beside a stored record that cannot be worked with', () => {
       ];
       const kinds = ['deployments', 'jobs', 'networks', 'nodes', 'backups'];
       const own = kinds.map(kind => `/k8s/apis/mooring.io/v1/${kind}`);
-      const faced = FACED.test(title) ? ['/k8s/api/v1/namespaces', '/k8s/api/v1/events', ...own] : [];
+      const faced = FACED.test(title)
+        ? ['/k8s/api/v1/namespaces', '/k8s/api/v1/events', '/k8s/api/v1/pods', ...own]
+        : [];
       const watched = ['deployments', 'jobs', 'networks', 'nodes', 'events', 'backups', 'tokens', 'secrets/resources'];
       for (const [at, bytes] of listHostile(before, title.length, 6).entries()) {
         const put = async () => {

@@ -11,8 +11,6 @@
  *     await cache.ready;
  *     const server = await startServer(api, settings);
  *
- * `bootstrap` makes the first tenants and tokens of a development set-up.
- *
  * | Folder | Holds |
  * |---|---|
  * | `http/` | requests and answers: routes, bodies, queries, lists, rejections, the request log |
@@ -33,7 +31,5 @@ export { authenticateCaller } from './access/auth-cache.js';
 export { NodeProofs } from './access/node-proof.js';
 export type { Api } from './api.js';
 export { createApi } from './api.js';
-export type { DevelopmentAccess } from './bootstrap.js';
-export { bootstrap } from './bootstrap.js';
 export type { ApiDeps } from './env.js';
 export { startServer } from './server.js';

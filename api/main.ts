@@ -7,6 +7,7 @@
  * @module
  */
 import { openKeyring } from '../pkg/auth/index.js';
+import { bootstrap } from '../pkg/bootstrap/index.js';
 import { untilAborted } from '../pkg/clock/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
@@ -15,8 +16,8 @@ import { StoreMonitor } from '../pkg/process/store-monitor.js';
 import { addPlatformLogins, ImageChecker, RegistryLogins } from '../pkg/registry/index.js';
 import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { retryUntilReachable } from '../pkg/store/index.js';
+import { openTracer } from '../pkg/trace/index.js';
 import { createApi } from './api.js';
-import { bootstrap } from './bootstrap.js';
 import { findInheritedSocket, startServer } from './server.js';
 
 await runProcess(
@@ -27,11 +28,12 @@ await runProcess(
   async (settings, env, signal) => {
     const inherited = findInheritedSocket(process.env);
     const logins = new RegistryLogins(settings.registryLoginsFile);
+    const metrics = createMetrics();
+    const tracer = await openTracer('mooring-server', settings, { ...env, metrics });
     const keyring = openKeyring(settings.keyFile, env.random);
     const backend = await openBackend('server', settings, env, signal);
     if (!backend) return;
     const { store, secrets, cache } = backend;
-    const metrics = createMetrics();
     const monitor = new StoreMonitor({ ...env, store, metrics, quotaBytes: settings.etcdQuotaBytes });
     const api = createApi({
       ...env,
@@ -39,6 +41,7 @@ await runProcess(
       cache,
       settings,
       metrics,
+      tracer,
       storeReport: () => monitor.report,
       keyring,
       secrets,
@@ -63,7 +66,7 @@ await runProcess(
       await aborted;
       await server.close();
     }
-    await monitoring;
+    await Promise.all([monitoring, tracer?.close()]);
     await backend.close();
     env.log.info('server stopped');
   },

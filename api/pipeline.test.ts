@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { catalogue } from '../crds/rejections/index.js';
 import { InvalidSettingFault } from '../pkg/config/index.js';
 import { ApiLab, webDeployment } from './api-lab.testing.js';
+import { isGrowth, type Route } from './http/route.js';
 import { startServer } from './server.js';
 
 describe('requests', () => {
@@ -265,5 +266,54 @@ describe('requests', () => {
     const thrown: unknown = await startServer(lab.api, settings).catch((error: unknown) => error);
 
     expect(thrown).to.be.instanceOf(InvalidSettingFault);
+  });
+});
+
+describe('requests while the store is nearly full', () => {
+  let lab: ApiLab;
+  let token: string;
+  before(async () => {
+    const health = { databaseBytes: 960, usedBytes: 960, alarms: [], quotaBytes: 1_000 };
+    lab = await new ApiLab({ storeReport: () => ({ ...health, nearsQuota: true, isReserved: true }) }).start();
+    token = await lab.tenantToken(lab.a);
+  });
+  after(() => lab.stop());
+
+  it('are taken from tenants where they store nothing, or cannot wait; others that write are refused', async () => {
+    const isWrite = ({ method, access }: Route) =>
+      method !== 'GET' && method !== 'DELETE' && access !== 'open' && access.tenant !== undefined;
+    const taken = lab.api.routes.filter(route => isWrite(route) && !isGrowth(route));
+    const names = taken.map(({ method, path }) => `${method} ${path}`);
+    const reviews = '/k8s/apis/authorization.k8s.io/v1/selfsubject';
+    expect(names.toSorted()).to.deep.equal([
+      'POST /api/v1/archives/deployments/{name}/rollback',
+      'POST /api/v1/deployments/{name}/canary',
+      'POST /api/v1/deployments/{name}/secrets/rotate',
+      'POST /api/v1/nodes/{id}/drain',
+      'POST /api/v1/nodes/{id}/fence',
+      'POST /api/v1/nodes/{id}/undrain',
+      'POST /api/v1/tenants/{tenant}/volumes/{id}/snapshots',
+      'POST /api/v1/tokens/sign-in-codes',
+      'POST /k8s/api/v1/namespaces/{namespace}/{plural}/{name}/{subresource}',
+      'POST /k8s/apis/authentication.k8s.io/v1/selfsubjectreviews',
+      `POST ${reviews}accessreviews`,
+      `POST ${reviews}rulesreviews`,
+    ]);
+    expect((await lab.ask('POST', '/api/v1/tokens/sign-in-codes', { token })).status).to.equal(201);
+    const refused = await lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment() });
+    expect([refused.status, refused.body['code']]).to.deep.equal([503, 'store_full']);
+  });
+
+  it('are taken from tenants where they delete, and from administrators', async () => {
+    const body = webDeployment();
+    const admin = (await lab.token({ kind: 'admin' })).text;
+    const headers = { 'X-Tenant-ID': lab.a };
+    const made = await lab.ask('POST', '/api/v1/deployments', { token: admin, headers, body });
+    expect(made.status, made.text).to.equal(201);
+    const { id } = (await lab.token({ kind: 'tenant', tenant: lab.a, role: 'viewer' })).stored;
+    for (const path of [`/api/v1/deployments/web`, `/api/v1/tokens/${id}`]) {
+      const removed = await lab.ask('DELETE', path, { token });
+      expect(removed.status, removed.text).to.be.within(200, 202);
+    }
   });
 });

@@ -4,7 +4,7 @@ import { reject } from '../crds/rejections/index.js';
 import { asError } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
 import { AuthCache, isNodeToken } from './access/auth-cache.js';
-import { announceTenant, checkAccess, resolveTenant } from './access/authorise.js';
+import { announceTenant, checkAccess, listTenantHeaders, resolveTenant } from './access/authorise.js';
 import type { ConnectionGate } from './access/connections.js';
 import { NodeProofs } from './access/node-proof.js';
 import { type SeatKind, toSeatHolder, toSeatKind } from './access/seats.js';
@@ -16,8 +16,9 @@ import { checkAuthorizationOnce } from './http/malformed.js';
 import { parseQuery, readFlag } from './http/query.js';
 import { internalFailure, rejectRequest, RequestRejection, toPlatformFailure, toRejectionReply } from './http/reply.js';
 import { isShed, RequestLog, type RequestProgress } from './http/request-log.js';
+import { abandonRequestSpan, endRequestSpan, startRequestSpan } from './http/request-span.js';
 import { type RouteMatch, RouteTree } from './http/route-tree.js';
-import { anonymous, type Caller, type Route, type RouteResult } from './http/route.js';
+import { anonymous, type Caller, isGrowth, type Route, type RouteResult } from './http/route.js';
 import { sendReply } from './http/send.js';
 import { readDryRun, readKubernetesBody } from './k8s/request.js';
 import { isKubernetesPath, toStatusReply } from './k8s/status.js';
@@ -46,7 +47,6 @@ const MAX_SECONDS = 30;
 const OPEN_MAX_SECONDS = 10;
 /** What `Retry-After` says at least. */
 const HOLD_BACK_MS = 1_000;
-const NONE: readonly string[] = [];
 
 /**
  * What happens to every request, in this order and no other: limits, authentication, rate, tenant header, role, query,
@@ -81,12 +81,13 @@ export class Pipeline {
 
   /** Answers one request, whatever happens. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const progress = this.#begin(request.method ?? 'GET');
+    const progress = this.#begin(request.method ?? 'GET', request);
     let outcome: RouteResult;
     try {
       outcome = this.#seatStream(await this.#outcome(request, response, progress), request, progress);
     } catch (thrown) {
-      if (response.destroyed || request.errored) return; // the client has gone
+      // The client has gone.
+      if (response.destroyed || request.errored) return abandonRequestSpan(progress);
       outcome = this.#failure(thrown, progress);
     }
     this.#answer(response, outcome, progress);
@@ -97,11 +98,13 @@ export class Pipeline {
     this.#answer(response, refused, this.#begin(response.req.method ?? 'none'));
   }
 
-  #begin(method: string): RequestProgress {
+  #begin(method: string, request?: IncomingMessage): RequestProgress {
+    const { tracer } = this.#env;
+    const span = tracer && request && startRequestSpan(tracer, request);
     const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
     const startedAt = this.#env.clock.monotonic();
     const nothing = { route: undefined, caller: anonymous, tenant: '', release: () => undefined, isClosed: false };
-    return { requestId, method, startedAt, ...nothing, isKubernetes: false };
+    return { requestId, method, startedAt, span, ...nothing, isKubernetes: false };
   }
 
   #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
@@ -111,6 +114,7 @@ export class Pipeline {
     limitExchange(response, bytes, this.#env.clock);
     if (outcome instanceof RequestRejection) this.#holdBack(response, outcome, progress);
     this.#requestLog.record(progress, reply.status, outcome);
+    endRequestSpan(progress, reply.status, outcome);
   }
 
   /** Agents are not held back: the same connection carries their heartbeats. Nor is a proxy, which speaks for many. */
@@ -178,13 +182,13 @@ export class Pipeline {
     if (busy) return busy;
     if (caller.kind !== 'anonymous') this.#env.connections.prove(request.socket, caller);
 
-    const tenant = await resolveTenant(caller, route.tenant, tenantHeaders(request), this.#env.cache);
+    const tenant = await resolveTenant(caller, route.tenant, listTenantHeaders(request), this.#env.cache);
     if (tenant instanceof RequestRejection) return tenant;
     progress.tenant = tenant;
     const forbidden = checkAccess(caller, route.access);
     if (forbidden) return forbidden;
 
-    const { isKubernetes, requestId } = progress;
+    const { isKubernetes, requestId, span } = progress;
     const query = parseQuery(search, route.query, isKubernetes);
     if (query instanceof RequestRejection) return query;
     const toDocument = isKubernetes ? readKubernetesBody : readBody;
@@ -192,8 +196,10 @@ export class Pipeline {
     if (read instanceof RequestRejection) return read;
     const isDryRun = isKubernetes ? readDryRun(query) : readFlag(query, 'dryRun');
     if (isDryRun instanceof RequestRejection) return isDryRun;
-    const outcome = await route.handle({ request, requestId, caller, tenant, params, query, isDryRun, ...read });
-    return announceTenant(outcome, tenantHeaders(request)[0], tenant);
+    const mayGrow = isDryRun || caller.kind !== 'tenant' || !isGrowth(route); // an administrator may make room otherwise
+    if (!mayGrow && this.#env.storeReport?.()?.isReserved) return rejectRequest('store_full', 'request', '');
+    const outcome = await route.handle({ request, requestId, span, caller, tenant, params, query, isDryRun, ...read });
+    return announceTenant(outcome, listTenantHeaders(request)[0], tenant);
   }
 
   /** An open route with a body counts only what is not signed, and does so itself. */
@@ -290,10 +296,4 @@ export class Pipeline {
 /** Whether callers of a route have proven nothing, or only that they may join. */
 function isJoinable({ access }: Route): boolean {
   return access === 'open' || access.join === true;
-}
-
-/** Every `X-Tenant-ID` that was sent: Node would join two of them into one. */
-function tenantHeaders(request: IncomingMessage): readonly string[] {
-  if (request.headers['x-tenant-id'] === undefined) return NONE;
-  return request.headersDistinct['x-tenant-id'] ?? NONE;
 }

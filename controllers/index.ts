@@ -19,8 +19,10 @@ import type { Metrics } from '../pkg/metrics/index.js';
 import { type Loop, type LoopMeter, type RuntimeEnv, runLoops } from '../pkg/reconcile/index.js';
 import type { SecretStore } from '../pkg/secrets/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
+import type { Tracer } from '../pkg/trace/index.js';
 import { createLoops, createSecretLoops } from './list.js';
 import { defineIndexes } from './reading/index.js';
+import { traceReconciles } from './trace-reconciles.js';
 
 export { createLoops, createSecretLoops };
 
@@ -28,6 +30,8 @@ export { createLoops, createSecretLoops };
 export interface ControllersEnv extends Omit<RuntimeEnv, 'events' | 'meter' | 'onFailure'> {
   readonly eventRetentionDays: number;
   readonly metrics?: Metrics;
+  /** Left out: nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Left out: the default settings. */
   readonly policy?: PlacementPolicy;
   /** How long a failed node has to come back before its replicas count as lost. Left out: the default. */
@@ -52,6 +56,7 @@ export interface Controllers {
 export function createControllers({
   eventRetentionDays,
   metrics,
+  tracer,
   loops,
   policy,
   nodeGraceSeconds,
@@ -78,7 +83,7 @@ export function createControllers({
       await Promise.race([env.cache.ready, untilAborted(signal)]);
       const settings = { volumeManagement, ...(nodeGraceSeconds !== undefined && { nodeGraceSeconds }) };
       const all = loops ?? [...createLoops(policy, settings), ...(secrets ? createSecretLoops(secrets) : [])];
-      await runLoops(all, runtime, signal);
+      await runLoops(tracer ? all.map(loop => traceReconciles(loop, tracer)) : all, runtime, signal);
     },
   };
 }

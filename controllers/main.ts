@@ -12,6 +12,7 @@ import { createMetrics } from '../pkg/metrics/index.js';
 import { openBackend } from '../pkg/process/control-plane.js';
 import { listenForMetrics, readSettings, runProcess } from '../pkg/process/index.js';
 import { maintainStore } from '../pkg/process/store-maintenance.js';
+import { openTracer } from '../pkg/trace/index.js';
 import { createControllers } from './index.js';
 import { createLoops, selectLoops, createSecretLoops } from './list.js';
 
@@ -20,16 +21,18 @@ await runProcess(
   readSettings('moor controllers', { only: 'run only these loops, separated by commas' }),
   async (settings, env, signal) => {
     const names = selectLoops(settings.options.only);
+    const metrics = createMetrics();
+    const tracer = await openTracer('mooring-controllers', settings, { ...env, metrics });
     const backend = await openBackend('controllers', settings, env, signal);
     if (!backend) return;
     const { store, secrets, cache } = backend;
-    const metrics = createMetrics();
     const loops = [...createLoops(toPlacementPolicy(settings), settings), ...createSecretLoops(secrets, settings)];
     const controllers = createControllers({
       ...env,
       store,
       cache,
       metrics,
+      tracer,
       loops: loops.filter(({ name }) => names.includes(name)),
       holder: `${hostname()}-${process.pid}-${env.random.bytes(4).toString('hex')}`,
       leaderLeaseSeconds: settings.leaderLeaseSeconds,
@@ -42,6 +45,7 @@ await runProcess(
     const maintaining = maintainStore({ ...env, store, metrics, settings }, signal);
     await Promise.all([controllers.run(signal), maintaining]);
     listener?.close();
+    await tracer?.close();
     await backend.close();
     env.log.info('controllers stopped');
   },

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
+import type { NodeStatus } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
 import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
@@ -88,6 +89,29 @@ describe('volumes among all loops', () => {
     expect(replicas.map(({ nodeId }) => nodeId)).to.deep.equal(['node_b', 'node_b', 'node_b']);
   });
 
+  it('of type bind keep what mounts them waiting while their node cannot provide them, and it says why', async () => {
+    for (const name of ['a', 'b']) await cluster.enrol(name);
+    await declare({ type: 'bind', primaryNode: 'node_b' });
+    await cluster.clock.pass(20_000);
+    await report('ready', 'node_b');
+    await cluster.clock.pass(5_000);
+    const message = 'this node lets no folder of its machine be a volume; start its agent with --bind-root';
+    const failed = { id: ID, state: 'failed', nodeId: 'node_b', at: AT, message } as const;
+    await cluster.put(keys.volumeReport(TENANT, ID, 'node_b'), failed);
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.include({ phase: 'Degraded', reason: 'volume_refused', message });
+    const mount = { volumeId: ID, type: 'bind', mountPath: '/data', readOnly: false } as const;
+    await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1, volumes: [mount] }));
+    await cluster.clock.pass(20_000);
+    expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
+    const events = await cluster.all<StoredEvent>(ranges.events);
+    const { data } = events.find(({ type }) => type === 'deployment.unschedulable')!;
+    expect(JSON.stringify(data)).to.contain(`b: ${message}`).and.to.contain('"volume"');
+    await report('ready', 'node_b');
+    await cluster.clock.pass(5_000);
+    expect(await cluster.whereabouts()).to.deep.equal(['node_b']);
+  });
+
   it('hold what writes to them on a lost node until that is fenced, and then wait for the volume', async () => {
     const lease = await cluster.enrol('a');
     await cluster.enrol('b');
@@ -139,6 +163,148 @@ describe('volumes among all loops', () => {
     expect(promoted.map(({ data }) => [data['from'], data['to'], data['epoch']])).to.deep.equal([
       ['node_a', 'node_b', 2],
     ]);
+  });
+
+  describe('that are to move', () => {
+    const said = (nodeId: string, change: Partial<VolumeReport>) =>
+      cluster.put(keys.volumeReport(TENANT, ID, nodeId), { id: ID, state: 'ready', nodeId, at: AT, ...change });
+    const last = (epoch: number) => ({ final: { epoch, snapshot: 's-1-7', at: AT } });
+    const primary = (change: Partial<VolumeReport> = {}) => {
+      const copies = [{ nodeId: 'node_b', state: 'synced', syncedAt: AT }] as const;
+      return said('node_a', { epoch: 1, role: 'primary', copies, ...change });
+    };
+    const copy = (change: Partial<VolumeReport> = {}) =>
+      said('node_b', { epoch: 1, role: 'replica', syncedAt: AT, syncedEpoch: 1, ...change });
+    /** As the agent of a node does that is told to stop it. */
+    const stop = async () => {
+      for (const { uid, nodeId, retiringSince } of await cluster.all<Replica>(ranges.replicas)) {
+        if (nodeId === undefined || retiringSince === undefined) continue;
+        const report = { uid, tenant: TENANT, deployment: 'web', nodeId, state: 'removed', at: AT };
+        await cluster.put(keys.report(TENANT, nodeId, uid), report);
+      }
+      await cluster.clock.pass(20_000);
+    };
+    const events = async () =>
+      (await cluster.all<StoredEvent>(ranges.events)).flatMap(({ type }) =>
+        type.startsWith('volume.move') ? [type] : [],
+      );
+
+    beforeEach(async () => {
+      for (const name of ['a', 'b']) await cluster.enrol(name);
+      for (const name of ['a', 'b']) await cluster.change(name, { volumeAddress: `10.0.0.1:${name.charCodeAt(0)}` });
+      await declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a' });
+      await cluster.clock.pass(20_000);
+      await primary();
+      await cluster.clock.pass(5_000);
+      await copy();
+      const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false } as const;
+      await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1, volumes: [mount] }));
+      await cluster.clock.pass(20_000);
+      expect(await cluster.whereabouts()).to.deep.equal(['node_a']);
+    });
+    const order = () => {
+      const at = new Date(cluster.clock.now()).toISOString();
+      const move = { nodeId: 'node_b', generation: 2, at };
+      return declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a', move });
+    };
+
+    it('are stopped, switched when both ends have the last snapshot, and used where they are then', async () => {
+      await order();
+      await cluster.clock.pass(10_000);
+      expect(await status()).to.include({ phase: 'Degraded', reason: 'volume_moving', finalFor: 2 });
+      await stop();
+      expect(await cluster.whereabouts(), 'it waits').to.deep.equal(['nowhere']);
+      await primary(last(2));
+      await cluster.clock.pass(10_000);
+      expect(await status()).to.deep.include({ phase: 'Degraded', epoch: 1 });
+      await copy(last(2));
+      await cluster.clock.pass(10_000);
+      expect(await status()).to.include({ phase: 'Promoting', primaryNode: 'node_b', epoch: 2 });
+      expect(await status()).to.not.have.property('finalFor');
+      expect(await cluster.whereabouts(), 'not before it has taken over').to.deep.equal(['nowhere']);
+      await said('node_b', { epoch: 2, role: 'primary', copies: [] });
+      await cluster.clock.pass(20_000);
+      expect(await status()).to.include({ phase: 'Ready', primaryNode: 'node_b', epoch: 2 });
+      expect((await status())?.lastMove).to.include({ from: 'node_a', to: 'node_b', generation: 2, epoch: 2 });
+      expect(await cluster.whereabouts()).to.deep.equal(['node_b']);
+      expect(await events()).to.deep.equal(['volume.move_started', 'volume.moved']);
+    });
+
+    it('are used where they were when the move is cancelled', async () => {
+      await order();
+      await cluster.clock.pass(10_000);
+      await stop();
+      await declare({ class: 'replicated', replicas: 1, primaryNode: 'node_a' });
+      await cluster.clock.pass(20_000);
+      expect(await status()).to.include({ phase: 'Ready', primaryNode: 'node_a', epoch: 1 });
+      expect(await cluster.whereabouts()).to.deep.equal(['node_a']);
+      expect(await events()).to.deep.equal(['volume.move_started', 'volume.move_aborted']);
+      await order();
+      await declare({
+        class: 'replicated',
+        replicas: 1,
+        primaryNode: 'node_a',
+        move: { nodeId: 'node_b', generation: 3, at: new Date(cluster.clock.now()).toISOString() },
+      });
+      await cluster.clock.pass(10_000);
+      expect((await status())?.finalFor, 'a number is not used twice').to.be.greaterThan(2);
+    });
+
+    it('leave a node that is drained, which is drained only then', async () => {
+      const drained = async () => (await cluster.get<NodeStatus>(keys.nodeStatus(TENANT, 'a')))?.reason;
+      await cluster.order('a', { drain: { by: 'tok_1', since: AT } });
+      await cluster.clock.pass(20_000);
+      expect(await status()).to.include({ phase: 'Degraded', reason: 'volume_moving', finalFor: 2 });
+      await stop();
+      expect([await cluster.whereabouts(), await drained()]).to.deep.equal([['nowhere'], 'draining']);
+      await primary(last(2));
+      await copy(last(2));
+      await cluster.clock.pass(10_000);
+      await said('node_b', { epoch: 2, role: 'primary', copies: [] });
+      await cluster.clock.pass(20_000);
+      expect([await cluster.whereabouts(), await drained()]).to.deep.equal([['node_b'], 'drained']);
+    });
+
+    it('stay on a node that is drained while no copy can take over, and say what to do', async () => {
+      await primary({ copies: [{ nodeId: 'node_b', state: 'syncing' }] });
+      await cluster.clock.pass(5_000);
+      await cluster.order('a', { drain: { by: 'tok_1', since: AT } });
+      await cluster.clock.pass(20_000);
+      expect(await status()).to.include({ phase: 'Ready', primaryNode: 'node_a' });
+      expect((await status())?.message).to.match(/it is not moved: no copy is complete .*moor volumes replicas add/);
+      expect(await events()).to.deep.equal(['volume.move_blocked']);
+      expect(await cluster.whereabouts()).to.deep.equal(['node_a']);
+    });
+  });
+
+  it('that one workload mounts leave a node that is drained for the same one', async () => {
+    for (const name of ['a', 'b', 'c']) await cluster.enrol(name);
+    for (const name of ['a', 'b', 'c']) await cluster.change(name, { volumeAddress: `10.0.0.1:${name.charCodeAt(0)}` });
+    const freshest = { [ID]: 'node_b', [`vol_${'2'.repeat(26)}`]: 'node_c' };
+    const later = new Date(Date.parse(AT) + 1000).toISOString();
+    const say = (id: string, nodeId: string, change: Partial<VolumeReport>) =>
+      cluster.put(keys.volumeReport(TENANT, id, nodeId), { id, state: 'ready', nodeId, at: AT, epoch: 1, ...change });
+    for (const [id, fresh] of Object.entries(freshest)) {
+      const spec = { class: 'replicated', replicas: 2, primaryNode: 'node_a' } as const;
+      await cluster.put(keys.volume(TENANT, id), { ...volume, metadata: makeMetadata(id), id, name: fresh, ...spec });
+      await cluster.clock.pass(20_000);
+      const copies = (['node_b', 'node_c'] as const).map(nodeId => {
+        return { nodeId, state: 'synced' as const, syncedAt: nodeId === fresh ? later : AT };
+      });
+      await say(id, 'node_a', { role: 'primary', copies });
+      await cluster.clock.pass(5_000);
+      for (const { nodeId, syncedAt } of copies) await say(id, nodeId, { role: 'replica', syncedAt, syncedEpoch: 1 });
+    }
+    const volumes = Object.keys(freshest).map(volumeId => {
+      return { volumeId, type: 'volume', mountPath: `/${volumeId}`, readOnly: false } as const;
+    });
+    await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1, volumes }));
+    await cluster.clock.pass(20_000);
+    await cluster.order('a', { drain: { by: 'tok_1', since: AT } });
+    await cluster.clock.pass(20_000);
+    const targets = (await cluster.all<VolumeStatus>(ranges.volumeStatuses)).map(({ move }) => move?.to);
+    expect(targets[0]).to.be.oneOf(['node_b', 'node_c']);
+    expect(targets).to.deep.equal([targets[0], targets[0]]);
   });
 
   it('get another copy when the node of the first one cannot hold it for ten minutes', async () => {

@@ -6,16 +6,24 @@ import { dirname } from 'node:path';
 
 import { renderConformance } from './conformance/render.js';
 import { renderCodesReference } from './generate-codes.js';
+import { renderExampleObjects } from './generate-examples.js';
 import { renderKindsReference } from './generate-kinds.js';
 import { renderManifestFiles } from './generate-manifests.js';
+import { renderManualPage } from './generate-manual.js';
 import { renderMetricsReference } from './generate-metrics.js';
+import { renderSettingsReference } from './generate-settings.js';
+import { renderMonitoringFiles } from './monitoring/render.js';
 
 const files: Readonly<Record<string, string>> = {
   'docs/codes.md': renderCodesReference(),
   'docs/conformance.md': renderConformance(),
   'docs/KINDS.md': renderKindsReference(),
+  'docs/CONFIGURATION.md': renderSettingsReference(),
   'docs/METRICS.md': renderMetricsReference(),
+  'packaging/moor.1': await renderManualPage(),
+  ...renderExampleObjects(),
   ...renderManifestFiles(),
+  ...renderMonitoringFiles(),
 };
 
 const checking = process.argv.includes('--check');

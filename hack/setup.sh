@@ -38,7 +38,7 @@ install_npm_packages() {
 # The mark is as old as the beginning: what is changed meanwhile is compiled next time.
 build() {
   . "$root/hack/built.sh"
-  if is_built api controllers crds dashboard dev e2e hack pkg up; then return; fi
+  if is_built api controllers crds dashboard dev docs e2e hack packaging pkg up; then return; fi
   mkdir -p "$root/.cache"
   fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
   touch "$fresh/.built"
@@ -52,6 +52,11 @@ build() {
     cat "$log" >&2
     rm -rf "$log" "$fresh"
     fail 'The dashboard could not be bundled.' 'Mend what is named above, then run this again.'
+  fi
+  if ! node "$fresh/hack/site/main.js" "$fresh/site" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -rf "$log" "$fresh"
+    fail 'The documentation could not be rendered.' 'Mend what is named above, then run this again.'
   fi
   rm -rf "$log" "$root/dist"
   mv "$fresh" "$root/dist"
@@ -80,7 +85,7 @@ LIST
 # What only some suites need, which are skipped by name where it cannot be had.
 extras_for() {
   case $1 in
-    test) printf "chromium chromium\n" ;;
+    test) printf "chromium chromium\nfaketime faketime\npromtool prometheus\n" ;;
   esac
 }
 

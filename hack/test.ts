@@ -1,6 +1,5 @@
 /**
- * `make test`: every suite, and counts at the end with the name of each test that was skipped or failed. Suites that compute run one after the other, and beside
- * them, one after the other, those that wait for programs.
+ * `make test`: every suite, in two tracks beside each other, and counts at the end with the name of each test that was skipped or failed.
  *
  * A suite that cannot run on this machine is skipped by name, never counted as passed. Names on the command line choose
  * suites: `make test SUITES="unit etcd"`. Where files of a suite run side by side, each prints all it has to say when it
@@ -41,10 +40,8 @@ const toStep = (suite: Suite): Step => ({
   name: suite.name,
   run: () => runSuite(suite, programs, { live: chosen.length === 1 }),
 });
-const tracks: readonly (readonly Step[])[] = [
-  [{ name: 'verify', run: verify }, ...suites.filter(({ computes }) => computes).map(toStep)],
-  suites.filter(({ computes }) => !computes).map(toStep),
-];
+const stepsOf = (track: Suite['track']) => suites.filter(suite => suite.track === track).map(toStep);
+const tracks: readonly (readonly Step[])[] = [[{ name: 'verify', run: verify }, ...stepsOf(1)], stepsOf(2)];
 
 /** Runs the chosen steps of a track, one after the other. */
 async function runTrack(steps: readonly Step[]): Promise<readonly StepResult[]> {

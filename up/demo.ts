@@ -5,6 +5,7 @@ import { type ExitCode, exitCode, run, type Terminal } from '../pkg/cli/index.js
 import { clone } from '../pkg/version/index.js';
 import type { Home } from './home.js';
 import { USUAL_REGISTRY } from './parts/services.js';
+import { nameMoor } from './wording.js';
 
 const PATIENCE = '120s';
 
@@ -17,7 +18,7 @@ export async function runDemo(home: Home, terminal: Terminal): Promise<ExitCode>
     ['apply', '-f', file],
     ['status', 'demo', '--until-ready', '--timeout', PATIENCE],
   ]) {
-    terminal.out(`\n$ ./moor ${words.join(' ')}\n`);
+    terminal.out(`\n$ ${nameMoor(process.env)} ${words.join(' ')}\n`);
     const code = await run(['--server', server, ...words], own);
     if (code !== exitCode.ok) return code;
   }

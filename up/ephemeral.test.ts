@@ -16,7 +16,7 @@ describe('moor up --ephemeral', () => {
 
   after(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('prints that its engine is simulated, and writes the logs of its loops', async () => {
+  it('prints that its engine is simulated and a link that signs a browser in, and writes the logs of its loops', async () => {
     const child = spawn(moorPath, ['up', '--ephemeral'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = new Promise(resolve => child.once('exit', resolve));
     let printed = '';
@@ -26,6 +26,10 @@ describe('moor up --ephemeral', () => {
         if (printed.includes('Ctrl-C')) break;
       }
       expect(printed).to.contain('simulated').and.contain('no container');
+      const [, server, code] = /(http:\/\/127\.0\.0\.1:\d+)\/#\/sign-in\/(\w{43})/.exec(printed) ?? [];
+      const body = JSON.stringify({ code });
+      const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+      expect((await fetch(`${server}/api/v1/tokens/sign-in`, init)).status).to.equal(201);
 
       const words = ['logs', '--controllers', 'scheduler', '--no-follow'];
       const { stdout } = await promisify(execFile)(moorPath, words, { env });

@@ -13,6 +13,8 @@ import { type EngineKind, type Home, toDevelopment } from './home.js';
 import { startInMemory } from './in-memory.js';
 import { findSystemDocker } from './parts/engine.js';
 import { choosePort } from './program.js';
+import { describeBrowser } from './sign-in-link.js';
+import { nameMoor } from './wording.js';
 
 const USUAL_PORT = 7070;
 const SIMULATED = `The engine is simulated: deployments become "Running" and "healthy", but there is no container.
@@ -37,12 +39,15 @@ export async function runEphemeral(home: Home, options: EphemeralOptions, termin
   home.create();
   // "moor logs --controllers" reads the log of the loops there.
   const log = createLogger({ level: 'info', format: 'json', file: home.log('controllers') });
-  const mooring = await startInMemory({ clock, random, log, port, folder, engine, nodes: options.nodes });
+  const { MOORING_TRACE_ENDPOINT: traceEndpoint, MOORING_TRACE_RATIO: traceRatio } = terminal.environment;
+  const parts = { clock, random, log, engine, traceEndpoint, traceRatio };
+  const mooring = await startInMemory({ ...parts, port, folder, nodes: options.nodes });
   home.development.write(toDevelopment(mooring.url, mooring.access));
   try {
     if (options.demo && options.engine === 'simulated') await runDemo(home, terminal);
+    terminal.out(`\nIn the browser: ${await describeBrowser(home.development.read())}\n`);
     terminal.out(
-      `\nMooring is up at ${mooring.url}. In another terminal, try "./moor get deployments". Ctrl-C ends it.\n`,
+      `\nMooring is up at ${mooring.url}. In another terminal, try "${nameMoor(process.env)} get deployments". Ctrl-C ends it.\n`,
     );
     await untilAborted(terminal.interrupted);
     return exitCode.ok;

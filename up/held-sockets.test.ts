@@ -6,6 +6,7 @@ import { expect } from 'chai';
 
 import { findFreePort, isFreePort } from '../dev/processes/index.js';
 import { type HeldSocket, HeldSockets } from './held-sockets.js';
+import { startOnPort } from './program.js';
 
 /** Answers every connection with its number, on the socket that it inherits. */
 const SERVER = `
@@ -57,6 +58,38 @@ describe('HeldSockets', function () {
 
     expect((await sockets.hold('part', [0, taken, free])).port).to.equal(free);
     other.close();
+  });
+
+  it('are given up for others when another program listens first', async () => {
+    const wanted = await findFreePort();
+    const script = `require('node:net').createServer().listen(${wanted}, '127.0.0.1', () => process.stdout.write('listening'))`;
+    const tried: number[] = [];
+
+    await startOnPort(
+      async () => (await sockets.hold('part', [wanted])).port,
+      async port => {
+        if (tried.push(port) > 1) return;
+        const other = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+        children.push(other);
+        await once(other.stdout!, 'data');
+        sockets.release('part');
+        throw new Error('listen EADDRINUSE');
+      },
+    );
+
+    expect(tried)
+      .to.have.length(2)
+      .and.satisfy(([first, second]: number[]) => first === wanted && second !== wanted);
+  });
+
+  it('are kept when what was started there failed by itself', async () => {
+    const failed = new Error('no settings');
+    const start = startOnPort(
+      async () => (await sockets.hold('part', [])).port,
+      () => Promise.reject(failed),
+    );
+
+    expect(await start.catch((thrown: unknown) => thrown)).to.equal(failed);
   });
 
   it('give a port back', async () => {

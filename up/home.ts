@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import type { DevelopmentAccess } from '../api/index.js';
+import type { DevelopmentAccess } from '../pkg/bootstrap/index.js';
 import type { Settings } from '../pkg/config/index.js';
 import { findHomeFault, makeFolder, readDocument, toHomeFault } from './home-fault.js';
 import type { ProcessIdentity } from './os-process.js';
@@ -28,6 +28,8 @@ export interface UpPlan {
   readonly id: string;
   readonly nodes: number;
   readonly engine: EngineKind;
+  /** Folders that the agents take volumes of type bind from. Plans of earlier releases have none. */
+  readonly bindRoots?: readonly string[];
 }
 
 export type PlanStepState = 'waiting' | 'working' | 'done' | 'failed';

@@ -2,7 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 
 import { cacheScope } from '../crds/keys/index.js';
-import { bootstrap, createApi, type DevelopmentAccess, startServer } from '../api/index.js';
+import { createApi, startServer } from '../api/index.js';
+import { bootstrap, type DevelopmentAccess } from '../pkg/bootstrap/index.js';
 import { createControllers } from '../controllers/index.js';
 import { Agent, type Engine, createMemoryDisk } from '../pkg/agent/index.js';
 import { Keyring } from '../pkg/auth/index.js';
@@ -15,6 +16,7 @@ import { HttpLink } from '../pkg/link/index.js';
 import type { Logger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
+import { openTracer, type Tracer } from '../pkg/trace/index.js';
 import { MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
 import { stopContainers } from './parts/engine.js';
 import { PartFault } from './part.js';
@@ -31,6 +33,10 @@ export interface InMemoryOptions {
   readonly engine: Engine;
   /** Left out: one in memory. */
   readonly store?: Store;
+  /** Where spans are sent. Left out: nothing is traced. */
+  readonly traceEndpoint?: string | undefined;
+  /** As its variable has it. Left out: the default of the setting. */
+  readonly traceRatio?: string | undefined;
   /** For the tokens, which must be in a file. */
   readonly folder: string;
 }
@@ -51,7 +57,12 @@ export interface InMemoryMooring {
 /** Runs the API server, the loops and the agents here, on a store in memory. Resolves when every node is ready. */
 export async function startInMemory(options: InMemoryOptions): Promise<InMemoryMooring> {
   const { clock, random, log, port, folder } = options;
-  const environment = { MOORING_LISTEN: `127.0.0.1:${port}`, MOORING_RESERVED_HOST_PORTS: String(port) };
+  const environment = {
+    MOORING_LISTEN: `127.0.0.1:${port}`,
+    MOORING_RESERVED_HOST_PORTS: String(port),
+    MOORING_TRACE_ENDPOINT: options.traceEndpoint,
+    MOORING_TRACE_RATIO: options.traceRatio,
+  };
   const { settings } = loadSettings({ environment });
   const keyring = new Keyring([random.bytes(32)]);
   const env = { clock, random, log, store: options.store ?? new MemoryStore({ clock }), metrics: createMetrics() };
@@ -62,10 +73,14 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
     keyring: new SecretKeyring([random.bytes(32)]),
     granted: settings.secretsNamespaces,
   });
-  const api = createApi({ ...env, cache, settings, keyring, secrets });
+  const services = ['mooring-server', 'mooring-controllers', 'mooring-agent'];
+  const tracers = await Promise.all(services.map(service => openTracer(service, settings, env)));
+  const [ofServer, ofControllers, ofAgents] = tracers;
+  const api = createApi({ ...env, tracer: ofServer, cache, settings, keyring, secrets });
   const controllers = createControllers({
     ...env,
     ...settings,
+    tracer: ofControllers,
     cache,
     secrets,
     policy: toPlacementPolicy(settings),
@@ -79,7 +94,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
   const access = await bootstrap({ ...env, keyring, file: join(folder, 'tokens.json') });
   const server = await startServer(api, settings);
   const loopsEnded = controllers.run(stopLoops.signal);
-  const agents = await startAgents(options, server.url, access.tenantToken, stopAgents.signal);
+  const agents = await startAgents(options, server.url, access.tenantToken, ofAgents, stopAgents.signal);
   return {
     url: server.url,
     access,
@@ -92,6 +107,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
       stopLoops.abort();
       await loopsEnded;
       await server.close();
+      for (const tracer of tracers) await tracer?.close();
       stopCache.abort();
       await cacheEnded;
     },
@@ -102,6 +118,7 @@ async function startAgents(
   { clock, random, log, nodes, engine }: InMemoryOptions,
   server: string,
   token: string,
+  tracer: Tracer | undefined,
   signal: AbortSignal,
 ): Promise<readonly RunningAgent[]> {
   const client = new Client({ server, token });
@@ -109,7 +126,7 @@ async function startAgents(
     const running: RunningAgent[] = [];
     for (let number = 1; number <= nodes; number++) {
       const name = `node-${number}`;
-      const env = { clock, random, log, engine, link: new HttpLink({ server }), disk: createMemoryDisk() };
+      const env = { clock, random, log, tracer, engine, link: new HttpLink({ server }), disk: createMemoryDisk() };
       const joinToken = await mintJoinToken(client, name);
       const namePrefix = number === 1 ? '' : `${name}-`;
       const ended = new Agent(env, { name, version: readProductVersion(), joinToken, namePrefix }).run(signal);

@@ -8,6 +8,8 @@
  *
  * @module
  */
+import { resolve } from 'node:path';
+
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
 import { type ExitCode, exitCode, findHomeFolder, createProcessTerminal } from '../pkg/cli/index.js';
@@ -23,6 +25,7 @@ const MOST_NODES = 20;
 interface UpFlags {
   readonly nodes?: number;
   readonly engine?: EngineKind;
+  readonly bindRoot?: readonly string[];
   readonly ephemeral?: true;
   readonly demo: boolean;
   readonly foreground?: true;
@@ -43,14 +46,24 @@ program
       'simulated',
     ]),
   )
+  .option(
+    '--bind-root <folder>',
+    'folder whose subfolders may be volumes of type bind; may be repeated, empty: none (default: as before, else none)',
+    (folder: string, before: readonly string[] | undefined) => [
+      ...(before ?? []),
+      ...(folder === '' ? [] : [resolve(folder)]),
+    ],
+  )
   .option('--ephemeral', 'run everything in this one process, in memory; nothing is kept')
   .option('--no-demo', 'do not deploy the demo')
   .option('--foreground', 'stay in the foreground; Ctrl-C stops everything')
   .action(async (options: UpFlags) => {
-    const { nodes, engine, demo, foreground = false, ephemeral = false } = options;
+    const { nodes, engine, bindRoot: bindRoots, demo, foreground = false, ephemeral = false } = options;
+    if (ephemeral && bindRoots?.length)
+      program.error('error: --bind-root: what is in memory has no volumes of the machine');
     process.exitCode = ephemeral
       ? await runEphemeral({ nodes: nodes ?? 1, engine: engine ?? 'simulated', demo })
-      : await up(home, { nodes, engine, demo, foreground }, terminal);
+      : await up(home, { nodes, engine, bindRoots, demo, foreground }, terminal);
   });
 
 program

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-import { findFreePort, isFreePort } from '../dev/processes/index.js';
+import { findFreePort, isFreePort, ownsPort } from '../dev/processes/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
 import { type Clock, sleep } from '../pkg/clock/index.js';
 import { clone, programArguments } from '../pkg/version/index.js';
@@ -13,6 +13,24 @@ import { terminateProcess, identifyProcess } from './os-process.js';
 export async function choosePort(wanted: readonly number[]): Promise<number> {
   for (const port of wanted) if (port > 0 && (await isFreePort(port))) return port;
   return findFreePort();
+}
+
+const PORT_ATTEMPTS = 5;
+
+/**
+ * Starts something on a port that was free when it was chosen. Where another program listens there by the time it starts
+ * (two `moor up` at once want the same ports), it is started again on the next choice.
+ */
+export async function startOnPort<T>(choose: () => Promise<number>, start: (port: number) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await choose();
+    try {
+      return await start(port);
+    } catch (thrown) {
+      const lost = !(await isFreePort(port)) && !(await ownsPort(process.pid, port));
+      if (!lost || attempt === PORT_ATTEMPTS) throw thrown;
+    }
+  }
 }
 
 /** One of our own programs, started in the background. */

@@ -79,10 +79,10 @@ export function findSupervisor(home: Home): ProcessIdentity | undefined {
 /** The parts of a plan, in the order they are started. */
 function planStages(home: Home, environment: PartEnv['environment']): (plan: UpPlan) => Promise<PartStages> {
   let enginePart: Promise<UpPart> | undefined;
-  return async ({ id, nodes, engine }) => {
+  return async ({ id, nodes, engine, bindRoots }) => {
     const numbers = Array.from({ length: nodes }, (_, index) => index + 1);
     const control = [etcdPart, serverPart, controllersPart];
-    const agents = numbers.map(number => [createAgentPart(number, engine)]);
+    const agents = numbers.map(number => [createAgentPart(number, engine, bindRoots)]);
     const removals = listLocalNodes(home)
       .filter(({ name }) => !numbers.some(number => toNodeName(number) === name))
       .map(node => [removeNodePart(node, id)]);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -70,6 +70,26 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     expect(readNodeId(home.path('agents', 'node-2'))).to.match(/^node_/);
   });
 
+  it('gives its agents the folders that volumes may be in, as before while nothing else is asked for', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'moor-root-'));
+    const listRoots = () =>
+      readFileSync(`/proc/${readIdentity('agent-1').pid}/cmdline`, 'utf8')
+        .split('\0')
+        .filter(each => each.startsWith('--bind-root'));
+    try {
+      expect(listRoots()).to.deep.equal([]);
+      await moor('up', '--bind-root', root, '--no-demo');
+      expect(listRoots()).to.deep.equal([`--bind-root=${root}`]);
+      const kept = readIdentity('agent-1');
+      await moor('up', '--no-demo');
+      expect(readIdentity('agent-1')).to.deep.equal(kept);
+      await moor('up', '--bind-root', '', '--no-demo');
+      expect(listRoots()).to.deep.equal([]);
+    } finally {
+      rmSync(root, { recursive: true });
+    }
+  });
+
   it('leaves no process behind after down, and comes up with its data and the new options', async () => {
     const all = home.records.names().map(readIdentity);
 
@@ -79,5 +99,25 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     await moor('up', '--nodes', '1', '--no-demo');
     expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
     expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\n');
+  });
+
+  it('comes up beside another that is started at the same moment and wants the same ports', async () => {
+    const homes = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'moor-up-')));
+    const each = (...words: readonly string[]) =>
+      Promise.all(
+        homes.map(folder =>
+          promisify(execFile)(moorPath, words, { env: { ...process.env, MOORING_HOME: folder } }).catch(
+            ({ stdout }: { stdout: string }) => ({ stdout }),
+          ),
+        ),
+      );
+    await moor('down'); // its ports are free again
+
+    try {
+      for (const { stdout } of await each('up', '--engine', 'simulated', '--nodes', '1', '--no-demo'))
+        expect(stdout).to.contain('Mooring is up');
+    } finally {
+      await each('down', '--purge');
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, findCurrentContext, type Terminal } from '../pkg/cli/index.js';
 import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { findExampleFile, runDemo } from './demo.js';
@@ -9,7 +9,9 @@ import { checkEngine } from './parts/engine.js';
 import { startProgram } from './program.js';
 import { ProgressPrinter } from './progress.js';
 import { stopParts } from './down.js';
+import { describeBrowser } from './sign-in-link.js';
 import { findSupervisor, superviseHome } from './supervise.js';
+import { nameMoor } from './wording.js';
 
 const LOOK_EVERY_MS = 100;
 const LOOK_AT_HOME_EVERY_MS = 2_000;
@@ -18,6 +20,7 @@ export interface UpOptions {
   /** Undefined: as before, or the default. */
   readonly nodes: number | undefined;
   readonly engine: EngineKind | undefined;
+  readonly bindRoots: readonly string[] | undefined;
   readonly demo: boolean;
   readonly foreground: boolean;
 }
@@ -28,10 +31,12 @@ export async function up(home: Home, options: UpOptions, terminal: Terminal): Pr
   const running = findSupervisor(home) !== undefined;
   if (!running) home.check();
   const before = home.plan.read();
+  const bindRoots = options.bindRoots ?? before?.bindRoots ?? [];
   const plan: UpPlan = {
     id: terminal.random.uuid(),
     nodes: options.nodes ?? before?.nodes ?? 1,
     engine: options.engine ?? before?.engine ?? 'docker',
+    ...(bindRoots.length > 0 && { bindRoots }),
   };
   if (!running && plan.engine === 'docker') await checkEngine(home, terminal.environment);
   home.plan.write(plan);
@@ -46,7 +51,7 @@ export async function up(home: Home, options: UpOptions, terminal: Terminal): Pr
     return reportFailure(home, progress, supervising, terminal);
   }
   const code = options.demo ? await runDemo(home, terminal) : exitCode.ok;
-  if (code === exitCode.ok) terminal.out(formatNextCommands(home));
+  if (code === exitCode.ok) terminal.out(await formatNextCommands(home));
   if (!options.foreground || !supervising) return code;
 
   terminal.out('Ctrl-C stops everything.\n');
@@ -139,21 +144,24 @@ async function reportFailure(
   return terminal.interrupted.aborted ? exitCode.interrupted : exitCode.refused;
 }
 
-function formatNextCommands(home: Home): string {
-  const server = home.development.read()?.server ?? '';
+async function formatNextCommands(home: Home): Promise<string> {
+  const development = home.development.read();
+  const moor = nameMoor(process.env);
+  const context = await findCurrentContext(process.env);
+  const elsewhere = `\n  context  ${context} is current: commands go to its server until "${moor} context use development"`;
   return `
-Mooring is up at ${server}
-  browser  ${server}/ (sign in with tenantToken of the file below)
+Mooring is up at ${development?.server ?? ''}
+  browser  ${await describeBrowser(development)}
   tokens   ${home.path('dev.json')} (readable by you only)
-  logs     ${home.path('logs')}
+  logs     ${home.path('logs')}${context === undefined ? '' : elsewhere}
 
 Try next:
-  ./moor get deployments
-  ./moor apply -f ${findExampleFile(home, 'web.yaml')}
-  ./moor status web --until-ready
-  ./moor events --watch
-  ./moor logs web --follow
-  ./moor scale web 3
-  ./moor down
+  ${moor} get deployments
+  ${moor} apply -f ${findExampleFile(home, 'web.yaml')}
+  ${moor} status web --until-ready
+  ${moor} events --watch
+  ${moor} logs web --follow
+  ${moor} scale web 3
+  ${moor} down
 `;
 }

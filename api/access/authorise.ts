@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+
 import { keys } from '../../crds/keys/index.js';
 import type { Alteration } from '../../crds/rule/index.js';
 import { TENANT_LOWERED } from '../../crds/tenant/index.js';
@@ -25,6 +27,7 @@ function describeAccess(access: Exclude<Access, 'open'>): string {
 }
 
 const HEADER = 'X-Tenant-ID';
+const NONE: readonly string[] = [];
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /**
@@ -57,6 +60,12 @@ export function resolveTenant(
   return cache.barrier().then(() => {
     return cache.get(keys.tenant(asked)) ? asked : rejectRequest('resource_not_found', HEADER, asked);
   });
+}
+
+/** Every `X-Tenant-ID` that was sent: Node would join two of them into one. */
+export function listTenantHeaders(request: IncomingMessage): readonly string[] {
+  if (request.headers['x-tenant-id'] === undefined) return NONE;
+  return request.headersDistinct['x-tenant-id'] ?? NONE;
 }
 
 function parseHeader(headers: readonly string[]): string | RequestRejection | undefined {

@@ -19,6 +19,7 @@ const bodies: Readonly<Record<string, { readonly body: unknown }>> = {
   'PATCH /api/v1/dvm/volumes/{id}': { body: { sizeBytes: 2 ** 21 } },
   'POST /api/v1/dvm/recommendations/{id}/apply': { body: { parameters: {} } },
   'POST /api/v1/tenants/{tenant}/volumes/{id}/replicas': { body: { node_id: 'machine-1' } },
+  'POST /api/v1/tenants/{tenant}/volumes/{id}/move': { body: { node: 'machine-1' } },
 };
 
 describe('isolation of tenants', () => {

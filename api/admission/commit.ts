@@ -12,6 +12,7 @@ import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.j
 import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
 import type { ApiCall } from '../http/route.js';
+import { inSpan } from '../../pkg/trace/index.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
 
 /** Secret material that came with a document. */
@@ -29,7 +30,16 @@ export interface SubmittedMaterial {
  * Commits a record together with the secret material that came with it, or neither. `stored: false` also when one of
  * the credentials was written meanwhile: the document must then be judged again.
  */
-export async function commitWithMaterial(
+export function commitWithMaterial(
+  env: AdmissionEnv,
+  call: ApiCall,
+  change: Change,
+  submitted: SubmittedMaterial,
+): Promise<Verdict | RequestRejection> {
+  return inSpan(call.span, 'commit', () => commitBoth(env, call, change, submitted));
+}
+
+async function commitBoth(
   env: AdmissionEnv,
   { tenant, requestId }: ApiCall,
   change: Change,

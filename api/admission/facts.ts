@@ -7,6 +7,7 @@ import type { StoredNetwork } from '../../crds/network/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import { getVolumePhase, type KnownVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { parseCredentialPath, readKeyNames, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
+import { inSpan, type Span } from '../../pkg/trace/index.js';
 import { type Cache, type Guard, readValue, StoreUnavailableFault, value } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
 import { hasResidency, listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
@@ -35,6 +36,7 @@ export async function gatherFacts(
   env: AdmissionEnv,
   tenant: string,
   submitted: SubmittedDocument,
+  span?: Span,
 ): Promise<GatheredFacts> {
   const { cache, staticFacts } = env;
   const conflictKeys = listConflictKeys(tenant, submitted);
@@ -50,7 +52,7 @@ export async function gatherFacts(
   // Conflict keys first: a change while the rest is read is then noticed at the commit.
   const guards = guardConflictKeys(cache, conflictKeys);
   const [image, secretKeys] = await Promise.all([
-    checkImage(env, tenant, submitted),
+    checkImage(env, tenant, submitted, span),
     readSecretKeys(env, tenant, submitted),
   ]);
   const nodes = isReadable ? listNodes(cache, tenant) : 'unreadable';
@@ -106,11 +108,17 @@ async function checkImage(
   { images }: AdmissionEnv,
   tenant: string,
   { fields, stored }: SubmittedDocument,
+  parent: Span | undefined,
 ): Promise<KnownImage> {
   const { image } = fields;
   if (!images || typeof image !== 'string' || image === stored?.image) return 'unchecked';
   const reference = parseImageReference(image);
-  return reference && isPinned(reference) ? images.imageFact(tenant, image) : 'unchecked';
+  if (!reference || !isPinned(reference)) return 'unchecked';
+  return inSpan(parent, 'registry check', async span => {
+    const fact = await images.imageFact(tenant, image);
+    span?.set({ 'mooring.image_check': fact });
+    return fact;
+  });
 }
 
 /** Only a write that sets variables needs them: all others may succeed while the secrets store is unavailable. */

@@ -5,6 +5,7 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
 import { buildRevision, findHistory, nextMetadata, type RevisionCause } from '../../pkg/history/index.js';
 import type { Change, Guard, Put } from '../../pkg/store/index.js';
+import { formatTraceparent, type Span } from '../../pkg/trace/index.js';
 import { type Caller, describeCaller } from '../http/route.js';
 import type { AdmissionEnv } from './env.js';
 import { putConflictKeys } from './conflict-keys.js';
@@ -18,6 +19,8 @@ export interface DeploymentWrite extends Omit<RevisionCause, 'by'> {
   /** What is stored now, of a change. */
   readonly before?: Deployment;
   readonly caller: Caller;
+  /** That of the request, when it is traced. */
+  readonly span?: Span | undefined;
   /** What must still hold when it is stored. */
   readonly guards: readonly Guard[];
   /** The conflict keys that it changes. */
@@ -63,11 +66,17 @@ export function readLastRevision({ cache }: AdmissionEnv, tenant: string, name: 
   return { lastRevision: history?.deployments.at(-1)?.lastRevision ?? 0, guard };
 }
 
+/** What the metadata of an object says of the request that it was written by; nothing when that is not traced. */
+export function toTraceMetadata(span: Span | undefined): Pick<Metadata, 'traceparent'> {
+  return span ? { traceparent: formatTraceparent(span.context) } : {};
+}
+
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
 export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Promise<BuiltWrite> {
   const { spec, metadata: toMetadata, caller, guards, conflictKeys = [], events = [], more } = write;
   const { change, operation, alterations, reason, fromRevision, fromBackup } = write;
-  const { metadata, bytes, puts } = buildRevision(spec, toMetadata, {
+  const withTrace = (hash: string): Metadata => ({ ...toMetadata(hash), ...toTraceMetadata(write.span) });
+  const { metadata, bytes, puts } = buildRevision(spec, write.span ? withTrace : toMetadata, {
     change,
     by: caller.id,
     operation,

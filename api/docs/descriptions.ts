@@ -150,6 +150,9 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     answer: ok,
     codes: ['resource_not_found'],
   },
+  'GET /docs': { summary: 'The documentation, for people', answer: ok },
+  'GET /docs/': { summary: 'The documentation, for people', answer: ok },
+  'GET /docs/{page}': { summary: 'A page of the documentation', answer: ok, codes: ['resource_not_found'] },
   'GET /docs/codes': { summary: 'Every code there is', answer: object },
   'GET /docs/codes/{code}': {
     summary: 'What a code means and how to fix the request',

@@ -4,7 +4,7 @@ import type { RejectionCode } from '../../crds/rejections/index.js';
 import { type JsonSchema, renderOpenApi, type RouteDescription } from '../../crds/schemas/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { readProductVersion } from '../../pkg/version/index.js';
-import { listTokenKinds, type Route } from '../http/route.js';
+import { isGrowth, listTokenKinds, type Route } from '../http/route.js';
 import { describeKindRoute, descriptions } from './descriptions.js';
 import { escapeHtml, renderPage } from './html.js';
 
@@ -43,7 +43,8 @@ export function describeRoute(route: Route, known: readonly Kind[] = kinds): Rou
 }
 
 /** What the pipeline itself may refuse a call of this route with, before the route is asked. */
-function listPipelineCodes({ access, tenant, query, body }: Route): readonly RejectionCode[] {
+function listPipelineCodes(route: Route): readonly RejectionCode[] {
+  const { access, tenant, query, body } = route;
   return [
     'request_malformed',
     'request_too_large',
@@ -57,6 +58,7 @@ function listPipelineCodes({ access, tenant, query, body }: Route): readonly Rej
     'rate_limited',
     'concurrency_limited',
     'server_overloaded',
+    ...(isGrowth(route) ? (['store_full'] as const) : []),
     ...(query.length > 0 ? (['query_parameter_invalid'] as const) : []),
     ...(access === 'open' ? [] : (['auth_required', 'auth_invalid', 'auth_forbidden'] as const)),
     ...(tenant === 'none'

@@ -1,3 +1,4 @@
+import type { Span } from '../../pkg/trace/index.js';
 import type { BoundCounter, BoundHistogram, Metrics } from '../../pkg/metrics/index.js';
 import { RequestRejection } from './reply.js';
 import type { Caller, Route, RouteResult, StorageEnv } from './route.js';
@@ -8,6 +9,8 @@ export interface RequestProgress {
   readonly method: string;
   /** Monotonic. */
   readonly startedAt: number;
+  /** Undefined when the request is not traced. */
+  readonly span: Span | undefined;
   route: Route | undefined;
   caller: Caller;
   tenant: string;
@@ -26,6 +29,14 @@ export function isShed(code: string): boolean {
   return SHED.has(code);
 }
 
+/**
+ * Whether a request that has a span is recorded: that of a caller who has proven who it is, and is not sent away for now.
+ * Otherwise anybody could fill the queue of spans.
+ */
+export function isRecorded({ kind }: Caller, outcome?: RouteResult): boolean {
+  return kind !== 'anonymous' && !(outcome instanceof RequestRejection && isShed(outcome.rejections[0].code));
+}
+
 /** Counts, times and logs what was answered. */
 export class RequestLog {
   readonly #env: Pick<StorageEnv, 'log' | 'clock'> & { readonly metrics: Metrics };
@@ -39,7 +50,7 @@ export class RequestLog {
 
   /** Records one answer. Writes are logged at info; reads, and the frequent requests of the agents, at debug. */
   record(
-    { requestId, method, startedAt, route, caller, tenant }: RequestProgress,
+    { requestId, method, startedAt, span, route, caller, tenant }: RequestProgress,
     status: number,
     outcome: RouteResult,
   ): void {
@@ -51,7 +62,9 @@ export class RequestLog {
     const shed = outcome instanceof RequestRejection && isShed(outcome.rejections[0].code);
     // A server that refuses most of what comes has no time to write it down; the metrics count it.
     const level = isWrite && !shed ? 'info' : 'debug';
-    const fields = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10, tenant, token: caller.id };
+    const trace = span && isRecorded(caller, outcome) && { trace: span.context.traceId };
+    const answer = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10 };
+    const fields = { ...answer, ...trace, tenant, token: caller.id };
     if (outcome instanceof RequestRejection) {
       const [{ code }] = outcome.rejections;
       metrics.count('mooring_rejections_total', { code });

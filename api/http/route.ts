@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
+import type { ObjectNotes } from '../../crds/meta/index.js';
 import type { Role, StoredToken, TokenKind } from '../../crds/tenant/index.js';
 import type { Clock, Random } from '../../pkg/clock/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import type { Logger } from '../../pkg/log/index.js';
 import type { Cache, Store } from '../../pkg/store/index.js';
+import type { Span } from '../../pkg/trace/index.js';
 import { type QueryParams, WRITE_QUERY } from './query.js';
 import type { Reply, RequestRejection } from './reply.js';
 
@@ -45,6 +47,8 @@ export interface Route {
   readonly isProbe?: true;
   /** Belongs to the Kubernetes face: unknown parameters are ignored, and refusals are answered in the words of Kubernetes. */
   readonly face?: 'kubernetes';
+  /** It stores nothing, or what cannot wait until the database has room: it is not refused while that is nearly full. */
+  readonly grows?: false;
   readonly handle: (call: ApiCall) => RouteResult | Promise<RouteResult>;
 }
 
@@ -57,7 +61,7 @@ export function defineRoute(
   method: Method,
   path: string,
   handle: Route['handle'],
-  more: Partial<Pick<Route, 'tenant' | 'query' | 'body'>> = {},
+  more: Partial<Pick<Route, 'tenant' | 'query' | 'body' | 'grows'>> = {},
 ): Route {
   return {
     method,
@@ -77,6 +81,12 @@ export type RouteResult = Reply | RequestRejection;
 /** The kinds of token that a route accepts. */
 export function listTokenKinds(access: Access): readonly TokenKind[] {
   return access === 'open' ? [] : (Object.keys(access) as TokenKind[]);
+}
+
+/** Whether a tenant can fill the database by it. Deletions make room. */
+export function isGrowth({ method, access, grows }: Pick<Route, 'method' | 'access' | 'grows'>): boolean {
+  if (grows === false) return false;
+  return method !== 'GET' && method !== 'DELETE' && access !== 'open' && access.tenant !== undefined;
 }
 
 /** Throws when a route does not declare its access and its tenant, or contradicts itself. */
@@ -139,6 +149,8 @@ export function includesRole(held: Role | undefined, needed: Role): boolean {
 export interface ApiCall {
   readonly request: IncomingMessage;
   readonly requestId: string;
+  /** Undefined when the request is not traced. */
+  readonly span?: Span | undefined;
   readonly caller: Caller;
   /** The tenant the call is about; empty when it is about none. */
   readonly tenant: string;
@@ -148,6 +160,8 @@ export interface ApiCall {
   readonly isDryRun: boolean;
   /** The parsed body of a route that takes JSON. */
   readonly document: unknown;
+  /** What a client of Kubernetes keeps with the object that is written, by the spec that is stored. */
+  readonly toNotes?: (spec: object) => ObjectNotes;
 }
 
 /** What nearly every handler reads and writes objects with. */

@@ -12,9 +12,11 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface WrittenObject {
   readonly name: string;
   readonly labels: Fields | undefined;
-  /** Whether it has annotations, which our documents do not. */
-  readonly isAnnotated: boolean;
+  /** Kept beside the document; undefined when there are none. */
+  readonly annotations: Fields | undefined;
   readonly spec: Fields;
+  /** It says that its fields have no owners. */
+  readonly forgetsOwners: boolean;
   /** The version that the client has seen. */
   readonly resourceVersion: string | undefined;
 }
@@ -36,17 +38,25 @@ export function readObject(
   if (sent['apiVersion'] !== undefined && sent['apiVersion'] !== apiVersion) {
     return refuse('apiVersion', sent['apiVersion'], apiVersion);
   }
-  const { name = at.name, namespace = at.namespace, labels, annotations, resourceVersion } = metadata;
+  const { name = at.name, namespace = at.namespace, labels, annotations, managedFields, resourceVersion } = metadata;
   if (namespace !== at.namespace) return refuse('metadata.namespace', namespace, `the namespace ${at.namespace}`);
   if (at.name !== undefined && name !== at.name) return refuse('metadata.name', name, at.name);
   if (labels !== undefined && !isFields(labels)) return refuse('metadata.labels', labels, 'an object');
+  if (annotations !== undefined && !isFields(annotations)) {
+    return refuse('metadata.annotations', annotations, 'an object');
+  }
   return {
     name: name as string,
     labels,
-    isAnnotated: isFields(annotations) && Object.keys(annotations).length > 0,
+    annotations: annotations === undefined || Object.keys(annotations).length === 0 ? undefined : annotations,
     spec,
+    forgetsOwners: Array.isArray(managedFields) && managedFields.every(isEmpty),
     resourceVersion: typeof resourceVersion === 'string' && resourceVersion !== '' ? resourceVersion : undefined,
   };
+}
+
+function isEmpty(entry: unknown): boolean {
+  return isFields(entry) && Object.keys(entry).length === 0;
 }
 
 /** The document of our own API that an object stands for. Its admission judges every part of it, unknown ones too. */

@@ -1,3 +1,4 @@
+import { keys } from '../../crds/keys/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { checkAccess } from '../access/authorise.js';
@@ -5,6 +6,7 @@ import { rejectRequest, RequestRejection } from '../http/reply.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
 import { getOperationRoute, type KindOperation } from '../../crds/kind/index.js';
 import type { KindReader } from '../routes/kind-routes.js';
+import { applyObject } from './apply.js';
 import {
   AGGREGATED_TYPE,
   aggregate,
@@ -19,7 +21,10 @@ import { createEventResource } from './events.js';
 import { createNamespaceResource } from './namespaces.js';
 import { OpenApiDocument } from './openapi.js';
 import { GROUP } from './objects.js';
+import { readPodLog } from './pod-logs.js';
+import { createPodResource, logOfPods } from './pods.js';
 import { findShown, hasTenant, listOrWatch, type ReadEnv, replyObject, replyShown, type ReadTarget } from './read.js';
+import { APPLY_TYPE, type KubernetesBody } from './request.js';
 import { listOwnResources, type ServedResource, toStatusSubject } from './served.js';
 import {
   isAllowed,
@@ -31,7 +36,8 @@ import {
 } from './reviews.js';
 import { changeScale, getScale, scaleOfDeployments } from './scale.js';
 import { OBJECT_TYPE, ObjectRejection } from './status.js';
-import { createObject, removeObject, patchObject, replaceObject, type WriteEnv } from './write.js';
+import type { WriteEnv } from './own-writes.js';
+import { createObject, removeObject, patchObject, replaceObject } from './write.js';
 
 /** What the face works with. */
 export interface FaceEnv extends ReadEnv {
@@ -39,6 +45,9 @@ export interface FaceEnv extends ReadEnv {
 }
 
 type WriteObject = (env: WriteEnv, call: ApiCall, target: ReadTarget) => Promise<RouteResult>;
+
+/** What of a pod is reached from outside its container: none of it is offered. */
+const REACHED_INTO: readonly string[] = ['exec', 'attach', 'portforward'];
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -57,13 +66,21 @@ export class Face {
     this.#env = env;
     this.#routes = routes;
     this.#namespaces = createNamespaceResource(findReader(env, 'tenants'));
-    const core = [this.#namespaces, createEventResource(findReader(env, 'events'))];
+    const pods = createPodResource(findReader(env, 'deployments'));
+    const core = [this.#namespaces, createEventResource(findReader(env, 'events')), pods];
     const resources = [...core, ...listOwnResources(env.readers)];
-    this.#served = { resources, subresources: [scaleOfDeployments] };
+    this.#served = { resources, subresources: [scaleOfDeployments, logOfPods] };
     this.#openApi = new OpenApiDocument(resources);
     const findRoute = (served: ServedResource, operation: KindOperation) => this.#findRoute(served, operation);
     this.#rights = { served: this.#served, findRoute };
-    this.#writeEnv = { ...env, findRoute: ({ served }, operation) => findRoute(served, operation) };
+    this.#writeEnv = {
+      ...env,
+      findRoute: ({ served }, operation) => findRoute(served, operation),
+      findPatch: ({ served: { reader } }) => {
+        const { path } = getOperationRoute(reader.kind, 'delete');
+        return routes.find(each => each.method === 'PATCH' && each.path === path);
+      },
+    };
   }
 
   version(): RouteResult {
@@ -97,18 +114,18 @@ export class Face {
 
   async getNamespace(call: ApiCall): Promise<RouteResult> {
     const { namespace = '' } = call.params;
-    const tenant = this.#resolveNamespace(call);
+    const tenant = await this.#resolveNamespace(call);
     if (tenant instanceof RequestRejection) return tenant;
     return this.#show(call, this.#targetNamespaces(call), namespace);
   }
 
   async list(call: ApiCall): Promise<RouteResult> {
-    const target = this.#target(call, 'list');
+    const target = await this.#target(call, 'list');
     return target instanceof RequestRejection ? target : listOrWatch(this.#env, call, target);
   }
 
   async get(call: ApiCall): Promise<RouteResult> {
-    const target = this.#target(call, 'list');
+    const target = await this.#target(call, 'list');
     return target instanceof RequestRejection ? target : this.#show(call, target, call.params['name']!);
   }
 
@@ -121,7 +138,8 @@ export class Face {
   }
 
   patch(call: ApiCall): Promise<RouteResult> {
-    return this.#write(call, 'update', patchObject);
+    const { type } = call.document as KubernetesBody;
+    return this.#write(call, 'update', type === APPLY_TYPE ? applyObject : patchObject);
   }
 
   delete(call: ApiCall): Promise<RouteResult> {
@@ -134,6 +152,25 @@ export class Face {
 
   changeScale(call: ApiCall): Promise<RouteResult> {
     return this.#scale(call, 'update', changeScale);
+  }
+
+  /** Parts of pods: their logs, and what is not done to them. */
+  async readPart(call: ApiCall): Promise<RouteResult> {
+    const { plural = '', subresource = '', name = '' } = call.params;
+    const target = await this.#target(call, 'list');
+    if (target instanceof RequestRejection) return target;
+    if (plural !== logOfPods.plural) return rejectRequest('endpoint_not_found', 'path', subresource);
+    if (REACHED_INTO.includes(subresource)) {
+      return new ObjectRejection(
+        rejectRequest('exec_not_offered', 'path', subresource),
+        toStatusSubject(target.served, name),
+      );
+    }
+    if (subresource !== logOfPods.name || call.request.method !== 'GET') {
+      return rejectRequest('endpoint_not_found', 'path', subresource);
+    }
+    const route = this.#find('GET', `/api/v1/deployments/{name}/logs`);
+    return checkAccess(call.caller, route.access) ?? readPodLog(this.#env, call, target, route);
   }
 
   openApi(): RouteResult {
@@ -169,7 +206,7 @@ export class Face {
   }
 
   async #write(call: ApiCall, operation: KindOperation, write: WriteObject): Promise<RouteResult> {
-    const target = this.#target(call, operation);
+    const target = await this.#target(call, operation);
     return target instanceof RequestRejection ? target : write(this.#writeEnv, call, target);
   }
 
@@ -193,18 +230,18 @@ export class Face {
   }
 
   #targetNamespaces({ caller }: ApiCall): ReadTarget {
-    const isVisible = ({ metadata }: { readonly metadata: { readonly name: string } }) =>
-      caller.kind === 'admin' || metadata.name === caller.tenant;
+    const { tenant = '' } = caller;
+    const isVisible = (key: string) => caller.kind === 'admin' || key === keys.tenant(tenant);
     return { served: this.#namespaces, tenant: '', isVisible };
   }
 
   /** What a path below a namespace is about, where the caller may do that there. */
-  #target(call: ApiCall, operation: KindOperation): ReadTarget | RequestRejection {
+  async #target(call: ApiCall, operation: KindOperation): Promise<ReadTarget | RequestRejection> {
     const group = call.request.url?.startsWith('/k8s/apis/') ? GROUP : '';
     const { plural } = call.params;
     const served = this.#served.resources.find(each => each.plural === plural && each.group === group);
     if (!served?.isNamespaced) return rejectRequest('endpoint_not_found', 'path', plural ?? '');
-    const tenant = this.#resolveNamespace(call);
+    const tenant = await this.#resolveNamespace(call);
     if (tenant instanceof RequestRejection) return tenant;
     const { kind } = served.reader;
     if (operation !== 'list' && !kind.kubernetes) {
@@ -219,6 +256,10 @@ export class Face {
 
   #findRoute({ reader }: ServedResource, operation: KindOperation): Route {
     const { method, path } = getOperationRoute(reader.kind, operation);
+    return this.#find(method, path);
+  }
+
+  #find(method: string, path: string): Route {
     const route = this.#routes.find(each => each.method === method && each.path === path);
     if (!route) throw new BrokenInvariantFault(`${method} ${path} is not served`);
     return route;
@@ -228,13 +269,13 @@ export class Face {
    * The tenant that a namespace is. To a tenant every other namespace is the same, whether there is a tenant of that name or
    * not.
    */
-  #resolveNamespace({ caller, tenant, params }: ApiCall): string | RequestRejection {
+  async #resolveNamespace({ caller, tenant, params }: ApiCall): Promise<string | RequestRejection> {
     const { namespace } = params;
     if (namespace === undefined) {
       return tenant === '' ? rejectRequest('tenant_header_required', 'namespace', '') : tenant;
     }
     if (tenant !== '') return namespace === tenant ? tenant : rejectRequest('tenant_mismatch', 'namespace', namespace);
-    if (caller.kind === 'admin' && UUID.test(namespace) && hasTenant(this.#env, namespace)) return namespace;
+    if (caller.kind === 'admin' && UUID.test(namespace) && (await hasTenant(this.#env, namespace))) return namespace;
     const missing = rejectRequest('resource_not_found', 'namespace', namespace);
     return new ObjectRejection(missing, toStatusSubject(this.#namespaces, namespace));
   }

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 
+import { keys } from '../../crds/keys/index.js';
+import { create } from '../../pkg/store/index.js';
 import type { ApiLab, LabResponse } from '../api-lab.testing.js';
 
 const ABSENT = '11111111-1111-4111-8111-111111111111';
@@ -18,29 +20,65 @@ describe('isolation of tenants on the Kubernetes face', () => {
     lab = await new Lab().start();
     a = await lab.tenantToken(lab.a);
     const body = { kind: 'Deployment', name: 'theirs', image: 'registry.example.com/web:1', replicas: 1 };
-    await lab.ask('POST', '/api/v1/deployments', { token: await lab.tenantToken(lab.b), body });
+    const made = await lab.ask('POST', '/api/v1/deployments', { token: await lab.tenantToken(lab.b), body });
+    const { uid } = made.body['metadata'] as { readonly uid: string };
+    const placements = [
+      { replica: 0, nodeId: null, state: 'unplaced', health: 'none', restarts: 0, containerId: null },
+    ];
+    await create(lab.store, keys.status(lab.b, 'theirs'), { uid, phase: 'Pending', message: '', placements });
     await lab.ask('POST', '/api/v1/deployments', { token: a, body: { ...body, name: 'ours' } });
   });
   after(() => lab.stop());
 
   const faceRoutes = () => lab.api.routes.filter(({ face }) => face === 'kubernetes');
-  const fill = (path: string, namespace: string) =>
+  const fill = (path: string, namespace: string, core = 'events', part = 'log') =>
     path
       .replace('{namespace}', namespace)
-      .replace('{plural}', path.includes('/apis/') ? 'deployments' : 'events')
-      .replace('{name}', 'theirs')
-      .replace('{subresource}', 'scale');
+      .replace('{plural}', path.includes('/apis/') ? 'deployments' : core)
+      .replace('{name}', core === 'pods' ? 'theirs-0' : 'theirs')
+      .replace('{subresource}', path.includes('/apis/') ? 'scale' : part);
 
   it('answers a namespace of another tenant exactly like one that does not exist, on every route', async () => {
     const named = faceRoutes().filter(({ path }) => path.includes('{namespace}'));
     expect(named.length).to.be.at.least(3);
     for (const { method, path } of named) {
       for (const query of method === 'GET' ? ['', '?watch=true'] : ['', '?dryRun=All']) {
+        for (const [core, part] of [
+          ['events', 'log'],
+          ['pods', 'log'],
+          ['pods', 'exec'],
+        ]) {
+          const ask = (namespace: string) =>
+            lab.ask(method, fill(path, namespace, core, part) + query, {
+              token: a,
+              ...(method !== 'GET' && { body: {} }),
+            });
+          const foreign = await ask(lab.b);
+          const about = `${method} ${path}${query} ${core} ${part}`;
+          expect([foreign.status, foreign.body['kind']], about).to.deep.equal([403, 'Status']);
+          expect(said(foreign, lab.b), about).to.equal(said(await ask(ABSENT), ABSENT));
+        }
+      }
+    }
+  });
+
+  it('answers every kind of patch of another tenant’s object exactly like one where there is nothing', async () => {
+    const types = ['merge-patch+json', 'strategic-merge-patch+json', 'json-patch+json', 'apply-patch+yaml'];
+    for (const type of types) {
+      for (const part of ['', '/scale']) {
         const ask = (namespace: string) =>
-          lab.ask(method, fill(path, namespace) + query, { token: a, ...(method !== 'GET' && { body: {} }) });
+          lab.ask(
+            'PATCH',
+            `/k8s/apis/mooring.io/v1/namespaces/${namespace}/deployments/theirs${part}?fieldManager=kubectl&force=true`,
+            {
+              token: a,
+              raw: type === 'json-patch+json' ? '[]' : '{}',
+              headers: { 'content-type': `application/${type}` },
+            },
+          );
         const foreign = await ask(lab.b);
-        expect([foreign.status, foreign.body['kind']], `${method} ${path}${query}`).to.deep.equal([403, 'Status']);
-        expect(said(foreign, lab.b), `${method} ${path}${query}`).to.equal(said(await ask(ABSENT), ABSENT));
+        expect([foreign.status, foreign.body['kind']], type + part).to.deep.equal([403, 'Status']);
+        expect(said(foreign, lab.b), type + part).to.equal(said(await ask(ABSENT), ABSENT));
       }
     }
   });
@@ -48,11 +86,14 @@ describe('isolation of tenants on the Kubernetes face', () => {
   it('shows nothing of another tenant where no namespace is named', async () => {
     for (const { method, path } of faceRoutes()) {
       if (method !== 'GET' || path.includes('{namespace}')) continue;
-      const { status, text } = await lab.ask('GET', fill(path, ''), { token: a });
-      expect(status, path).to.equal(200);
-      if (path.endsWith('/namespaces') || path.endsWith('mooring.io/v1/{plural}')) expect(text, path).to.include(lab.a);
-      expect(text, path).to.not.include(lab.b);
-      expect(text, path).to.not.include('"theirs"');
+      for (const core of ['events', 'pods']) {
+        const { status, text } = await lab.ask('GET', fill(path, '', core), { token: a });
+        expect(status, path).to.equal(200);
+        if (path.endsWith('/namespaces') || path.endsWith('mooring.io/v1/{plural}'))
+          expect(text, path).to.include(lab.a);
+        expect(text, path).to.not.include(lab.b);
+        expect(text, path).to.not.include('"theirs');
+      }
     }
   });
 

@@ -1,4 +1,7 @@
 import type { Kind } from '../../crds/kind/index.js';
+import type { ObjectNotes } from '../../crds/meta/index.js';
+import { type Owner, readOwners, toManagedFields } from './field-owners.js';
+import type { FieldTree } from './fields.js';
 
 export const GROUP = 'mooring.io';
 
@@ -29,13 +32,14 @@ export interface KubernetesObject {
 /** An object as our own API shows it. */
 export type OwnView = Readonly<Record<string, unknown>>;
 
-interface OwnMetadata {
+interface OwnMetadata extends ObjectNotes {
   readonly tenant: string;
   readonly uid: string;
   readonly generation: number;
   readonly createdAt: string;
   readonly deletedAt?: string;
   readonly owner?: { readonly name: string; readonly uid: string };
+  readonly updatedAt?: string;
 }
 
 /** Removed with the record, when everything that the object stood for is gone. */
@@ -59,12 +63,8 @@ export function listSpecFields({ body }: Kind): readonly string[] {
  * answers show is status.
  */
 export function toObject(kind: Kind, own: OwnView, resourceVersion: string): KubernetesObject {
-  const view = kind.plural === 'volumes' ? splitVolume(own) : own;
-  const { metadata, kind: _kind, status, labels, [kind.nameField]: name, ...rest } = view;
+  const { metadata, kind: _kind, status, labels, [kind.nameField]: name, ...rest } = splitView(kind, own);
   const meta = metadata as OwnMetadata;
-  const inSpec = new Set(listSpecFields(kind));
-  const pick = (wanted: boolean) =>
-    Object.fromEntries(Object.entries(rest).filter(([field]) => inSpec.has(field) === wanted));
   const seen = typeof status === 'object' ? (status ?? {}) : { ...(status !== undefined && { phase: status }) };
   const isLabelled = Object.keys(labels ?? {}).length > 0;
   return {
@@ -83,19 +83,44 @@ export function toObject(kind: Kind, own: OwnView, resourceVersion: string): Kub
         finalizers: [FINALIZER],
       }),
       ...(isLabelled && { labels: labels as Readonly<Record<string, string>> }),
+      ...(meta.annotations && { annotations: meta.annotations }),
+      ...(meta.fieldOwners && { managedFields: toManagedFields(listOwners(kind, own), `${GROUP}/v1`) }),
       ...(meta.owner && { ownerReferences: [toOwner(kind, meta.owner)] }),
     },
-    spec: pick(true),
-    status: { ...pick(false), ...seen },
+    spec: pick(kind, rest, true),
+    status: { ...pick(kind, rest, false), ...seen },
   };
+}
+
+function pick(kind: Kind, view: OwnView, isSpec: boolean): OwnView {
+  const inSpec = new Set(listSpecFields(kind));
+  return Object.fromEntries(Object.entries(view).filter(([field]) => inSpec.has(field) === isSpec));
+}
+
+/** The parts of an object whose fields have owners, as it is shown or as its document is stored. */
+export function toFieldTree(kind: Kind, own: OwnView, annotations?: ObjectNotes['annotations']): FieldTree {
+  const view = splitView(kind, own);
+  const { labels = {} } = view;
+  return { metadata: { labels, annotations: annotations ?? {} }, spec: pick(kind, view, true) };
+}
+
+/** The owners of the fields of an object that is shown. */
+export function listOwners(kind: Kind, own: OwnView): readonly Owner[] {
+  const { fieldOwners, annotations, updatedAt, createdAt } = own['metadata'] as OwnMetadata;
+  return readOwners(fieldOwners, toFieldTree(kind, own, annotations), updatedAt ?? createdAt);
 }
 
 function toOwner({ kind }: Kind, { name, uid }: { readonly name: string; readonly uid: string }) {
   return { apiVersion: `${GROUP}/v1`, kind, name, uid, controller: true };
 }
 
-/** Our answers show a volume flat: the copies that it has stand where documents say how many there are to be. */
-function splitVolume({ replicas: copies, wantedReplicas, primaryNode, ...rest }: OwnView): OwnView {
+/**
+ * Our answers show a volume flat: the copies that it has stand where documents say how many there are to be, and those are
+ * told beside them.
+ */
+function splitView({ plural }: Kind, own: OwnView): OwnView {
+  if (plural !== 'volumes') return own;
+  const { replicas: copies, wantedReplicas = copies, primaryNode, ...rest } = own;
   return { ...rest, ...(wantedReplicas !== 0 && { replicas: wantedReplicas }), copies, node: primaryNode };
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 
 import { type JsonSchema, renderCrds } from '../../crds/schemas/index.js';
 import { GROUP } from './objects.js';
+import { APPLY_TYPE } from './request.js';
 import type { ServedResource } from './served.js';
 import { FACE_PREFIX } from './status.js';
 
@@ -74,7 +75,7 @@ function describeKind({ kind }: ServedResource) {
 }
 
 /** `fieldValidation` tells kubectl that the server checks every field, so that it does not do so itself. */
-const PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation'].map(name => ({
+const PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation', 'force'].map(name => ({
   name,
   in: 'query',
   schema: { type: 'string' },
@@ -88,7 +89,7 @@ function describePaths(served: ServedResource): readonly (readonly [path: string
   const responses = { 200: { description: 'OK', content } };
   const read = { ...about, responses };
   const write = { ...read, parameters: PARAMETERS, requestBody: { content } };
-  const patches = ['application/merge-patch+json', 'application/json-patch+json'];
+  const patches = ['application/merge-patch+json', 'application/json-patch+json', APPLY_TYPE];
   const patch = { ...write, requestBody: { content: Object.fromEntries(patches.map(type => [type, { schema }])) } };
   const all = `/${GROUP_PATH}/namespaces/{namespace}/${plural}`;
   const isWritten = verbs.includes('create');

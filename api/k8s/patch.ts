@@ -93,6 +93,6 @@ function readPointer(pointer: unknown): readonly string[] | undefined {
 }
 
 /** A name such as `__proto__` is a member like others. */
-function define(container: Record<string, unknown>, name: string, value: unknown): void {
+export function define(container: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(container, name, { value, writable: true, enumerable: true, configurable: true });
 }

@@ -1,16 +1,16 @@
 import { keys } from '../../crds/keys/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
-import type { Entry } from '../../pkg/store/index.js';
-import { formatPageToken, PAGE_BYTES, readPageStart } from '../http/listing.js';
+import { type Entry, value } from '../../pkg/store/index.js';
+import { PAGE_BYTES } from '../http/listing.js';
 import { rejectParameter } from '../http/query.js';
 import { rejectRequest, RequestRejection, type WholeReply } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import { createCursorAfter, type JoinedEntry, type WatchCursor } from '../watch/frame.js';
 import { startWatch, type WatchEnv } from '../watch/open-watch.js';
 import { listEntries } from './entries.js';
-import { type KubernetesObject, toPartial } from './objects.js';
+import { type OwnView, toPartial } from './objects.js';
 import { readSwitch } from './request.js';
-import { formatVersion, parseVersion } from './resource-version.js';
+import { formatContinue, formatVersion, parseContinue, parseVersion } from './resource-version.js';
 import { readSelectors } from './selectors.js';
 import { type ServedResource, toTopic } from './served.js';
 import { OBJECT_TYPE } from './status.js';
@@ -29,7 +29,7 @@ export interface ReadTarget {
   /** Whose objects; empty where the resource has no namespaces. */
   readonly tenant: string;
   /** Which of them the caller may see, where that does not follow from the tenant. */
-  readonly isVisible?: (object: KubernetesObject) => boolean;
+  readonly isVisible?: (key: string) => boolean;
 }
 
 /** Answers an object as JSON. */
@@ -46,18 +46,17 @@ export async function listOrWatch(env: ReadEnv, call: ApiCall, target: ReadTarge
 }
 
 async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
-  const { query } = call;
-  const { served } = target;
-  const selects = readSelection(call, target);
+  const { served, isVisible = () => true } = target;
+  const selects = readSelectors(call.query, served.fields);
   if (selects instanceof RequestRejection) return selects;
   const form = readForm(env, call, served);
   if (form instanceof RequestRejection) return form;
   const limit = readLimit(call);
   if (limit instanceof RequestRejection) return limit;
-  const start = readPageStart(query);
-  if (start instanceof RequestRejection) return start;
   await env.cache.barrier();
   const { epoch } = env.watchHub.history;
+  const start = readContinue(call, epoch);
+  if (start instanceof RequestRejection) return start;
   const outdated = checkVersion(env, call);
   if (outdated) return outdated;
 
@@ -68,6 +67,7 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
   let last = '';
   let bytes = 0;
   for await (const entry of entries) {
+    if (!isVisible(entry.key)) continue;
     const name = entry.key.slice(topic.length);
     const stored = join(env, served, entry);
     const found = served.project(stored, formatVersion(toRevision(stored), epoch)).filter(each => selects(each.object));
@@ -84,7 +84,7 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
   const revision = Math.min(start.revision, now);
   const metadata = {
     resourceVersion: formatVersion(revision, epoch),
-    ...(next !== undefined && { continue: formatPageToken({ name: next, revision }) }),
+    ...(next !== undefined && { continue: formatContinue(next, revision, epoch) }),
   };
   return replyObject(200, toList(served, shown, metadata, form));
 }
@@ -110,16 +110,17 @@ export async function findShown(env: ReadEnv, target: ReadTarget, name: string):
   await env.cache.barrier();
   const { epoch } = env.watchHub.history;
   for (const entry of await listCandidates(env, served, tenant, name)) {
+    if (!isVisible(entry.key)) continue;
     const stored = join(env, served, entry);
     const found = served
       .project(stored, formatVersion(toRevision(stored), epoch))
-      .find(({ object }) => object.metadata.name === name && isVisible(object));
+      .find(({ object }) => object.metadata.name === name);
     if (found) return found;
   }
   return undefined;
 }
 
-/** Most objects stand under their name; the others are looked for among all of the tenant. */
+/** Most objects stand under their name; the others are looked for by it among all of the tenant. */
 async function listCandidates(
   { cache, store }: ReadEnv,
   served: ServedResource,
@@ -128,9 +129,12 @@ async function listCandidates(
 ): Promise<readonly Entry[]> {
   const topic = toTopic(served, tenant);
   const { resource, kind } = served.reader;
-  if (kind.keyParts?.at(-1) !== kind.nameField) return cache.list(topic);
-  if (!NAME.test(name)) return [];
-  const entry = resource.isUncached ? await store.get(topic + name) : cache.get(topic + name);
+  if (kind.keyParts?.at(-1) !== kind.nameField) {
+    return cache.list(topic).filter(entry => value<OwnView>(entry)[kind.nameField] === name);
+  }
+  const stored = served.toStoredName ? served.toStoredName(name) : name;
+  if (stored === undefined || !NAME.test(stored)) return [];
+  const entry = resource.isUncached ? await store.get(topic + stored) : cache.get(topic + stored);
   return entry ? [entry] : [];
 }
 
@@ -152,9 +156,9 @@ function join({ cache }: ReadEnv, { reader }: ServedResource, entry: Entry): Joi
 
 async function watch(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const { query } = call;
-  const { served, tenant } = target;
+  const { served, tenant, isVisible = () => true } = target;
   const { history } = env.watchHub;
-  const selects = readSelection(call, target);
+  const selects = readSelectors(query, served.fields);
   if (selects instanceof RequestRejection) return selects;
   const form = readForm(env, call, served);
   if (form instanceof RequestRejection) return form;
@@ -172,6 +176,7 @@ async function watch(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<R
     served,
     history,
     selects,
+    isVisible,
     // The age of an object is that of the moment in which it is told.
     form: () => (typeof form === 'object' ? { ...form, now: env.clock.now() } : form),
     wantsBookmarks,
@@ -210,10 +215,13 @@ function checkVersion({ watchHub }: ReadEnv, { query }: ApiCall): RequestRejecti
   return isOurs ? undefined : rejectRequest('watch_expired', 'resourceVersion', text);
 }
 
-function readSelection({ query }: ApiCall, { served, isVisible = () => true }: ReadTarget) {
-  const selects = readSelectors(query, served.fields);
-  if (selects instanceof RequestRejection) return selects;
-  return (object: KubernetesObject) => isVisible(object) && selects(object);
+/** Where a page begins, by the `continue` of the one before. */
+function readContinue({ query }: ApiCall, epoch: number | undefined) {
+  const token = query.get('continue') ?? '';
+  if (token === '') return { name: '', revision: Number.POSITIVE_INFINITY };
+  const start = parseContinue(token);
+  if (!start) return rejectParameter('continue', token, 'the continue of the page before');
+  return start.epoch === epoch ? start : rejectRequest('watch_expired', 'continue', token);
 }
 
 function readForm({ clock }: ReadEnv, { request, query }: ApiCall, served: ServedResource) {
@@ -246,7 +254,8 @@ function readSeconds({ query }: ApiCall): number | undefined | RequestRejection 
   return Math.min(Number(text), LONGEST_SECONDS);
 }
 
-/** Whether a tenant exists. */
-export function hasTenant({ cache }: ReadEnv, tenant: string): boolean {
+/** Whether a tenant exists now. */
+export async function hasTenant({ cache }: ReadEnv, tenant: string): Promise<boolean> {
+  await cache.barrier();
   return cache.get(keys.tenant(tenant)) !== undefined;
 }

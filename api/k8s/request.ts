@@ -17,9 +17,11 @@ export const QUERY = [
   'fieldSelector',
   'fieldValidation',
   'follow',
+  'force',
   'includeObject',
   'labelSelector',
   'limit',
+  'limitBytes',
   'previous',
   'resourceVersion',
   'resourceVersionMatch',
@@ -61,7 +63,11 @@ const JSON_TYPES: ReadonlySet<string> = new Set([
   'application/strategic-merge-patch+json',
 ]);
 /** Read by the handlers that take them, and refused by the others. */
-const RAW_TYPES: ReadonlySet<string> = new Set(['application/apply-patch+yaml', 'application/vnd.kubernetes.protobuf']);
+const RAW_TYPES: ReadonlySet<string> = new Set(['application/vnd.kubernetes.protobuf']);
+/** Of server-side apply: YAML, and nearly always its subset JSON. */
+export const APPLY_TYPE = 'application/apply-patch+yaml';
+
+const OPENING = '{'.charCodeAt(0);
 
 /** Reads the body of a request to the face, within the limits of every body. */
 export async function readKubernetesBody(
@@ -73,7 +79,7 @@ export async function readKubernetesBody(
   if (rule !== 'json') return { document: undefined };
   const { 'content-type': sent = 'application/json', 'content-encoding': encoding } = request.headers;
   const type = sent.split(';', 1)[0]!.trim().toLowerCase();
-  if (encoding !== undefined || !(JSON_TYPES.has(type) || RAW_TYPES.has(type))) {
+  if (encoding !== undefined || !(JSON_TYPES.has(type) || RAW_TYPES.has(type) || type === APPLY_TYPE)) {
     return new RequestRejection(reject('media_type_unsupported', 'Content-Type', sent), { connection: 'close' });
   }
   const bytes = await readBytes(request, limits, clock);
@@ -81,7 +87,10 @@ export async function readKubernetesBody(
   if (bytes.length === 0 || RAW_TYPES.has(type)) {
     return { document: { type, content: bytes.length === 0 ? undefined : bytes } satisfies KubernetesBody };
   }
-  const read = readDocumentBytes(bytes, limits);
+  const isYaml = type === APPLY_TYPE && bytes[0] !== OPENING;
+  const json = isYaml ? (await import('./yaml.js')).toJson(bytes) : bytes;
+  if (json instanceof RequestRejection) return json;
+  const read = readDocumentBytes(json, limits);
   if (read instanceof RequestRejection) return read;
   return { document: { type, content: read.document } satisfies KubernetesBody };
 }

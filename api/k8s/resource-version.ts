@@ -28,6 +28,27 @@ function format(revision: number, place: number, epoch: number | undefined): str
   return `${epoch}${String(revision).padStart(REVISION_DIGITS, '0')}${digits}`;
 }
 
+/** Whether two versions are of one state of an object: as it was read, and as a watch has told it. */
+export function isSameState(a: unknown, b: string): boolean {
+  const [one, other] = [typeof a === 'string' ? parseVersion(a) : undefined, parseVersion(b)];
+  return one !== undefined && one.revision === other?.revision && one.epoch === other.epoch;
+}
+
+const CONTINUE = /^(\d{5,41}):([A-Za-z0-9][A-Za-z0-9._-]{0,252})$/;
+
+/** The `continue` of a page: its last name, and the version of the first page. */
+export function formatContinue(name: string, revision: number, epoch: number | undefined): string {
+  return Buffer.from(`${formatVersion(revision, epoch)}:${name}`).toString('base64url');
+}
+
+/** What a `continue` says; undefined when it is none of ours. */
+export function parseContinue(token: string): (WatchCursor & { readonly name: string }) | undefined {
+  const [, version = '', name] = CONTINUE.exec(Buffer.from(token, 'base64url').toString('latin1')) ?? [];
+  const at = parseVersion(version);
+  if (!at || name === undefined) return undefined;
+  return formatContinue(name, at.revision, at.epoch) === token ? { ...at, name } : undefined;
+}
+
 /** The place that a version names; undefined when it is none of ours. */
 export function parseVersion(text: string): WatchCursor | undefined {
   if (!FORM.test(text)) return undefined;

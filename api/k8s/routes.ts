@@ -21,6 +21,8 @@ const ROWS: readonly (readonly [Method, path: string, Action])[] = [
   ['GET', `${CORE}/{plural}`, 'list'],
   ['GET', `${CORE}/namespaces/{namespace}/{plural}`, 'list'],
   ['GET', `${CORE}/namespaces/{namespace}/{plural}/{name}`, 'get'],
+  ['GET', `${CORE}/namespaces/{namespace}/{plural}/{name}/{subresource}`, 'readPart'],
+  ['POST', `${CORE}/namespaces/{namespace}/{plural}/{name}/{subresource}`, 'readPart'],
   ['GET', `${OWN}/{plural}`, 'list'],
   ['GET', `${OWN}/namespaces/{namespace}/{plural}`, 'list'],
   ['POST', `${OWN}/namespaces/{namespace}/{plural}`, 'create'],
@@ -37,6 +39,9 @@ const ROWS: readonly (readonly [Method, path: string, Action])[] = [
   ['POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', 'reviewRules'],
   ['POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', 'reviewSelf'],
 ];
+
+/** They answer a POST, and store nothing. */
+const ASKED_BY_POST: readonly Action[] = ['readPart', 'reviewAccess', 'reviewRules', 'reviewSelf'];
 
 /**
  * The Kubernetes face: a translation of what kubectl and other clients of Kubernetes ask into our own API. Its code is
@@ -59,6 +64,7 @@ export function createKubernetesRoutes(env: FaceEnv, all: () => readonly Route[]
     query: QUERY,
     body: method === 'GET' ? 'none' : 'json',
     face: 'kubernetes',
+    ...(ASKED_BY_POST.includes(action) && { grows: false }),
     handle: async call => (await load())[action](call),
   }));
 }

@@ -8,7 +8,8 @@ import { findShown, replyObject, type ReadTarget } from './read.js';
 import type { KubernetesBody } from './request.js';
 import { toStatusSubject } from './served.js';
 import { ObjectRejection } from './status.js';
-import { changeObject, type WriteEnv } from './write.js';
+import type { WriteEnv } from './own-writes.js';
+import { changeObject } from './write.js';
 
 /** The number of replicas of a deployment, as `kubectl scale` reads and writes it. */
 export const scaleOfDeployments: Subresource = {

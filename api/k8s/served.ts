@@ -24,6 +24,8 @@ export interface ServedResource {
   readonly columns: readonly Column<never>[];
   /** What the objects are read from; its rights are those of the resource. */
   readonly reader: KindReader;
+  /** The name of the stored object that one of this name is made from, where that is another name. */
+  readonly toStoredName?: (name: string) => string | undefined;
   /** The objects that a stored one stands for. */
   readonly project: (stored: JoinedEntry, resourceVersion: string) => readonly Shown[];
 }

@@ -1,4 +1,4 @@
-import type { Rejection, Rejections } from '../../crds/rejections/index.js';
+import { reject, type Rejection, type Rejections } from '../../crds/rejections/index.js';
 import { type Headers, RequestRejection, toRejectionReply, type WholeReply } from '../http/reply.js';
 
 /** What everything of the face begins with: kubectl keeps a path that stands in the address of its server. */
@@ -30,6 +30,26 @@ export class ObjectRejection extends RequestRejection {
   }
 }
 
+/** A field that another manager has set: who, and where. */
+export interface StatusConflict {
+  readonly manager: string;
+  /** `.spec.replicas` */
+  readonly field: string;
+}
+
+/** The refusal of server-side apply over what others have set. */
+export class ConflictRejection extends RequestRejection {
+  readonly conflicts: readonly StatusConflict[];
+
+  constructor(conflicts: readonly [StatusConflict, ...StatusConflict[]]) {
+    const [first, ...more] = conflicts.map(({ manager, field }) =>
+      reject('field_manager_conflict', field.slice(1), '', { manager }),
+    );
+    super([first!, ...more]);
+    this.conflicts = conflicts;
+  }
+}
+
 /** Names for programs; kubectl acts on some of them. */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',
@@ -53,6 +73,7 @@ const REASONS: Readonly<Record<number, string>> = {
  * what a repetition can mend is a conflict.
  */
 function classify({ code, status }: Rejection): { readonly code: number; readonly reason: string } {
+  if (code === 'field_manager_conflict') return { code: 409, reason: REASONS[409]! };
   if (status === 409) {
     return code.endsWith('_already_exists')
       ? { code: 409, reason: 'AlreadyExists' }
@@ -66,6 +87,7 @@ function classify({ code, status }: Rejection): { readonly code: number; readonl
 export function toStatus(refused: RequestRejection, baseUrl: string): Readonly<Record<string, unknown>> {
   const { rejections } = refused;
   const subject = refused instanceof ObjectRejection ? refused.subject : undefined;
+  const conflicts = refused instanceof ConflictRejection ? refused.conflicts : undefined;
   const { code, reason } = classify(rejections[0]);
   const records = rejections.map(({ status: _status, ...record }) => ({ ...record, doc: `${baseUrl}${record.doc}` }));
   return {
@@ -73,7 +95,7 @@ export function toStatus(refused: RequestRejection, baseUrl: string): Readonly<R
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: describe(rejections, reason, subject, baseUrl),
+    message: conflicts ? describeConflicts(conflicts) : describe(rejections, reason, subject, baseUrl),
     reason,
     details: {
       // kubectl says "The Deployment "web" is invalid", and "deployments.mooring.io "web" not found".
@@ -82,7 +104,9 @@ export function toStatus(refused: RequestRejection, baseUrl: string): Readonly<R
         group: subject.group,
         kind: reason === 'Invalid' ? subject.kind : subject.resource,
       }),
-      causes: rejections.map(rejection => toCause(rejection, subject !== undefined && code === 422, baseUrl)),
+      causes:
+        conflicts?.map(toConflictCause) ??
+        rejections.map(rejection => toCause(rejection, subject !== undefined && code === 422, baseUrl)),
       rejections: records,
     },
     code,
@@ -105,6 +129,16 @@ function describe(rejections: Rejections, reason: string, subject: StatusSubject
   return `${code}: ${why} received: ${received || 'nothing'}; expected: ${expected}; see ${baseUrl}${doc}${more}`;
 }
 
+/** In the words of Kubernetes, which people know and some tools look for. */
+function describeConflicts(conflicts: readonly StatusConflict[]): string {
+  const count = conflicts.length === 1 ? '1 conflict' : `${conflicts.length} conflicts`;
+  return `Apply failed with ${count}: ${conflicts.map(each => `${toConflictCause(each).message}: ${each.field}`).join('; ')}`;
+}
+
+function toConflictCause({ manager, field }: StatusConflict) {
+  return { reason: 'FieldManagerConflict', message: `conflict with "${manager}" using mooring.io/v1`, field };
+}
+
 /** `deployments.mooring.io`; `pods` in the group without a name. */
 export function formatResource({ group, resource }: Pick<StatusSubject, 'group' | 'resource'>): string {
   return group === '' ? resource : `${resource}.${group}`;
@@ -118,7 +152,7 @@ function toCause({ code, field, received, expected, why, doc }: Rejection, isDoc
     `    expected: ${expected}`,
     `    doc:      ${baseUrl}${doc}`,
   ];
-  return { reason: code, message: lines.join('\n'), field: isDocument ? toObjectField(field) : field };
+  return { reason: code as string, message: lines.join('\n'), field: isDocument ? toObjectField(field) : field };
 }
 
 /** Where a field of our documents stands in an object: Kubernetes keeps names and labels outside the spec. */

@@ -17,6 +17,8 @@ export interface KubernetesLinesOptions {
   readonly served: ServedResource;
   readonly history: WatchHistory;
   readonly selects: (object: KubernetesObject) => boolean;
+  /** Which stored objects the caller may see. */
+  readonly isVisible: (key: string) => boolean;
   readonly form: () => ObjectForm;
   readonly wantsBookmarks: boolean;
   /** The state that the watch starts with is followed by a bookmark that says so. */
@@ -50,7 +52,8 @@ export class KubernetesLines implements LineWriter {
 
   /** An object that the selector leaves is deleted for the client, and one that enters it is added. */
   changed(frame: WatchFrame): Buffer | undefined {
-    const { served, selects, history } = this.#options;
+    const { served, selects, isVisible, history } = this.#options;
+    if (!isVisible(frame.current.entry.key)) return undefined;
     const { gone, now } = projectFrame(served, frame, formatChangeVersion(frame, history.epoch));
     const toDeleted = (shown: Shown): [EventType, Shown][] => (selects(shown.object) ? [['DELETED', shown]] : []);
     if (frame.type === 'deleted') return this.#encode(now.flatMap(({ shown }) => toDeleted(shown)));
@@ -74,7 +77,8 @@ export class KubernetesLines implements LineWriter {
   }
 
   #project(stored: JoinedEntry, version: string): readonly Shown[] {
-    const { served, selects } = this.#options;
+    const { served, selects, isVisible } = this.#options;
+    if (!isVisible(stored.entry.key)) return [];
     return served.project(stored, version).filter(({ object }) => selects(object));
   }
 

@@ -85,14 +85,6 @@ describe('writes on the Kubernetes face', () => {
     }
   });
 
-  it('refuse server-side apply with the reason', async () => {
-    await make('s');
-    const headers = { 'content-type': 'application/apply-patch+yaml' };
-    const { status, body } = await patch('s', web('s'), headers);
-    expect([status, body['reason']]).to.deep.equal([415, 'UnsupportedMediaType']);
-    expect(body['message']).to.contain('apply without --server-side');
-  });
-
   it('replace what was read, and not what has changed since', async () => {
     const made = (await make('r', { environment: { A: '1' } })).body as unknown as TestObject;
     const { environment: _environment, ...rest } = spec(made);

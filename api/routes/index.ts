@@ -12,6 +12,7 @@ import type { Kind } from '../../crds/kind/index.js';
 import { clone } from '../../pkg/version/index.js';
 import type { AdmissionEnv } from '../admission/env.js';
 import { createDocRoutes } from '../docs/routes.js';
+import { createSiteRoutes } from '../docs/site.js';
 import type { Route } from '../http/route.js';
 import type { WatchEnv } from '../watch/open-watch.js';
 import { type AgentRoutesEnv, createAgentRoutes } from './agent/routes.js';
@@ -35,8 +36,9 @@ import { createRotationRoutes } from './rotation/routes.js';
 import { createSecretReader, createSecretRoutes } from './secret/routes.js';
 import { createTenantReader, createTenantRoutes } from './tenant/routes.js';
 import { createTokenReader, createTokenRoutes } from './token/routes.js';
+import { createSignInRoutes } from './token/sign-in.js';
 import { createVolumeRoutes } from './volume/routes.js';
-import { createVolumeReader } from './volume/view.js';
+import { createVolumeReader, type VolumeViewEnv } from './volume/view.js';
 
 /** Everything that the handlers work with. Each names the part that it needs. */
 export interface RoutesEnv extends AdmissionEnv, AgentRoutesEnv, ConfigEnv, HealthEnv, LogEnv, NodeEnv, WatchEnv {
@@ -50,7 +52,7 @@ export interface RoutesEnv extends AdmissionEnv, AgentRoutesEnv, ConfigEnv, Heal
 }
 
 /** How each kind is listed, watched and shown. A kind that is not named here is read in the common way. */
-export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly KindReader[] {
+export function listReaders(env: NodeViewEnv & VolumeViewEnv, known?: readonly Kind[]): readonly KindReader[] {
   const own = {
     deployments: createDeploymentReader(env.cache),
     events: eventReader,
@@ -59,7 +61,7 @@ export function listReaders(env: NodeViewEnv, known?: readonly Kind[]): readonly
     secrets: createSecretReader(env),
     tenants: createTenantReader(env),
     tokens: createTokenReader(env),
-    volumes: createVolumeReader(env.cache),
+    volumes: createVolumeReader(env),
   };
   return createReaders(own, known);
 }
@@ -81,11 +83,13 @@ export function createRoutes(env: RoutesEnv, more: readonly Route[] = []): reado
     ...createNodeRoutes(env),
     ...createTenantRoutes(env),
     ...createTokenRoutes(env),
+    ...createSignInRoutes(env),
     ...createAgentRoutes(env),
     ...createHealthRoutes(env),
     ...createConfigRoutes(env),
     ...createDashboardRoutes(join(clone, 'dist', 'dashboard', 'assets')),
     ...createDocRoutes(env, () => routes),
+    ...createSiteRoutes(join(clone, 'dist', 'site')),
     ...more,
   ];
   return routes;

@@ -10,6 +10,7 @@ import {
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Entry, type Guard } from '../../pkg/store/index.js';
+import { isJoined } from '../../pkg/trace/index.js';
 import type { ObservedReplica } from '../reading/index.js';
 import type { JobDecision } from './decide.js';
 
@@ -84,7 +85,9 @@ function guardReport({ replica }: ObservedReplica, { cache }: LoopEnv): readonly
 
 function toAttempt(job: StoredJob, { attempt, uid }: AttemptStatus, createdAt: string): Replica {
   const workload = toStoredWorkload(job);
-  const { timeoutSeconds } = job;
+  const { timeoutSeconds, metadata } = job;
+  const { traceparent, updatedAt } = metadata;
+  const isTraced = traceparent !== undefined && isJoined(updatedAt, Date.parse(createdAt));
   return {
     uid,
     tenant: job.metadata.tenant,
@@ -95,6 +98,7 @@ function toAttempt(job: StoredJob, { attempt, uid }: AttemptStatus, createdAt: s
     templateHash: computeTemplateHash(workload),
     template: toContainerTemplate(workload),
     createdAt,
+    ...(isTraced && { traceparent }),
     once: { ...(timeoutSeconds !== undefined && { timeoutSeconds }) },
   };
 }

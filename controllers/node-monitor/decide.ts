@@ -12,7 +12,7 @@ export interface NodeObservation {
   readonly written: NodeStatus | undefined;
   /** The time that a failed node has to come back is not over yet. */
   readonly inGrace: boolean;
-  /** How many replicas are on it, those on their way out included. */
+  /** How many replicas are on it, those on their way out included, and primaries of replicated volumes. */
   readonly residents: number;
   /** A process of the control plane keeps a fresh record that it runs on the node. */
   readonly hasPlatformRecord?: boolean;
@@ -124,7 +124,10 @@ function describeChange(
     return unobservedSince === undefined ? ENGINE_RECOVERED : ENGINE_UNREACHABLE;
   }
   if (reason === 'drained' && own?.reason !== 'drained')
-    return ['node.drained', 'The node is drained: no replica is left on it, and it takes no work.'];
+    return [
+      'node.drained',
+      'The node is drained: no replica and no primary of a replicated volume is left on it, and it takes no work.',
+    ];
   if (own?.status === status) return undefined;
   if (status === 'failed')
     return [

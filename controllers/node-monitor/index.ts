@@ -15,14 +15,17 @@ import {
   toNodeStatus,
 } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
+import type { VolumeStatus } from '../../crds/volume/index.js';
 import { NODES_BY_ID, REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
 import { done, type Loop, type LoopEnv, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
 import {
+  type Cache,
   type Change,
   encode,
   type Entry,
   findRecordFault,
   type Guard,
+  listValues,
   type Put,
   readValue,
   value,
@@ -42,6 +45,7 @@ export function createNodeMonitor(graceSeconds = GRACE_SECONDS): Loop {
       wakeItself(ranges.nodeStatuses),
       wakeItself(ranges.nodeGraces),
       wakeDrainedNode,
+      wakeOnMovedVolume,
       wakePlatformNode,
     ],
     reconcile: monitorNode(graceSeconds),
@@ -60,6 +64,27 @@ const wakeDrainedNode: Wake = {
     return draining.map(({ metadata, name }) => formatQueueKey({ tenant: metadata.tenant, name }));
   },
 };
+
+/** Wakes a draining node when the primary of a volume comes to it or leaves it. */
+const wakeOnMovedVolume: Wake = {
+  prefix: ranges.volumeStatuses,
+  keys: (change, cache) => {
+    const { after, before } = readChange<VolumeStatus>(change);
+    if (after?.primaryNode === before?.primaryNode) return [];
+    const ids = [after?.primaryNode, before?.primaryNode].filter(id => id !== undefined);
+    const nodes = ids.flatMap(id => cache.by(NODES_BY_ID, id).map(entry => value<StoredNode>(entry)));
+    const draining = nodes.filter(({ orders }) => orders?.drain);
+    return draining.map(({ metadata, name }) => formatQueueKey({ tenant: metadata.tenant, name }));
+  },
+};
+
+/** The volumes that a drain has to move away first. */
+function countPrimaries({ id, metadata: { tenant }, orders }: StoredNode, cache: Cache): number {
+  if (!orders?.drain) return 0;
+  const statuses = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, tenant));
+  // Only those that are copied have an epoch.
+  return statuses.filter(({ primaryNode, epoch }) => primaryNode === id && epoch !== undefined).length;
+}
 
 /** Wakes the node that a process of the control plane runs on when its record appears or ends. */
 const wakePlatformNode: Wake = {
@@ -106,7 +131,7 @@ function monitorNode(graceSeconds: number): Reconcile {
         presence: readPresence(records, node),
         written: readStatus(records, node),
         inGrace: records.grace !== undefined,
-        residents: env.cache.by(REPLICAS_BY_NODE, node.id).length,
+        residents: env.cache.by(REPLICAS_BY_NODE, node.id).length + countPrimaries(node, env.cache),
         hasPlatformRecord: node.controlPlane && env.cache.list(ranges.platformOn(node.name)).length > 0,
       },
       new Date(env.clock.now()).toISOString(),

@@ -87,16 +87,26 @@ function observeReplica(entry: Entry, cache: Cache, residency?: ResidencyRule): 
     ...(node ? { nodeName: node.name, ...observeNode(node, cache) } : observeMissingNode(tenant, cache)),
     misplaced: isChecked && !satisfiesResidency(residency, node.labels),
     ...(isLeftBehind(replica, cache) && { isLeftBehind: true }),
+    ...(isGivingWay(replica, cache) && { isGivingWay: true }),
   };
 }
 
-/** Only a promotion takes a volume to another node than the one that its consumers were placed on. */
-function isLeftBehind({ tenant, nodeId, template: { volumes = [] } }: Replica, cache: Cache): boolean {
-  return volumes.some(({ volumeId }) => {
-    if (!isTypedId('vol', volumeId)) return false;
-    const { epoch = 1, primaryNode } = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volumeId)) ?? {};
-    return epoch > 1 && primaryNode !== undefined && primaryNode !== nodeId;
+function listVolumeStatuses({ tenant, template: { volumes = [] } }: Replica, cache: Cache): readonly VolumeStatus[] {
+  return volumes.flatMap(({ volumeId }) => {
+    if (!isTypedId('vol', volumeId)) return [];
+    return readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, volumeId)) ?? [];
   });
+}
+
+function isGivingWay(replica: Replica, cache: Cache): boolean {
+  return listVolumeStatuses(replica, cache).some(({ finalFor }) => finalFor !== undefined);
+}
+
+/** Only a promotion or a move takes a volume to another node than the one that its consumers were placed on. */
+function isLeftBehind(replica: Replica, cache: Cache): boolean {
+  return listVolumeStatuses(replica, cache).some(
+    ({ epoch = 1, primaryNode }) => epoch > 1 && primaryNode !== undefined && primaryNode !== replica.nodeId,
+  );
 }
 
 /** While the id of some node of the tenant cannot be read, a node that is not found may be that one: its containers may run. */

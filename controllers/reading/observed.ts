@@ -35,11 +35,28 @@ export interface ObservedReplica {
   readonly misplaced: boolean;
   /** A volume that it mounts has been promoted on another node: what this one writes, nobody will read. */
   readonly isLeftBehind?: true;
+  /** A volume that it mounts is to move: it is stopped here, and started where that is afterwards. */
+  readonly isGivingWay?: true;
 }
 
 /** Whether the replica does its work. A report counts only while the agent sends heartbeats and sees its containers. */
 export function isServing({ report, node }: ObservedReplica): boolean {
   return node === 'well' && isReady(report);
+}
+
+/** The reasons that an agent reports when it could not fetch the secrets of a container. */
+const FETCH_FAILURES: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
+
+/**
+ * Whether the secrets of a replica are to be looked up now: it has a node and is not retiring, and its secrets were not
+ * found yet, or its agent could not fetch the versions that were found.
+ */
+export function needsResolving({ replica, report }: ObservedReplica): boolean {
+  if (replica.nodeId === undefined || replica.retiringSince !== undefined || !replica.template.secrets?.length) {
+    return false;
+  }
+  if (replica.resolved === undefined) return true;
+  return report?.state === 'failed' && report.containerId === undefined && FETCH_FAILURES.has(report.reason ?? '');
 }
 
 /** Since when a running container counts as available, where nothing but its running shows that it works. */

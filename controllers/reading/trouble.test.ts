@@ -168,6 +168,8 @@ describe('explainTrouble', () => {
     ['a container that runs', { report: {} }],
     ['a container that starts', { report: { health: 'starting' } }],
     ['a container that is being removed', { report: {}, retiring: true }],
+    ['an unhealthy container that is being removed', { ...unhealthy({ output: 'no' }), retiring: true }],
+    ['an ended container that is being removed', { report: { state: 'exited', exitCode: 3 }, retiring: true }],
     ['a container that is gone', { report: { state: 'removed' }, retiring: true }],
     ['a replica that its agent has not reported yet', {}],
   ];

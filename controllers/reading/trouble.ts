@@ -65,9 +65,13 @@ export function explainTrouble(seen: ObservedReplica, now: string): ReplicaTroub
     return { reason: 'report_missing', message };
   }
   if (!report || report.state === 'removed') return explainOverdue(seen, now);
+  // A container that is to go may be unwell: all that counts is that it goes, and what keeps it.
+  const isLeaving = replica.retiringSince !== undefined;
+  if (isLeaving && (report.state === 'running' || report.state === 'exited')) return explainOverdue(seen, now);
   if (report.state === 'failed') return explainFailedStep(report, replica.template, nodeName);
   if (report.state === 'exited') return explainExit(report, replica.template, nodeName);
-  if (report.health === 'unhealthy' || report.failedCheck) return explainUnhealthy(report, replica.template);
+  if (!isLeaving && (report.health === 'unhealthy' || report.failedCheck))
+    return explainUnhealthy(report, replica.template);
   if (report.reason !== undefined)
     return { reason: toKnownReason(report.reason), message: report.message || describeWord(report.reason, nodeName) };
   return explainOverdue(seen, now);
@@ -194,7 +198,11 @@ export function explainNotMoved(seen: ObservedReplica, deployment: StoredDeploym
   if (deployment.nodeId !== undefined) {
     return `the deployment names node ${nodeName} (nodeId): remove nodeId, name another node, or bring this one back`;
   }
-  if (!isMovable(replica.template)) return 'it writes to a volume, which stays on this node';
+  if (!isMovable(replica.template)) {
+    return draining
+      ? 'it writes to a volume, and follows it: moor describe volume says whether that moves, or why it cannot'
+      : 'it writes to a volume, which stays on this node';
+  }
   if (seen.isSilent) return 'its node is the control plane’s own: what is placed there stays there';
   if (node === 'unobserved') {
     return `its container may still run: start the engine of node ${nodeName} again, or switch the machine off and fence the node (moor nodes fence ${nodeName})`;

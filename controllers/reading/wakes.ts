@@ -66,12 +66,13 @@ export const wakeOnNodeChange: Wake = {
   },
 };
 
-/** Wakes every deployment with a replica on the node that a volume was on when that is promoted on another. */
+/** Wakes every deployment with a replica on the node that a volume was on when that is promoted on another, or is to move there. */
 export const wakeOnPromotion: Wake = {
   prefix: ranges.volumeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<VolumeStatus>(change);
-    return after?.epoch === before?.epoch ? [] : listDeploymentsOn([before?.primaryNode], cache);
+    const isSame = after?.epoch === before?.epoch && after?.finalFor === before?.finalFor;
+    return isSame ? [] : listDeploymentsOn([before?.primaryNode], cache);
   },
 };
 

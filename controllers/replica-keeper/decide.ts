@@ -150,6 +150,7 @@ function explainUnwanted(
   if (replica.deploymentUid !== wanted.metadata.uid) return 'replaced_deployment';
   if (node === 'gone') return 'node_gone';
   if (seen.isLeftBehind) return 'volume_promoted';
+  if (seen.isGivingWay) return 'volume_moving';
   if (misplaced && isMovable(replica.template)) return RESIDENCY_VIOLATED;
   // A node without heartbeats may still run the container: it is given up only when another node can take the replica.
   if (isLost(seen, wanted) && (lost?.by === 'fence' || replaceable)) return 'node_lost';

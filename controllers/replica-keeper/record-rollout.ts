@@ -129,7 +129,13 @@ export async function recordFailure(
     return storeRecord(subject, { ...next, ...kept, failed: failure }, [failed]);
   }
 
-  const built = buildRevision(target.spec, hash => nextMetadata(metadata, hash, env.clock.now()), {
+  // A rollback by itself follows from the request that is rolled back.
+  const { traceparent } = metadata;
+  const toMetadata = (hash: string) => ({
+    ...nextMetadata(metadata, hash, env.clock.now()),
+    ...(traceparent !== undefined && { traceparent }),
+  });
+  const built = buildRevision(target.spec, toMetadata, {
     change: 'rollback',
     by: 'replica-keeper',
     operation: `rollback-${metadata.uid}-${metadata.generation}`,

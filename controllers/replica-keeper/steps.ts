@@ -5,6 +5,7 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import { putFormerDeployment } from '../../pkg/history/index.js';
 import type { LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Change, encode, type Put } from '../../pkg/store/index.js';
+import { isJoined } from '../../pkg/trace/index.js';
 import type { ObservedDeployment, ObservedReplica } from '../reading/index.js';
 import { RESIDENCY_VIOLATED, type SlotStep } from './decide.js';
 
@@ -70,6 +71,8 @@ function newReplica(
   createdAt: string,
 ): Replica {
   const namedNode = like ? like.namedNode : deployment.nodeId;
+  const { traceparent, updatedAt } = deployment.metadata;
+  const isTraced = traceparent !== undefined && isJoined(updatedAt, Date.parse(createdAt));
   return {
     uid,
     tenant: deployment.metadata.tenant,
@@ -81,6 +84,7 @@ function newReplica(
     template: like?.template ?? toContainerTemplate(deployment),
     ...(namedNode !== undefined && { namedNode }),
     createdAt,
+    ...(isTraced && { traceparent }),
   };
 }
 

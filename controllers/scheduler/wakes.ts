@@ -147,13 +147,15 @@ export const wakeOnNetworkChange: Wake = {
   },
 };
 
-/** Wakes the waiting deployments that mount a volume when that gets its node, or is gone. */
+/** Wakes the waiting deployments that mount a volume when that gets its node, is provided by it again, or is gone. */
 export const wakeOnVolumeChange: Wake = {
   prefix: ranges.volumeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<VolumeStatus>(change);
     const isPromoted = before?.phase === 'Promoting' && after?.phase !== 'Promoting';
-    if (after?.primaryNode === before?.primaryNode && !isPromoted) return [];
+    const isOrdered = after?.finalFor !== before?.finalFor;
+    const isProvided = before?.reason === 'volume_refused' && after?.reason !== 'volume_refused';
+    if (after?.primaryNode === before?.primaryNode && !isPromoted && !isOrdered && !isProvided) return [];
     const id = splitKey(change.key)[1]!;
     return wakeWaiting(change, cache, ({ asked }) =>
       asked.some(({ volumes }) => volumes?.some(({ volumeId }) => volumeId === id)),

@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import type { Unresolved } from '../../crds/delivery/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { ObservedReplica } from '../reading/index.js';
-import { decideUnresolvedUpdate, needsResolving, computeRetryMs, needsStamp } from './decide.js';
+import { needsResolving, type ObservedReplica } from '../reading/index.js';
+import { decideUnresolvedUpdate, computeRetryMs, needsStamp } from './decide.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
 const NOW = Date.parse(AT);

@@ -7,21 +7,6 @@ import type { ObservedReplica } from '../reading/index.js';
 const COUNT_INTERVAL_MS = 60_000;
 const RETRY = { firstMs: 1_000, lastMs: 5_000 } as const;
 
-/** The reasons that an agent reports when it could not fetch the secrets of a container. */
-const FETCH_FAILURES: ReadonlySet<string> = new Set(['secrets_unresolved', 'secret_store_unavailable']);
-
-/**
- * Whether the secrets of a replica are to be looked up now: it has a node and is not retiring, and its secrets were not
- * found yet, or its agent could not fetch the versions that were found.
- */
-export function needsResolving({ replica, report }: ObservedReplica): boolean {
-  if (replica.nodeId === undefined || replica.retiringSince !== undefined || !replica.template.secrets?.length) {
-    return false;
-  }
-  if (replica.resolved === undefined) return true;
-  return report?.state === 'failed' && report.containerId === undefined && FETCH_FAILURES.has(report.reason ?? '');
-}
-
 /** How long an agent gets to act on a stamp before it is renewed. */
 export const RENEW_MS = 3_000;
 

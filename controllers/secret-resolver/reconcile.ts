@@ -15,8 +15,8 @@ import {
   type UnresolvedExplanation,
 } from '../../pkg/secrets/index.js';
 import { type Change, encode, type Entry, type Guard, value } from '../../pkg/store/index.js';
-import { type ObservedReplica, parseQueueKey, readWorkload, toOwnerSubject } from '../reading/index.js';
-import { computeRetryMs, decideUnresolvedUpdate, needsResolving, needsStamp, RENEW_MS } from './decide.js';
+import { needsResolving, type ObservedReplica, parseQueueKey, readWorkload, toOwnerSubject } from '../reading/index.js';
+import { computeRetryMs, decideUnresolvedUpdate, needsStamp, RENEW_MS } from './decide.js';
 
 /**
  * Looks up the secrets of the replicas of one deployment, and stamps the replicas with the versions found or reports why

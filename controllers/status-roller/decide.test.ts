@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import type { Unresolved } from '../../crds/delivery/index.js';
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import { toContainerTemplate, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
@@ -85,6 +86,7 @@ interface More {
   readonly scheduling?: SchedulingReport;
   readonly previous?: DeploymentStatus;
   readonly unmet?: readonly UnmetDependency[];
+  readonly unresolved?: Unresolved;
   readonly enforced?: boolean;
   readonly now?: string;
 }
@@ -96,6 +98,7 @@ const roll = (replicas: readonly ObservedReplica[], deployment = web(), more: Mo
     scheduling: more.scheduling,
     previous: more.previous,
     unmet: more.unmet ?? [],
+    unresolved: more.unresolved,
     enforced: more.enforced ?? true,
     now: more.now ?? NOW,
   });
@@ -390,6 +393,30 @@ describe('status roller', () => {
     expect(waiting.message).to.equal('waits for db, which is not there');
   });
 
+  it('says that secrets are missing only while a replica that stays lacks them', () => {
+    const secrets = [{ name: 'KEY', vault_path: 'app/key', anchor: 'process', rotation: 'restart' }] as const;
+    const secretive = web({ image: 'web:0', secrets });
+    const unresolved: Unresolved = {
+      uid: 'dep_1',
+      reason: 'secret_missing',
+      message: 'not in the secrets store: app/key',
+      replicas: 1,
+      since: THEN,
+      lastSeenAt: THEN,
+      event: 'evt_1',
+    };
+    const lacking = seen(0, { of: secretive, report: 'none' });
+    expect(roll([lacking], { ...secretive, replicas: 1 }, { unresolved })).to.include({
+      phase: 'Degraded',
+      message: '0 of 1 replicas ready; not in the secrets store: app/key',
+    });
+    const corrected = roll([lacking, seen(1, { report: 'none' })], web({ replicas: 1 }), { unresolved });
+    expect(corrected).to.include({ phase: 'Progressing', message: '0 of 1 replicas ready' });
+    expect(holds(corrected, 'SecretsResolved')).to.equal(undefined);
+    const besideCanary = roll([lacking], web({ replicas: 1 }), { unresolved });
+    expect(holds(besideCanary, 'SecretsResolved')).to.equal('False');
+  });
+
   it('ignores the status of an earlier deployment of the name', () => {
     const before = { ...roll([seen(0), seen(1)]), uid: 'dep_0' };
     const status = roll([seen(0), seen(1)], web(), {
@@ -441,6 +468,15 @@ describe('status roller announces', () => {
       reason: 'crash_loop',
       severity: 'warning',
     });
+
+    const told = (reason: string) => {
+      const status = { ...degraded, events: [{ type: 'deployment.degraded', reason, id: 'evt_1', at: THEN }] };
+      return draftStatusEvents(web(), degraded, status, standing).map(event => event.reason);
+    };
+    expect(told('crash_loop'), 'once').to.deep.equal([]);
+    expect(told('oom_killed'), 'again when another takes its place').to.deep.equal(['crash_loop']);
+    const changed = draftStatusEvents(web({ image: 'web:2' }), degraded, degraded, standing);
+    expect(changed, 'and of a changed deployment, whose status names no event yet').to.have.length(1);
   });
 
   it('a broken residency once, where replicas cannot be moved', () => {
@@ -453,5 +489,11 @@ describe('status roller announces', () => {
     expect(types({ ...german, volumes }, kept, broken)).to.deep.equal(['deployment.residency_violated']);
     expect(types({ ...german, volumes }, broken, broken)).to.deep.equal([]);
     expect(types(german, kept, broken)).to.deep.equal([]);
+  });
+
+  it('says what a replica waits for whose volume is held, and does not call it failing', () => {
+    const report = { state: 'creating', reason: 'volume_held', message: 'volume vol_1 moves to another node' } as const;
+    const { phase, message } = roll([seen(0), seen(1, { report })]);
+    expect(`${phase}: ${message}`).to.match(/^Progressing: 1 of 2 .*volume vol_1 moves/);
   });
 });

@@ -96,7 +96,8 @@ const VIOLATED = 'Violated';
 
 /**
  * The conditions of a deployment. A condition keeps the time of its last change while its status stays the same. Those about
- * secrets, residency and dependencies exist only where the deployment declares some, `Rotating` only during a rotation.
+ * secrets, residency and dependencies exist only where the deployment declares some (of secrets also the template that stays
+ * beside a canary), `Rotating` only during a rotation.
  */
 function buildConditions(
   { placement, dependsOn = [], secrets = [], rollout }: StoredDeployment,
@@ -109,7 +110,7 @@ function buildConditions(
     Available: describeAvailable(summary),
     Progressing: describeProgressing(summary, before.get('Progressing'), rollout?.paused === true),
     Stalled: describeStall(summary),
-    SecretsResolved: secrets.length > 0 && describeSecrets(summary),
+    SecretsResolved: (secrets.length > 0 || summary.unresolved) && describeSecrets(summary),
     ResidencySatisfied: placement?.residency && describeResidency(summary, enforced),
     DependenciesHealthy: dependsOn.length > 0 && describeDependencies(summary),
     Rotating: rotations.length > 0 && describeRotations(rotations),
@@ -277,11 +278,10 @@ function derivePhaseEvent(
   }
 }
 
-/** Whether a phase that lasts has another cause by now than its last event names. */
+/** Whether a phase that lasts has another cause by now than its last event names. Of a changed deployment none was named yet. */
 function isOtherCause({ type, reason }: EventDraft, { events = [] }: DeploymentStatus): boolean {
   if (type !== 'deployment.degraded' && type !== 'deployment.waiting') return false;
-  const last = events.findLast(announced => announced.type === type);
-  return last !== undefined && last.reason !== reason;
+  return events.findLast(announced => announced.type === type)?.reason !== reason;
 }
 
 function isRolling(status: DeploymentStatus | undefined): boolean {

@@ -3,6 +3,18 @@ import { expect } from 'chai';
 import { toReplicaStatuses } from './replica-statuses.js';
 
 describe('the replicas in a status', () => {
+  it('say how much of an image has arrived, while the node that pulls it is heard', () => {
+    const pull = { receivedBytes: 1, totalBytes: 2 };
+    const replica = { uid: 'r', slot: 0, deploymentUid: 'd', templateHash: 'h', template: { image: 'i' }, nodeId: 'n' };
+    const deployment = { metadata: { uid: 'd', generation: 1 }, name: 'web', image: 'i', replicas: 1 };
+    const show = (node: string) => {
+      const seen = { replica, report: { state: 'pulling', health: 'none', restarts: 0, pull }, node };
+      return toReplicaStatuses({ deployment, replicas: [seen], now: '2030-01-01T00:00:00.000Z' } as never)[0]!.pull;
+    };
+    expect(show('well')).to.deep.equal(pull);
+    expect(show('failed')).to.equal(undefined);
+  });
+
   it('carry what was written of four at most, be it of a health check or of the container itself', () => {
     const replicas = Array.from({ length: 6 }, (_, slot) => ({
       replica: { uid: `r${slot}`, slot, deploymentUid: 'd', templateHash: 'h', template: { image: 'i' }, nodeId: 'n' },

@@ -27,7 +27,7 @@ function toReplicaStatus(
   const { reason, message } = explainTrouble(seen, now) ?? {};
   const notMoved = explainNotMoved(seen, deployment);
   const since = replica.retiringSince ?? (isKnown ? report.since : seen.nodeSince);
-  const { lastEnd, failedCheck, retry, user } = report ?? {};
+  const { lastEnd, failedCheck, retry, user, pull } = report ?? {};
   return {
     replica: replica.slot,
     nodeId: replica.nodeId ?? null,
@@ -44,6 +44,7 @@ function toReplicaStatus(
     ...(lastEnd && { lastEnd: withOutput ? lastEnd : withoutOutput(lastEnd) }),
     ...(failedCheck && isKnown && { failedCheck: withOutput ? failedCheck : withoutOutput(failedCheck) }),
     ...(retry && isKnown && { retry }),
+    ...(pull && isKnown && { pull }),
     ...(notMoved !== undefined && { notMoved }),
   };
 }

@@ -12,6 +12,7 @@ import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   explainTrouble,
   isServing,
+  needsResolving,
   type ObservedReplica,
   type ReplicaTrouble,
   type UnmetDependency,
@@ -127,7 +128,8 @@ export function summariseReplicas({
     refused: scheduling?.uid === uid ? scheduling : undefined,
     misplaced: replicas.filter(({ misplaced, report }) => misplaced && report?.state !== 'removed'),
     unmet,
-    unresolved: unresolved?.uid === uid ? unresolved : undefined,
+    // An older template may lack a secret that the present one no longer names.
+    unresolved: unresolved?.uid === uid && [...staying, ...updated].some(needsResolving) ? unresolved : undefined,
     unstamped: staying.filter(({ replica }) => !isResolved(replica)).length,
     failed: rollout?.uid === uid && (canary?.hasFailed || failed?.revision === generation) ? failed : undefined,
     canary,
@@ -153,6 +155,7 @@ export function isHeld({ unmet, staying }: ReplicaSummary): boolean {
 function isFailing({ seen: { node, report }, reason }: TroubledReplica): boolean {
   if (node === 'failed' || node === 'unobserved') return true;
   if (reason === 'report_missing' || reason === 'record_unusable') return true;
+  if (reason === 'volume_held') return false; // it waits, and nothing is wrong with it
   const isComingUp = report?.state === 'creating' || report?.state === 'pulling';
   if (isComingUp && report.reason !== undefined) return true;
   return report?.state === 'failed' || report?.state === 'exited' || report?.health === 'unhealthy';
@@ -160,7 +163,7 @@ function isFailing({ seen: { node, report }, reason }: TroubledReplica): boolean
 
 /** Whether the engine or the agent does not finish a step that should take seconds. */
 function isStalled({ seen: { node, report, replica }, reason }: TroubledReplica): boolean {
-  if (node !== 'well') return false;
+  if (node !== 'well' || reason === 'volume_held') return false;
   const state = report?.state;
   return (
     reason === 'stop_overdue' ||

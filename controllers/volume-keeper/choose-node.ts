@@ -4,7 +4,8 @@ import { usesDisk } from '../../pkg/fleet/index.js';
 import { type Candidate, type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
 
 /** A node of the tenant, as far as volumes depend on it. */
-export interface VolumeCandidate extends Pick<Candidate, 'id' | 'name' | 'labels' | 'status' | 'controlPlane'> {
+export interface VolumeCandidate
+  extends Pick<Candidate, 'id' | 'name' | 'labels' | 'status' | 'controlPlane' | 'lacks'> {
   /** In bytes; 0 when the node does not say. */
   readonly disk: number;
   /** The sizes of the volumes on its disk. */
@@ -100,6 +101,7 @@ function refuseNode(node: VolumeCandidate, demand: VolumeDemand): string | undef
   const { volume, platform } = demand;
   if (node.status !== 'ready') return 'not ready';
   if (node.controlPlane && !platform) return 'of the control plane';
+  if (volume.type !== 'tmpfs' && node.lacks?.includes('volumes')) return 'whose engine keeps no volumes';
   if (!isInside(node, demand)) return 'outside its residency';
   const isShort = usesDisk(volume) && node.disk > 0 && node.disk - node.promised < volume.sizeBytes;
   return isShort ? `with less than ${formatBytes(volume.sizeBytes)} of disk left` : undefined;

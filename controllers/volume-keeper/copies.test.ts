@@ -63,6 +63,9 @@ const toInput = (given: Given): VolumeInput => {
       const able = hosts.filter(({ id, status: state }) => !taken.has(id) && state === 'ready');
       return { nodes: able.slice(0, count) as never, ...(able.length < count && { because: 'too few nodes' }) };
     },
+    explainBound: () => undefined,
+    listMountedWith: () => [],
+    listJobs: () => [],
     now: AT,
   };
 };
@@ -398,6 +401,19 @@ describe('copies of a volume', () => {
     expect(first.status).to.deep.include({ epoch: 1, copies: [told], message: 'it is on a; 0 of 1 copy synced' });
     const again = decideVolume(toInput({ ...given, status: first.status }));
     expect('status' in again && again.status).to.equal(first.status);
+  });
+
+  it('keep what was measured of a whole transfer, until another is told', () => {
+    const lastWhole = { bytes: 2 ** 30, seconds: 9 };
+    const known = status([{ ...copy('b'), lastWhole }]);
+    const later = { bytes: 2 ** 31, seconds: 7 };
+    for (const [told, found] of [
+      [synced, lastWhole],
+      [{ ...synced, lastWhole: later }, later],
+    ] as const) {
+      const decided = decideVolume(toInput({ status: known, reports: [primary({ copies: [told] })] }));
+      expect('status' in decided && decided.status.copies[0]?.lastWhole).to.deep.equal(found);
+    }
   });
 
   it('of a lost status are kept, and no primary is guessed, until an agent says that it is the one', () => {

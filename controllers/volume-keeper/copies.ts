@@ -1,4 +1,10 @@
-import { isMadeVolume, type VolumeReplica, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
+import {
+  isMadeVolume,
+  type VolumeMove,
+  type VolumeReplica,
+  type VolumeReport,
+  type VolumeStatus,
+} from '../../crds/volume/index.js';
 import { findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
 import { isOfEpoch } from './promote.js';
 
@@ -17,6 +23,14 @@ const UNSAFE =
 const MISSING =
   'its bytes are not there any more: mount the disk that holds them and restart the agent, or remove the copy with force';
 
+/** What is decided beside the copies. */
+interface CopiesContext {
+  /** The epoch that another primary begins with. */
+  readonly promotedTo?: number | undefined;
+  /** A move that is under way: the copy that it ends at stays, and is made where there is none. */
+  readonly move?: VolumeMove | undefined;
+}
+
 /**
  * Decides where the copies of a volume are, and how far each is.
  *
@@ -24,7 +38,11 @@ const MISSING =
  * of the volume, and only while its bytes are elsewhere for certain, or somebody gave them up. One on a node that is not heard is lost
  * and keeps its place: what its node still has may be the newest there is. Beside one that is lost or fails for long another is made.
  */
-export function decideCopies(input: VolumeInput, primaryNode: string | undefined, promotedTo?: number): Copies {
+export function decideCopies(
+  input: VolumeInput,
+  primaryNode: string | undefined,
+  { promotedTo, move }: CopiesContext = {},
+): Copies {
   const { volume, status, findHost } = input;
   const leaving = new Set(listLeaving(input, primaryNode));
   if (volume.class !== 'replicated') return toCopies({ copies: [] }, leaving);
@@ -39,7 +57,8 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
   const { replicas = 0, replicaNodes: named = [], excludedNodes = [], abandonedNodes = [] } = volume;
   const isAbandoned = ({ nodeId }: VolumeReplica) => abandonedNodes.includes(nodeId);
   const isFixed = (copy: VolumeReplica) =>
-    !isAbandoned(copy) && (isUnheard(copy, input) || mayHoldMore(findReport(input, copy.nodeId), epoch));
+    copy.nodeId === move?.to ||
+    (!isAbandoned(copy) && (isUnheard(copy, input) || mayHoldMore(findReport(input, copy.nodeId), epoch)));
   const isCounted = (copy: VolumeReplica) => !isLostForLong(copy, input) && !isFailing(copy, input);
   const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const spare = chooseBest(
@@ -58,11 +77,18 @@ export function decideCopies(input: VolumeInput, primaryNode: string | undefined
   const isCopied = isMadeVolume(status) && (findHost(primaryNode) !== undefined || status?.phase === 'Failed');
   // Where every node fails, not each of them is tried.
   const surplus = Math.max(0, staying.filter(copy => isFailing(copy, input)).length - replicas);
-  const count = isCopied ? replicas - wanted.filter(isCounted).length - surplus : 0;
+  const extra = move?.isCopyMade ? 1 : 0;
+  // The copy that a move waits for is made however many there are.
+  const least = extra > 0 && !staying.some(({ nodeId }) => nodeId === move!.to) ? 1 : 0;
+  const count = isCopied ? Math.max(least, replicas + extra - wanted.filter(isCounted).length - surplus) : 0;
   const removed = input.reports.filter(({ state }) => state === 'removed').map(({ nodeId }) => nodeId);
   const held = [primaryNode, ...staying.map(({ nodeId }) => nodeId)];
   const taken = new Set([...held, ...leaving, ...removed, ...excludedNodes]);
-  const { nodes, because } = input.chooseReplicas({ count, named, taken });
+  const { nodes, because } = input.chooseReplicas({
+    count,
+    named: extra > 0 ? [move!.to!, ...named] : named,
+    taken,
+  });
   const added = nodes.map(({ id }): VolumeReplica => ({ nodeId: id, state: 'syncing' }));
   const kept = staying.map(copy => (wanted.includes(copy) ? copy : { message: UNSAFE, ...copy }));
   const copies = [...kept, ...added.map(copy => observe(copy, input, primaryNode, epoch))];
@@ -142,7 +168,8 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
   const primary = findReport(input, primaryNode);
   const isCurrent = primary?.epoch === epoch && primary.role === 'primary';
   const told = isCurrent ? primary.copies?.find(each => each.nodeId === nodeId) : undefined;
-  const { state, ...known } = told ?? copy;
+  const { lastWhole } = copy; // an agent that was started again does not know it any more
+  const { state, ...known } = told ? { ...(lastWhole && { lastWhole }), ...told } : copy;
   const host = input.findHost(nodeId);
   if (!host || isSilent(host)) return { ...known, state: 'lost', message: 'its node is not heard' };
   const own = findReport(input, nodeId);

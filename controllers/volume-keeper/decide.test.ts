@@ -73,6 +73,9 @@ const decide = (
         ? given.choice
         : { because: '0 of 1 node can hold it: 1 not ready' },
     chooseReplicas: () => ({ nodes: [] }),
+    explainBound: () => undefined,
+    listMountedWith: () => [],
+    listJobs: () => [],
     now: NOW,
   });
 
@@ -229,9 +232,19 @@ describe('the volume keeper', () => {
       'Deleting volume_node_silent node_a',
     ],
     [
+      'one to delete whose disk is not mounted',
+      { volume: deleted, status: status('Deleting'), report: { ...report('failed'), isMissing: true } },
+      'Deleting volume_disk_away node_a',
+    ],
+    [
       'one that is deleted',
       { volume: deleted, status: status('Deleting'), report: report('removed') },
       'gone: its bytes were removed from a',
+    ],
+    [
+      'a folder of the machine that is deleted',
+      { volume: { ...deleted, type: 'bind' }, status: status('Deleting'), report: report('removed') },
+      'gone: its folder on a was left as it is',
     ],
     [
       'one that another node has deleted',
@@ -279,6 +292,23 @@ describe('the volume keeper', () => {
       .to.include({ phase: 'Ready' })
       .and.not.have.property('refusedBy');
   });
+
+  const known: readonly (readonly [string, Partial<VolumeReport>])[] = [
+    ['are not found', { isMissing: true }],
+    ['have an epoch', { epoch: 1, role: 'primary' }],
+  ];
+  for (const [name, said] of known) {
+    it(`puts no empty volume elsewhere where its node knows of bytes that ${name}: an old backup was restored`, () => {
+      const b: VolumeHost = { ...a, id: 'node_b', name: 'b' };
+      const told = { ...report('failed'), ...said };
+      const decision = decide({ volume: replicated, status: status('Materializing'), report: told, choice }, [a, b]);
+      expect('status' in decision && decision.status).to.include({
+        phase: 'Materializing',
+        reason: 'volume_refused',
+        primaryNode: 'node_a',
+      });
+    });
+  }
 
   const move = (before: VolumeStatus, said: VolumeReport, hosts?: readonly VolumeHost[]) => {
     const decision = decide({ status: before, report: said }, hosts);
@@ -394,6 +424,12 @@ describe('the node of a volume', () => {
     ['a disk that is known before one that is not', [node('a', { disk: 0 }), node('b')], {}, 'b'],
     ['a disk that is not known', [node('a', { disk: 0, promised: 10_000 })], {}, 'a'],
     ['the one that is named', [node('a'), node('b')], { volume: { ...volume, primaryNode: 'node_a' } }, 'a'],
+    [
+      'none whose engine keeps no volumes',
+      [node('a', { lacks: ['volumes'] })],
+      {},
+      '0 of 1 node can hold it: 1 whose engine keeps no volumes',
+    ],
     ['none without nodes', [], {}, 'the tenant has no nodes: enrol one'],
     ['none that is ready', [node('a', { status: 'draining' })], {}, '0 of 1 node can hold it: 1 not ready'],
     [

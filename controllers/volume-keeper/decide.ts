@@ -19,6 +19,7 @@ import {
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
+import { decideMove, giveUpMove, type MoveStep } from './move.js';
 import { explainTakeover, findPromotion, isGivenUp, isOfEpoch, type Promotion } from './promote.js';
 import { followResize, judgeSize } from './size.js';
 
@@ -41,13 +42,19 @@ interface Verdict extends Pick<VolumeStatus, 'phase' | 'reason' | 'message' | 'r
 export function decideVolume(input: VolumeInput): VolumeDecision {
   const { volume, status, now } = input;
   const primaryNode = findPrimary(input);
+  const planned = decideMove(input, primaryNode);
   const verdict =
-    volume.metadata.deletedAt === undefined ? judge(input, primaryNode) : judgeDeletion(input, primaryNode);
+    volume.metadata.deletedAt === undefined ? judge(input, primaryNode, planned) : judgeDeletion(input, primaryNode);
   if ('remove' in verdict) return verdict;
   const from = status?.phase ?? (isMade(input) ? 'Degraded' : 'Pending');
   const own = findReport(input, verdict.primaryNode);
   const { promotion } = verdict;
-  const { because, ...places } = decideCopies(input, verdict.primaryNode, promotion?.epoch);
+  const isMove = promotion === undefined || promotion.planned !== undefined;
+  const { promotion: _, ...moving } = isMove ? planned : giveUpMove(input, primaryNode ?? '');
+  const { because, ...places } = decideCopies(input, verdict.primaryNode, {
+    promotedTo: promotion?.epoch,
+    move: promotion ? undefined : moving.move,
+  });
   const isCopied = volume.class === 'replicated' && verdict.reason === 'volume_ready';
   const remark = isCopied
     ? describeCopies({ ...places, ...(because !== undefined && { because }) }, volume.replicas ?? 0)
@@ -56,9 +63,10 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
     id: volume.id,
     phase: stepTowards(from, verdict.phase),
     reason: verdict.reason,
-    message: verdict.message + remark,
+    message: verdict.message + remark + describeMove(verdict, moving),
     ...(verdict.primaryNode !== undefined && { primaryNode: verdict.primaryNode }),
     ...places,
+    ...moving,
     ...keepHistory(input, places.epoch, verdict.phase === 'Ready' || verdict.phase === 'Resizing'),
     ...(verdict.refusedBy && { refusedBy: verdict.refusedBy }),
     ...(own?.driver !== undefined && { driver: own.driver }),
@@ -76,6 +84,12 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
   return { status: { ...followed, since: now }, isPassing, ...(promotion && { promotion }) };
 }
 
+/** Of a move while the volume is used as before: what it waits for. */
+function describeMove({ reason }: Verdict, { move }: MoveStep): string {
+  if (!move || reason !== 'volume_ready') return '';
+  return move.phase === 'Blocked' ? `; it is not moved: ${move.message}` : `; it is to move: ${move.message}`;
+}
+
 /** What a replicated volume went through: the last epoch that was served, and what was set aside. */
 function keepHistory({ status, reports }: VolumeInput, epoch: number | undefined, isReady: boolean) {
   if (epoch === undefined) return {};
@@ -91,12 +105,19 @@ function judgeDeletion(input: VolumeInput, primaryNode: string | undefined): Ver
   const left = nodes.filter(id => !input.findHost(id));
   const hosts = nodes.flatMap(id => input.findHost(id) ?? []);
   const waiting = hosts.filter(({ id }) => findReport(input, id)?.state !== 'removed');
-  if (waiting.length === 0) return { remove: describeRemoval(hosts, left) };
+  if (waiting.length === 0) return { remove: describeRemoval(input, hosts, left) };
 
   const silent = waiting.filter(isSilent);
   if (silent.length > 0) {
-    const message = `its bytes are on ${listNames(silent)}, which is not heard: they are removed when it is back; delete the node if it never comes back`;
+    const then = isBound(input) ? 'it is let go, with its files in it,' : 'they are removed';
+    const what = isBound(input) ? 'its folder is' : 'its bytes are';
+    const message = `${what} on ${listNames(silent)}, which is not heard: ${then} when it is back; delete the node if it never comes back`;
     return { phase: 'Deleting', reason: 'volume_node_silent', message, primaryNode };
+  }
+  const away = waiting.filter(({ id }) => findReport(input, id)?.isMissing === true);
+  if (away.length > 0) {
+    const message = `its bytes are on ${listNames(away)}, where the disk that holds them is not mounted: they are removed when it is mounted again; if it is gone for good, remove volume-disk.json from the state folder of the agent there`;
+    return { phase: 'Deleting', reason: 'volume_disk_away', message, primaryNode };
   }
   const failures = waiting.flatMap(({ id }) => {
     const report = findReport(input, id);
@@ -105,18 +126,26 @@ function judgeDeletion(input: VolumeInput, primaryNode: string | undefined): Ver
   if (failures[0] !== undefined) {
     return { phase: 'Deleting', reason: 'volume_refused', message: failures[0], primaryNode };
   }
-  const message = `its bytes are being removed from ${listNames(waiting)}`;
+  const names = listNames(waiting);
+  const message = isBound(input)
+    ? `its folder is being let go on ${names}`
+    : `its bytes are being removed from ${names}`;
   return { phase: 'Deleting', reason: 'volume_deleting', message, primaryNode };
 }
 
-function describeRemoval(hosts: readonly VolumeHost[], left: readonly string[]): string {
+/** Its bytes are the operator's, and stay. */
+const isBound = ({ volume }: VolumeInput) => volume.type === 'bind';
+
+function describeRemoval(input: VolumeInput, hosts: readonly VolumeHost[], left: readonly string[]): string {
   if (hosts.length === 0 && left.length === 0) return 'it had no bytes yet';
+  if (isBound(input))
+    return `its folder on ${[...hosts.map(({ name }) => name), ...left].join(', ')} was left as it is`;
   const removed = hosts.length === 0 ? '' : `were removed from ${listNames(hosts)}`;
   const kept = left.length === 0 ? '' : `are left on ${left.join(', ')}, which is no longer enrolled`;
   return `its bytes ${[removed, kept].filter(Boolean).join(', and ')}`;
 }
 
-function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
+function judge(input: VolumeInput, primaryNode: string | undefined, planned: MoveStep): Verdict {
   const { volume, status, findHost } = input;
   if (volume.class === 'object') {
     const message = 'this release keeps no bytes for volumes of class object, and mounts none';
@@ -134,16 +163,18 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
     return { phase: 'Degraded', reason: 'volume_primary_unknown', message };
   }
   const ahead = listAhead(input);
-  if (ahead[0] && status?.phase !== 'Promoting' && status?.phase !== 'Failed') {
-    const message = `${listNames(ahead)} has seen a later epoch than the control plane knows of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
-    return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_epoch_behind', message, primaryNode };
-  }
-  const promotion = findPromotion(input, primaryNode);
-  if (promotion) return toPromoted(promotion);
   // Out of these phases no way leads back to Degraded.
-  if (status?.phase === 'Promoting') return judgeTakeover(input, primaryNode, host);
-  if (status?.phase === 'Failed')
-    return { phase: 'Failed', reason: status.reason, message: status.message, primaryNode };
+  const takeover = status?.phase === 'Promoting' || status?.phase === 'Failed' ? status.phase : undefined;
+  if (ahead[0]) {
+    const message = `${listNames(ahead)} has seen a later epoch than the control plane knows of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
+    const phase = takeover ?? (hasBytes ? 'Degraded' : 'Materializing');
+    const tried = takeover && status?.refusedBy;
+    return { phase, reason: 'volume_epoch_behind', message, primaryNode, ...(tried && { refusedBy: tried }) };
+  }
+  const promotion = planned.promotion ?? findPromotion(input, primaryNode);
+  if (promotion) return toPromoted(promotion);
+  if (takeover === 'Promoting') return judgeTakeover(input, primaryNode, host);
+  if (takeover === 'Failed') return toFailed(primaryNode);
   if (!host) {
     const isCopied = listKnownCopies(input).some(({ nodeId }) => findHost(nodeId));
     const rest = isCopied ? explainTakeover(input, primaryNode) : 'there is no other copy: delete the volume';
@@ -159,6 +190,10 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   }
   const own = findReport(input, primaryNode);
   if (own?.state === 'ready' && isOfEpoch(own, status)) {
+    if (planned.finalFor !== undefined) {
+      const message = `it moves: ${planned.move?.message}`;
+      return { phase: 'Degraded', reason: 'volume_moving', message, primaryNode };
+    }
     const resizing = judgeSize(volume, own, name);
     if (resizing) return { ...resizing, primaryNode };
     return { phase: 'Ready', reason: 'volume_ready', message: `it is on ${name}`, primaryNode };
@@ -166,7 +201,9 @@ function judge(input: VolumeInput, primaryNode: string | undefined): Verdict {
   if (own?.state === 'failed') {
     const way = listKnownCopies(input).length > 0 ? TAKES_OVER : ', or delete the volume';
     const message = describeFailure(own, `its bytes are not on ${name} any more: ${MOUNT}${way}`);
-    const elsewhere = hasBytes ? undefined : placeElsewhere(input, primaryNode);
+    // A store that was restored from an old backup may take a volume for new that has bytes.
+    const isKnown = hasBytes || own.isMissing === true || own.epoch !== undefined;
+    const elsewhere = isKnown ? undefined : placeElsewhere(input, primaryNode);
     if (elsewhere) return elsewhere;
     return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
   }
@@ -188,8 +225,9 @@ function describeRemedy(input: VolumeInput, host: VolumeHost): string {
 }
 
 function toPromoted(promotion: Promotion): Verdict {
-  const { to, refusedBy } = promotion;
-  const message = `the copy on ${to.name} takes the place of the primary, which is lost`;
+  const { to, refusedBy, planned } = promotion;
+  const why = planned ? 'and nothing is missing' : 'which is lost';
+  const message = `the copy on ${to.name} takes the place of the primary, ${why}`;
   const place = { primaryNode: to.id, promotion, ...(refusedBy && { refusedBy }) };
   return { phase: 'Promoting', reason: 'volume_promoting', message, ...place };
 }
@@ -202,19 +240,24 @@ function describeFailure({ isMissing, message }: VolumeReport, missing: string):
   return isMissing === true ? missing : (message ?? 'its agent cannot provide it');
 }
 
+const GONE = 'the node whose copy was to take over is no longer enrolled';
+
+function toFailed(primaryNode: string): Verdict {
+  const message = `${GONE}, and there is no other copy: enrol a machine again that has one, or delete the volume`;
+  return { phase: 'Failed', reason: 'volume_node_gone', message, primaryNode };
+}
+
 /** While a copy takes over: only its own agent can say that it has. */
 function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost | undefined): Verdict {
   const { refusedBy } = input.status ?? {};
   const promoting = { phase: 'Promoting', primaryNode, ...(refusedBy && { refusedBy }) } as const;
   if (!host) {
-    const gone = 'the node whose copy was to take over is no longer enrolled';
     const isCopied = listKnownCopies(input).some(({ nodeId }) => input.findHost(nodeId));
     if (isCopied) {
-      const message = `${gone}, and ${explainTakeover(input, primaryNode)}`;
+      const message = `${GONE}, and ${explainTakeover(input, primaryNode)}`;
       return { ...promoting, reason: 'volume_node_gone', message };
     }
-    const message = `${gone}, and there is no other copy: enrol a machine again that has one, or delete the volume`;
-    return { phase: 'Failed', reason: 'volume_node_gone', message, primaryNode };
+    return toFailed(primaryNode);
   }
   const { name } = host;
   if (isSilent(host)) {

@@ -2,6 +2,7 @@ import { formatBytes, formatCount } from '../../crds/grammar/index.js';
 import type { StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { VolumeDecision } from './decide.js';
+import { draftMoveEvents } from './move-events.js';
 
 /** What is told of the next status of a volume: each move, each promotion, and what was set aside. */
 export function draftEvents(
@@ -20,7 +21,7 @@ export function draftEvents(
       ...about,
       reason,
       message: `volume ${name} is ${phase}: ${message}`,
-      ...((phase === 'Degraded' || phase === 'Failed') && { severity: 'warning' as const }),
+      ...(reason !== 'volume_moving' && isBad(phase) && { severity: 'warning' as const }),
       data: { from, to: phase, ...(primaryNode !== undefined && { primaryNode }) },
     });
   }
@@ -42,19 +43,31 @@ export function draftEvents(
       },
     });
   }
-  if (promotion) {
-    const { from: former = null, to, epoch, syncedAt, secondsLost = null } = promotion;
+  drafts.push(...draftMoveEvents(about, before, status));
+  if (promotion && promotion.planned === undefined) {
+    const { from: former = null, to, epoch, syncedAt, secondsLost = null, secondsUnheard } = promotion;
     const missing =
       secondsLost === null
-        ? `what was written since ${syncedAt} by the clock of the former primary is missing, and how long that is cannot be told: its clock is ahead`
+        ? `what was written since ${syncedAt} by the clock of the former primary is missing, and how long that is cannot be told: its clock is ahead${secondsUnheard === undefined ? '' : ', or its node was only cut off'}`
         : `at most ${secondsLost} s of writes are missing, by the clock of the former primary`;
+    const cutOff =
+      secondsUnheard === undefined
+        ? ''
+        : `; if its node was only cut off, also what was written in the ${secondsUnheard} s after, which is set aside when it is back`;
     drafts.push({
       type: 'volume.promoted',
       ...about,
       severity: 'warning',
       reason: 'volume_promoted',
-      message: `the copy of volume ${name} on ${to.name} takes the place of the lost one: ${missing}`,
-      data: { from: former, to: to.id, epoch, syncedAt, secondsLost },
+      message: `the copy of volume ${name} on ${to.name} takes the place of the lost one: ${missing}${cutOff}`,
+      data: {
+        from: former,
+        to: to.id,
+        epoch,
+        syncedAt,
+        secondsLost,
+        ...(secondsUnheard !== undefined && { secondsUnheard }),
+      },
     });
   }
   drafts.push(...draftCopyEvents(about, before, status));
@@ -70,6 +83,10 @@ export function draftEvents(
     });
   }
   return drafts;
+}
+
+function isBad(phase: VolumeStatus['phase']): boolean {
+  return phase === 'Degraded' || phase === 'Failed';
 }
 
 /** A copy that was given a node, and one that is not heard any more or whose node is gone. Of promotions `volume.promoted` tells. */

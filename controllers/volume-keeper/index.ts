@@ -28,6 +28,8 @@ import { listRest, readInput } from './reading.js';
 
 /** How often a volume is looked at again whose primary is not heard. */
 const PROMOTION_MS = 10_000;
+/** How often one is looked at that is to move. */
+const MOVE_MS = 5_000;
 /** The same of a copy. */
 const REPLACEMENT_MS = 60_000;
 
@@ -166,7 +168,12 @@ function guardReports(tenant: string, id: string, cache: Cache): readonly Guard[
 }
 
 /** When a lost primary, or a copy that is lost or fails, may be replaced is a matter of time too. */
-function waitFor({ volume, reports }: VolumeInput, { phase, copies }: VolumeStatus): ReconcileResult {
+function waitFor({ volume, reports, findHost }: VolumeInput, status: VolumeStatus): ReconcileResult {
+  const { phase, copies, move, primaryNode = '' } = status;
+  // A deadline, the end of a job and the next try of a drain wake nobody.
+  if (move?.phase === 'Blocked' && volume.class !== 'replicated')
+    return again(REPLACEMENT_MS, 'a volume cannot be moved');
+  if (move || findHost(primaryNode)?.status === 'draining') return again(MOVE_MS, 'a volume is to move');
   if (volume.class !== 'replicated') return done;
   if (phase === 'Degraded' || phase === 'Promoting') return again(PROMOTION_MS, 'a copy may be promoted');
   const isShort = copies.some(({ state }) => state === 'lost') || reports.some(({ state }) => state === 'failed');

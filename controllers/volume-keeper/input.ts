@@ -7,6 +7,7 @@ import {
   type VolumeReport,
   type VolumeStatus,
 } from '../../crds/volume/index.js';
+import type { MountedVolume } from '../../pkg/fleet/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
 import type { Guard } from '../../pkg/store/index.js';
 import type { NodeChoice, ReplicaChoice, ReplicaDemand } from './choose-node.js';
@@ -39,6 +40,12 @@ export interface VolumeInput {
   /** Never one of those that could not provide the volume. */
   readonly chooseNode: (refusedBy: ReadonlySet<string>) => NodeChoice;
   readonly chooseReplicas: (demand: ReplicaDemand) => ReplicaChoice;
+  /** Why what mounts the volume could not run on a node. */
+  readonly explainBound: (nodeId: string) => string | undefined;
+  /** The volumes that have to be on the same node, because something mounts both. */
+  readonly listMountedWith: () => readonly MountedVolume[];
+  /** The jobs that mount it and run. */
+  readonly listJobs: () => readonly string[];
   readonly now: string;
 }
 
@@ -75,13 +82,24 @@ export function findReport({ reports }: VolumeInput, nodeId: string | undefined)
   return reports.find(report => report.nodeId === nodeId);
 }
 
-/** The nodes that have acted in a later epoch than the status tells of: the store is older than their disks. */
+/**
+ * The nodes that have acted in a later epoch than the status tells of: the store is older than their disks. A takeover that has begun
+ * goes on without a machine that is off for certain.
+ */
 export function listAhead({ status, reports, findHost }: VolumeInput): readonly VolumeHost[] {
   const { epoch } = status ?? {};
   if (!status || epoch === undefined) return [];
   const nodes = listVolumeNodes(status);
   const later = reports.filter(report => report.state !== 'removed' && (report.epoch ?? 0) > epoch);
-  return later.flatMap(({ nodeId }) => (nodes.includes(nodeId) ? (findHost(nodeId) ?? []) : []));
+  const ahead = later.flatMap(({ nodeId }) => (nodes.includes(nodeId) ? (findHost(nodeId) ?? []) : []));
+  return status.phase === 'Promoting' ? ahead.filter(({ lost }) => lost?.by !== 'fence') : ahead;
+}
+
+/** An epoch that any agent has seen, or that was ever ordered, is never used again. */
+export function nextEpoch({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): number {
+  const { epoch = 1, finalFor = 0, lastMove } = status ?? {};
+  const seen = reports.flatMap(report => [report.epoch ?? 0, report.final?.epoch ?? 0]);
+  return 1 + Math.max(epoch, finalFor, lastMove?.epoch ?? 0, ...seen);
 }
 
 export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {

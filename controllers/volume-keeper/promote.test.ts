@@ -23,7 +23,7 @@ describe('promotion of a copy', () => {
     [
       'of the one that shows the latest moment',
       { status: makeStatus('Degraded'), reports: synced, hosts: [lose('a'), ...others] },
-      'Promoting node_c 2 after 105 s',
+      'Promoting node_c 2 after 5 s and 60 s unheard',
     ],
     [
       'not before the volume is degraded',
@@ -48,12 +48,12 @@ describe('promotion of a copy', () => {
     [
       'at once when an administrator says that it is off',
       { status: makeStatus('Degraded'), reports: synced, hosts: [lose('a', 'fence', at(299)), ...others] },
-      'Promoting node_c 2 after 105 s',
+      'Promoting node_c 2 after 104 s and 1 s unheard',
     ],
     [
-      'with all that a node may have written that was only cut off for hours before it was switched off',
+      'which says how long a node may have written that was only cut off before it was switched off, as its copies show',
       { status: makeStatus('Degraded'), reports: synced, hosts: [lose('a', 'fence', at(-7000)), ...others] },
-      'Promoting node_c 2 after 105 s',
+      'Promoting node_c 2 after undefined s and 105 s unheard',
     ],
     [
       'when its node is no longer enrolled',
@@ -84,7 +84,7 @@ describe('promotion of a copy', () => {
         ],
         hosts: [lose('a'), ...others],
       },
-      'Promoting node_c 3 after 290 s',
+      'Promoting node_c 3 after 190 s and 60 s unheard',
     ],
     [
       'never outside the residency or on a node that is not heard',
@@ -102,7 +102,7 @@ describe('promotion of a copy', () => {
         reports: synced,
         hosts: [lose('a'), host('b'), host('c', { status: 'draining' })],
       },
-      'Promoting node_b 2 after 110 s',
+      'Promoting node_b 2 after 10 s and 60 s unheard',
     ],
     [
       'never of a node that has no copy of it',
@@ -135,7 +135,7 @@ describe('promotion of a copy', () => {
         reports: [primary('a', 1, { state: 'failed', isMissing: true }), reportReplica('b', 190)],
         hosts: [host('a'), ...others],
       },
-      'Promoting node_b 2 after 110 s',
+      'Promoting node_b 2 after 0 s',
     ],
     [
       'not of one that cannot provide them for another reason',
@@ -248,6 +248,16 @@ describe('promotion of a copy', () => {
     expect(told.message).to.match(/its clock is ahead$/);
   });
 
+  it('nor when it is ahead by less than has passed since its node was last heard', () => {
+    const before = makeStatus('Degraded');
+    const ahead = 60;
+    const reports = [fences, reportReplica('b', 180 + ahead)];
+    const decided = decide({ status: before, reports, hosts: [lose('a'), ...others] });
+    const told = draftEvents(replicated, before, decided).at(-1)!;
+    expect(told.data).to.include({ to: 'node_b', secondsLost: null });
+    expect(told.message).to.match(/cannot be told: its clock is ahead, or its node was only cut off; if /);
+  });
+
   it('is told once, with what is missing, and so is what was set aside', () => {
     const before = makeStatus('Degraded');
     const decided = decide({ status: before, reports: synced, hosts: [lose('a'), ...others] });
@@ -256,7 +266,8 @@ describe('promotion of a copy', () => {
       'volume.phase_changed info',
       'volume.promoted warning',
     ]);
-    expect(events[1]!.data).to.include({ from: 'node_a', to: 'node_c', epoch: 2, secondsLost: 105 });
+    expect(events[1]!.data).to.include({ from: 'node_a', to: 'node_c', epoch: 2, secondsLost: 5, secondsUnheard: 60 });
+    expect(events[1]!.message).to.match(/at most 5 s .* in the 60 s after, which is set aside when it is back$/);
 
     const ready = makeStatus('Ready', {
       primaryNode: 'node_c',

@@ -5,6 +5,7 @@ import {
   isSilent,
   listKnownCopies,
   listNames,
+  nextEpoch,
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
@@ -25,11 +26,18 @@ export interface Promotion {
   readonly epoch: number;
   /** The moment that the copy shows. */
   readonly syncedAt: string;
-  /** From that moment until now: what was written since is missing. Left out where the clocks contradict each other. */
+  /**
+   * From that moment until the primary was last known to serve: what was written in between is missing. Left out where the clocks
+   * contradict each other.
+   */
   readonly secondsLost?: number;
+  /** For how long after that a primary that was only cut off may have gone on writing. */
+  readonly secondsUnheard?: number;
   readonly still?: HostLoss['still'];
   /** The nodes that could not take over before. */
   readonly refusedBy?: readonly string[];
+  /** Nothing is missing: somebody asked for it to move, or its node is drained. */
+  readonly planned?: 'order' | 'drain';
 }
 
 /** The promotion that is due, if the primary is lost for certain and a copy of what was last served is complete. */
@@ -47,18 +55,32 @@ export function findPromotion(input: VolumeInput, primaryNode: string | undefine
   const refusedBy = phase === 'Promoting' ? [...new Set([...(status?.refusedBy ?? []), ...tried])] : [];
   const [best] = listComplete(input, primaryNode, refusedBy).filter(({ host }) => !host.isOutside);
   if (!best) return undefined;
-  // A primary that was only cut off has gone on writing until it was given up.
-  const secondsLost = Math.ceil((Date.parse(input.now) - Date.parse(best.syncedAt)) / 1000);
   return {
     ...(primaryNode !== undefined && { from: primaryNode }),
     to: best.host,
-    // An epoch that any agent has seen is never used again.
-    epoch: 1 + Math.max(epoch, ...input.reports.map(report => report.epoch ?? 0)),
+    epoch: nextEpoch(input),
     syncedAt: best.syncedAt,
-    ...(secondsLost >= 0 && { secondsLost }),
+    ...measureLoss(input, former, best.syncedAt),
     ...(former?.lost && { still: former.lost.still }),
     ...(refusedBy.length > 0 && { refusedBy }),
   };
+}
+
+/** What is missing in a copy, as far as it can be known. */
+function measureLoss(input: VolumeInput, former: VolumeHost | undefined, syncedAt: string) {
+  const [now, copied] = [Date.parse(input.now), Date.parse(syncedAt)];
+  if (copied > now) return {};
+  const count = (fromMs: number, toMs: number) => Math.max(0, Math.ceil((toMs - fromMs) / 1000));
+  // One that was chosen and did not take over has served nothing: the one before it had fallen silent by then.
+  if (input.status!.phase !== 'Degraded') return { secondsLost: count(copied, Date.parse(input.status!.since)) };
+  const { at = input.now, fencesAfterSeconds } = (former && findReport(input, former.id)) ?? {};
+  if (!former?.lost) return { secondsLost: count(copied, former ? Math.min(now, Date.parse(at)) : now) };
+  const heard = Math.min(now, Date.parse(former.lost.since));
+  // A copy of a later moment: it was only cut off, or its clock is ahead and something is missing. Nobody can tell which.
+  if (copied > heard) return { secondsUnheard: count(copied, now) };
+  // Its agent has stopped what writes, if it has said that it does.
+  const until = fencesAfterSeconds === undefined ? now : heard + fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
+  return { secondsLost: count(copied, heard), secondsUnheard: count(heard, Math.min(now, until)) };
 }
 
 /**

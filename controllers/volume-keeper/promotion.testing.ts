@@ -1,5 +1,6 @@
 /** A replicated volume whose primary is on node a, with copies on b and c, five minutes after it was made. */
 import type { StoredVolume, VolumePhase, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import type { MountedVolume } from '../../pkg/fleet/index.js';
 import { decideVolume } from './decide.js';
 import type { VolumeHost, VolumeInput } from './input.js';
 
@@ -73,15 +74,27 @@ export interface Given {
   readonly volume?: Partial<StoredVolume>;
   readonly reports?: readonly VolumeReport[];
   readonly hosts?: readonly VolumeHost[];
+  readonly bound?: string;
+  readonly mountedWith?: readonly MountedVolume[];
+  readonly jobs?: readonly string[];
 }
-export const decide = ({ status: stored, volume: change, reports = [], hosts = [] }: Given) => {
+export const decide = (given: Given) => {
+  const { status: stored, volume: change, reports = [], hosts = [], bound, mountedWith = [], jobs = [] } = given;
   const input: VolumeInput = {
     volume: { ...replicated, ...change },
     status: stored,
     reports,
     findHost: id => hosts.find(each => each.id === id),
     chooseNode: () => ({ because: 'none' }),
-    chooseReplicas: () => ({ nodes: [] }),
+    chooseReplicas: ({ count, named, taken }) => ({
+      nodes: hosts
+        .filter(({ id }) => named.includes(id) && !taken.has(id))
+        .slice(0, count)
+        .map(each => ({ ...each, labels: {}, controlPlane: false, disk: 0, promised: 0 })),
+    }),
+    explainBound: () => bound,
+    listMountedWith: () => mountedWith,
+    listJobs: () => jobs,
     now: NOW,
   };
   const decided = decideVolume(input);
@@ -89,10 +102,12 @@ export const decide = ({ status: stored, volume: change, reports = [], hosts = [
   return decided;
 };
 
-/** The phase, the primary and the epoch that come next, and what a promotion says is missing at most. */
+/** The phase, the primary and the epoch that come next, and what a promotion says is missing at most, until its node was last heard and after that. */
 export const tell = (given: Given): string => {
   const { status: next, promotion } = decide(given);
-  const told = [next.phase, next.primaryNode, next.epoch, promotion && `after ${promotion.secondsLost} s`];
+  const { secondsLost, secondsUnheard } = promotion ?? {};
+  const unheard = secondsUnheard === undefined ? '' : ` and ${secondsUnheard} s unheard`;
+  const told = [next.phase, next.primaryNode, next.epoch, promotion && `after ${secondsLost} s${unheard}`];
   return told.filter(each => each !== undefined).join(' ');
 };
 

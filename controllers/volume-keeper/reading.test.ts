@@ -11,18 +11,23 @@ import { readInput } from './reading.js';
 const AT = '2030-01-01T00:00:00.000Z';
 const meta = (uid: string) => ({ tenant: 't1', uid, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' });
 
+async function open() {
+  const feeding = new AbortController();
+  const store = new MemoryStore({ clock: systemClock });
+  const cache = new WatchCache({ store, clock: systemClock, log: silentLogger, ...cacheScope });
+  defineFleetIndexes(cache);
+  void cache.run(feeding.signal, { history: 10 });
+  await cache.ready;
+  const put = async (key: string, document: object) => {
+    await store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(document) }], deletes: [] });
+    await cache.barrier();
+  };
+  return { feeding, store, cache, put };
+}
+
 describe('the loss of the node of a volume', () => {
   it('counts only while the node is not heard, whatever its status still says', async () => {
-    const feeding = new AbortController();
-    const store = new MemoryStore({ clock: systemClock });
-    const cache = new WatchCache({ store, clock: systemClock, log: silentLogger, ...cacheScope });
-    defineFleetIndexes(cache);
-    void cache.run(feeding.signal, { history: 10 });
-    await cache.ready;
-    const put = async (key: string, document: object) => {
-      await store.commit({ guards: [{ key, at: 0 }], puts: [{ key, bytes: encode(document) }], deletes: [] });
-      await cache.barrier();
-    };
+    const { feeding, store, cache, put } = await open();
     const capacity = { cpu: 1, memory: 1, disk: 1 };
     const node = { metadata: meta('node_a'), id: 'node_a', name: 'a', labels: {}, capacity, controlPlane: false };
     await put(keys.node('t1', 'a'), node);
@@ -40,6 +45,57 @@ describe('the loss of the node of a volume', () => {
     await put(keys.alive('t1', 'a'), { id: 'node_a' });
     expect(await promote('vol_2')).to.include({ stored: false });
     expect(find()).to.equal(undefined);
+    feeding.abort();
+  });
+});
+
+describe('the volumes that are mounted with one', () => {
+  it('are those that share a workload with it or with one of them, with where each is and could go', async () => {
+    const { feeding, cache, put } = await open();
+    const id = (digit: number) => `vol_${String(digit).repeat(26)}`;
+    const size = { type: 'volume', sizeBytes: 1, accessMode: 'ReadWriteOnce' } as const;
+    const make = (digit: number): StoredVolume => {
+      return { metadata: meta(id(digit)), id: id(digit), name: `v${digit}`, class: 'replicated', ...size };
+    };
+    const copies = [
+      { nodeId: 'node_b', state: 'synced' },
+      { nodeId: 'node_c', state: 'syncing' },
+    ];
+    const move = { phase: 'Copying', message: '', to: 'node_b', since: AT };
+    for (const digit of [1, 2, 3, 4]) {
+      await put(keys.volume('t1', id(digit)), make(digit));
+      const status = { id: id(digit), phase: 'Ready', reason: 'volume_ready', message: '', since: AT, copies };
+      const place = { primaryNode: 'node_a', ...(digit === 3 && { move }) };
+      await put(keys.volumeStatus('t1', id(digit)), { ...status, ...place });
+    }
+    const mount = (name: string, digits: readonly number[], more: object = {}) => {
+      const volumes = digits.map(digit => ({
+        volumeId: id(digit),
+        type: 'volume',
+        mountPath: `/${digit}`,
+        readOnly: false,
+      }));
+      const metadata = { ...meta(`dep_${name}`), ...more };
+      return put(keys.deployment('t1', name), {
+        metadata,
+        kind: 'Deployment',
+        name,
+        replicas: 1,
+        image: 'x',
+        secretsVersion: 0,
+        volumes,
+      });
+    };
+    await mount('web', [1, 2]);
+    await mount('worker', [2, 3]);
+    await mount('other', [4]);
+    await mount('gone', [1, 4], { deletedAt: AT });
+    const found = readInput(make(1), cache, defaultPolicy).listMountedWith();
+    const place = { class: 'replicated', primaryNode: 'node_a', copiedTo: ['node_b'] };
+    expect(found).to.deep.equal([
+      { name: 'v2', ...place, movesTo: undefined },
+      { name: 'v3', ...place, movesTo: 'node_b' },
+    ]);
     feeding.abort();
   });
 });

@@ -2,7 +2,15 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { StoredVolume, VolumeReport } from '../../crds/volume/index.js';
-import { findNode, type PlacementPolicy, sumVolumesByNode, toCandidate } from '../../pkg/fleet/index.js';
+import {
+  explainBound,
+  findNode,
+  listMountedWith,
+  listRunningJobs,
+  type PlacementPolicy,
+  sumVolumesByNode,
+  toCandidate,
+} from '../../pkg/fleet/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
 import { chooseNode, chooseReplicaNodes, isInside, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
 import type { HostLoss, VolumeHost, VolumeInput } from './input.js';
@@ -12,7 +20,7 @@ export function readInput(
   volume: StoredVolume,
   cache: Cache,
   policy: PlacementPolicy,
-): Pick<VolumeInput, 'reports' | 'findHost' | 'chooseNode' | 'chooseReplicas'> {
+): Omit<VolumeInput, 'volume' | 'status' | 'now'> {
   const { tenant } = volume.metadata;
   const demand = readDemand(volume, cache, policy);
   return {
@@ -27,6 +35,9 @@ export function readInput(
     chooseNode: refusedBy => chooseNode(listCandidates(tenant, cache), demand, refusedBy),
     chooseReplicas: wanted =>
       wanted.count > 0 ? chooseReplicaNodes(listCandidates(tenant, cache), demand, wanted) : { nodes: [] },
+    explainBound: nodeId => explainBound(cache, volume, nodeId),
+    listMountedWith: () => listMountedWith(cache, volume),
+    listJobs: () => listRunningJobs(cache, volume),
   };
 }
 

@@ -17,6 +17,14 @@ import {
 } from './promotion.testing.js';
 
 describe('takeover by a copy that was chosen', () => {
+  /** As it was before the copy on b had taken over: then c did, in epoch 6. */
+  const restored = makeStatus('Promoting', {
+    primaryNode: 'node_b',
+    epoch: 5,
+    servedEpoch: 4,
+    copies: ['c', 'd'].map(name => ({ nodeId: `node_${name}`, state: 'syncing' })),
+  });
+  const old = reportReplica('d', 190, { epoch: 5, syncedEpoch: 4 });
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [
     [
       'is over when its agent says so',
@@ -56,7 +64,7 @@ describe('takeover by a copy that was chosen', () => {
         reports: [reportReplica('c', 195), reportReplica('b', 190)],
         hosts: [lose('a'), host('b'), lose('c')],
       },
-      'Promoting node_b 3 after 110 s',
+      'Promoting node_b 3 after 10 s',
     ],
     [
       'goes to another copy when that node is heard and says nothing of it for long',
@@ -70,7 +78,7 @@ describe('takeover by a copy that was chosen', () => {
         reports: [reportReplica('c', 195), reportReplica('b', 190)],
         hosts: [lose('a'), ...others],
       },
-      'Promoting node_b 3 after 110 s',
+      'Promoting node_b 3 after 0 s',
     ],
     [
       'waits for a node that is heard, and for one that is silent for a moment',
@@ -111,7 +119,7 @@ describe('takeover by a copy that was chosen', () => {
         reports: [reportReplica('b', 195, { state: 'failed', epoch: 2 }), reportReplica('a', 200, { epoch: 2 })],
         hosts: [host('a'), host('b')],
       },
-      'Promoting node_a 3 after 100 s',
+      'Promoting node_a 3 after 0 s',
     ],
     [
       'never in an epoch that an agent has seen',
@@ -124,7 +132,44 @@ describe('takeover by a copy that was chosen', () => {
         reports: [primary('c', 7, { state: 'failed' }), reportReplica('b', 190)],
         hosts: [lose('a'), host('b'), lose('c', 'fence')],
       },
-      'Promoting node_b 8 after 110 s',
+      'Promoting node_b 8 after 10 s',
+    ],
+    [
+      'goes to none while a node that is heard has seen a later epoch: an old backup was restored',
+      {
+        status: restored,
+        reports: [primary('c', 6, { state: 'failed' }), old],
+        hosts: [lose('b'), host('c'), host('d')],
+      },
+      'Promoting node_b 5',
+    ],
+    [
+      'goes to none while such a node is merely not heard',
+      {
+        status: restored,
+        reports: [primary('c', 6, { state: 'failed' }), old],
+        hosts: [lose('b'), lose('c'), host('d')],
+      },
+      'Promoting node_b 5',
+    ],
+    [
+      'goes on when such a node was deleted',
+      { status: restored, reports: [primary('c', 6, { state: 'failed' }), old], hosts: [lose('b'), host('d')] },
+      'Promoting node_d 7 after 10 s',
+    ],
+    [
+      'is not over while a node has seen a later epoch than the one that has taken over',
+      { status: restored, reports: [primary('b', 5), primary('c', 6, { state: 'failed' })], hosts: others },
+      'Promoting node_b 5',
+    ],
+    [
+      'which has failed stays so while a node has seen a later epoch',
+      {
+        status: { ...restored, phase: 'Failed' },
+        reports: [primary('c', 6, { state: 'failed' }), old],
+        hosts: [host('c'), host('d')],
+      },
+      'Failed node_b 5',
     ],
     [
       'goes to another copy when the agent of the first one cannot take over',
@@ -140,7 +185,7 @@ describe('takeover by a copy that was chosen', () => {
         reports: [reportReplica('b', 195, { state: 'failed' }), reportReplica('c', 190)],
         hosts: [lose('a'), ...others],
       },
-      'Promoting node_c 3 after 110 s',
+      'Promoting node_c 3 after 10 s',
     ],
     [
       'does not at once: a disk may only be mounted late',
@@ -168,7 +213,7 @@ describe('takeover by a copy that was chosen', () => {
         reports: [reportReplica('b', 195, { state: 'failed' }), reportReplica('c', 190), reportReplica('d', 100)],
         hosts: [lose('a'), ...others, host('d')],
       },
-      'Promoting node_d 4 after 200 s',
+      'Promoting node_d 4 after 100 s',
     ],
     [
       'waits for a copy that is not heard when the node that was chosen is gone',
@@ -207,7 +252,7 @@ describe('takeover by a copy that was chosen', () => {
         reports: [reportReplica('b', 190)],
         hosts: [host('b')],
       },
-      'Promoting node_b 3 after 110 s',
+      'Promoting node_b 3 after 10 s',
     ],
     [
       'has failed when nothing is left that could take over',
@@ -223,6 +268,15 @@ describe('takeover by a copy that was chosen', () => {
   for (const [name, given, found] of cases) {
     it(`${name}: ${found}`, () => expect(tell(given)).to.equal(found));
   }
+
+  it('says which nodes are ahead, keeps the primary from being used, and forgets it when they are gone', () => {
+    const reports = [primary('b', 5), primary('c', 6, { state: 'failed' })];
+    const { status: held } = decide({ status: restored, reports, hosts: others });
+    expect(held.reason).to.equal('volume_epoch_behind');
+    expect(held.message).to.match(/^c has seen a later epoch .*: restore a newer one; deleting the nodes/);
+    const failed: VolumeStatus = { ...held, phase: 'Failed' };
+    expect(decide({ status: failed, hosts: [] }).status).to.include({ phase: 'Failed', reason: 'volume_node_gone' });
+  });
 });
 
 describe('promotion where nobody knows the primary', () => {

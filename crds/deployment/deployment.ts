@@ -1,7 +1,7 @@
 import type { PortRange } from '../grammar/index.js';
 import type { Condition, Metadata } from '../meta/index.js';
 import type { Reason } from '../reasons/index.js';
-import type { ContainerEnd, FailedCheck, RetrySchedule } from '../report/index.js';
+import type { ContainerEnd, FailedCheck, PullProgress, RetrySchedule } from '../report/index.js';
 import type {
   PlacementSpec,
   ResourceRequests,
@@ -136,6 +136,8 @@ export interface ReplicaStatus {
   readonly lastEnd?: ContainerEnd;
   readonly failedCheck?: FailedCheck;
   readonly retry?: RetrySchedule;
+  /** While it pulls its image and that takes longer. */
+  readonly pull?: PullProgress;
   /** Why it stays on its node although that node is lost, drained or does not answer. */
   readonly notMoved?: string;
 }

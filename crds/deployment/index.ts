@@ -32,7 +32,7 @@ export type {
   LabelConstraint,
   ResourceRequests,
 } from '../workload/index.js';
-export { emptyFacts, isContainerUser } from '../workload/index.js';
+export { emptyFacts, isContainerUser, isNumericUser } from '../workload/index.js';
 export type { DeploymentAdmission } from './admit.js';
 export { admitCreate, admitUpdate, toReplacement, toSpec } from './admit.js';
 export type {

@@ -34,7 +34,16 @@ export const deploymentKind = defineKind({
   body: deploymentSchema,
   requests: { CanaryRequest: canaryRequestSchema, ScalingPolicy: scalingSchema },
   status: { DeploymentStatus: statusSchema },
-  kubernetes: { shortNames: ['mdeploy'] },
+  kubernetes: {
+    shortNames: ['mdeploy'],
+    printed: [
+      { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas' },
+      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+      { name: 'Image', type: 'string', jsonPath: '.spec.image' },
+    ],
+    isScaled: true,
+  },
   events: [
     'deployment.created',
     'deployment.updated',

@@ -63,6 +63,12 @@ export const statusSchema = open(
             ),
           ),
           retry: Type.Optional(open({ at: time, everySeconds: Type.Optional(count) }, 'when the next attempt follows')),
+          pull: Type.Optional(
+            open(
+              { receivedBytes: count, totalBytes: count },
+              'how much of its image has arrived, while that takes longer',
+            ),
+          ),
           notMoved: Type.Optional(text),
         },
         'one replica as it is seen',

@@ -173,6 +173,17 @@ describe('steps of a deployment', () => {
       [/there is no secret deployments\/db.*moor secrets write/],
     ],
     [
+      'secrets of the template that stays beside a canary',
+      web(),
+      status(
+        'Degraded',
+        [seen(0, { state: 'assigned' }), seen(1, { state: 'assigned' })],
+        [placed, condition('SecretsResolved', 'False', 'secret_missing', 'there is no secret deployments/db')],
+      ),
+      'ddwppp',
+      [/there is no secret deployments\/db.*moor secrets write/],
+    ],
+    [
       'a node, before secrets are looked up',
       web({ secrets }),
       status(
@@ -193,6 +204,17 @@ describe('steps of a deployment', () => {
       ),
       'ddnwpp',
       [/1 of 2 containers created; replica 1 is failed.*replica 1: no such tag.*Check the name and tag/],
+    ],
+    [
+      'the bytes of an image',
+      web({ replicas: 1 }),
+      status(
+        'Progressing',
+        [seen(0, { state: 'pulling', containerId: null, pull: { receivedBytes: 2 ** 20, totalBytes: 2 ** 22 } })],
+        [placed],
+      ),
+      'ddnwpp',
+      [/0 of 1 container created; replica 0 is pulling: 1MiB of 4MiB \(25 %\)/],
     ],
     [
       'an image and a node at once',

@@ -1,6 +1,7 @@
 import { formatCount } from '../grammar/index.js';
 import type { Condition } from '../meta/index.js';
 import { formatRemedy, type Reason } from '../reasons/index.js';
+import { describePull } from '../report/pull.js';
 import type { DeploymentStatus, ReplicaStatus, StoredDeployment } from './deployment.js';
 import { getStatedReplicas } from './stated-replicas.js';
 
@@ -142,13 +143,11 @@ function describeRemedies({ refusedBy }: Status, name: string): string | undefin
 function describeSecretsStep({ deployment, conditions, staying }: StepInput): DeploymentStep {
   const step = 'secrets';
   const { name, secrets = [], replicas } = deployment;
-  if (secrets.length === 0) return { step, state: 'not needed', since: null, detail: 'it refers to no secrets' };
-  const {
-    status: holds,
-    reason,
-    message = 'not looked up yet',
-    lastTransitionTime = null,
-  } = conditions.get('SecretsResolved') ?? {};
+  const condition = conditions.get('SecretsResolved');
+  if (secrets.length === 0 && !condition) {
+    return { step, state: 'not needed', since: null, detail: 'it refers to no secrets' };
+  }
+  const { status: holds, reason, message = 'not looked up yet', lastTransitionTime = null } = condition ?? {};
   const since = lastTransitionTime;
   if (replicas === 0) return { step, state: 'not needed', since: null, detail: 'it asks for 0 replicas' };
   if (holds === 'False' && reason !== undefined) {
@@ -215,7 +214,7 @@ function describeTrouble(
 ): DeploymentStep {
   const worst = replicas.find(({ message }) => message !== undefined) ?? replicas[0]!;
   const { replica, state, health, since = null, reason = toStateReason(worst), message } = worst;
-  const standing = state === 'running' ? health : state;
+  const standing = state === 'running' ? health : worst.pull ? `${state}: ${describePull(worst.pull)}` : state;
   const others = replicas.length > 1 ? `, and ${formatCount(replicas.length - 1, 'other')}` : '';
   return {
     step,

@@ -138,9 +138,10 @@ export function toJobSpec(stored: StoredJob): Job {
   return spec;
 }
 
-/** The record of a job that is to be removed as soon as its container is gone. */
-export function markDeleted(job: StoredJob, deletedAt: string): StoredJob {
-  return { ...job, metadata: { ...job.metadata, updatedAt: deletedAt, deletedAt } };
+/** The record of a job that is to be removed as soon as its container is gone. That is part of `trace`, not of the job's own. */
+export function markDeleted(job: StoredJob, deletedAt: string, trace?: Pick<Metadata, 'traceparent'>): StoredJob {
+  const { traceparent: _, ...metadata } = job.metadata;
+  return { ...job, metadata: { ...metadata, updatedAt: deletedAt, deletedAt, ...trace } };
 }
 
 /** What a run of a schedule is asked to do. How long it is kept is for the job scheduler, which has to see its end. */

@@ -87,7 +87,13 @@ export const jobKind = defineKind({
   fields: jobFields,
   body: jobSchema,
   status: { JobStatus: statusSchema },
-  kubernetes: { shortNames: ['mjob'] },
+  kubernetes: {
+    shortNames: ['mjob'],
+    printed: [
+      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+      { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
+    ],
+  },
   events: [
     'job.created',
     'job.placed',

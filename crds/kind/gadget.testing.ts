@@ -23,7 +23,7 @@ export const gadgetKind = defineKind({
   quotas: { gadgets: { default: 5, unit: 'count', countsRecords: true } },
   fields,
   body: toFieldSchema(fields),
-  kubernetes: { shortNames: ['mgdg'] },
+  kubernetes: { shortNames: ['mgdg'], printed: [] },
   events: ['gadget.broken'],
   path: '/api/v1/gadgets',
   operations: ['list', 'watch', 'get', 'create'],

@@ -72,6 +72,19 @@ export interface Quota {
   readonly countsRecords?: true;
 }
 
+/** What a custom resource definition says of a kind beside its schema. */
+export interface KubernetesNames {
+  readonly shortNames: readonly string[];
+  /** Fields that `kubectl get` prints between name and age. */
+  readonly printed: readonly {
+    readonly name: string;
+    readonly type: 'string' | 'integer';
+    readonly jsonPath: string;
+  }[];
+  /** Its `spec.replicas` can be scaled. */
+  readonly isScaled?: true;
+}
+
 /** All that is true of a kind. */
 export interface Kind {
   /** As documents and events name it: `Deployment`. */
@@ -108,7 +121,7 @@ export interface Kind {
   /** Those of them that are published as a JSON Schema, because people write them in files. */
   readonly published?: readonly string[];
   /** Set for a kind that can also be driven with kubectl. */
-  readonly kubernetes?: { readonly shortNames: readonly string[] };
+  readonly kubernetes?: KubernetesNames;
 
   /** The types of events that are about objects of this kind. */
   readonly events: readonly string[];

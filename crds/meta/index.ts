@@ -20,8 +20,29 @@ export interface Condition {
   readonly observedGeneration: number;
 }
 
+/** What clients of Kubernetes keep with an object. Only their face writes it; every other writer carries it along. */
+export interface ObjectNotes {
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** Absent until somebody has used server-side apply on it. */
+  readonly fieldOwners?: FieldOwners;
+}
+
+/** One who sets fields of an object, by server-side apply or by changing it. */
+export interface FieldManager {
+  readonly name: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly at: string;
+}
+
+/** Who has set which field of an object. */
+export interface FieldOwners {
+  readonly managers: readonly FieldManager[];
+  /** By pointer: the digest of what the field was when this was written, and the places of its owners among the managers. */
+  readonly fields: Readonly<Record<string, readonly [digest: string, ...owners: number[]]>>;
+}
+
 /** Who an object is. Set by the server; what a client sends here is ignored and announced. */
-export interface Metadata {
+export interface Metadata extends ObjectNotes {
   readonly tenant: string;
   /** Told apart from an earlier object of the same name by this. */
   readonly uid: string;
@@ -30,6 +51,8 @@ export interface Metadata {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly specHash: string;
+  /** The span of the request that was accepted last, when that is traced: what follows from it belongs to its trace. */
+  readonly traceparent?: string;
   /** Set once deletion was asked for: the object stays until everything it stood for is gone. */
   readonly deletedAt?: string;
 }

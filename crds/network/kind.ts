@@ -41,7 +41,7 @@ export const networkKind = defineKind({
     ),
   },
   requests: { NetworkReports: networkReportsSchema },
-  kubernetes: { shortNames: ['mnet'] },
+  kubernetes: { shortNames: ['mnet'], printed: [{ name: 'Phase', type: 'string', jsonPath: '.status.phase' }] },
   events: ['network.created', 'network.ready', 'network.failed', 'network.deleted', 'network.record_unusable'],
   path: '/api/v1/networks',
   operations: ['list', 'watch', 'get', 'create', 'delete'],

@@ -42,5 +42,6 @@ export type {
   ReplicaUsage,
   StoredNode,
 } from './node.js';
+export { describeFeatures, type NodeFeature } from './features.js';
 export { CONTAINERS_SEEN_WITHIN_MS, isEngineDown, listNodeConditions, toNodeStatus } from './node.js';
 export { nodeKind } from './kind.js';

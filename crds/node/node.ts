@@ -26,6 +26,8 @@ export interface StoredNode {
   readonly engine?: AdvertisedEngine;
   /** `host:port` where other nodes of the tenant send copies of volumes to. The control plane passes it on and never dials it. */
   readonly volumeAddress?: string;
+  /** What its engine cannot do: words of `nodeFeatures`, or of an agent of another release. */
+  readonly lacks?: readonly string[];
   /** What the agent found on its machine. */
   readonly conditions?: readonly AdvertisedCondition[];
   /** What people have decided about the machine. They stand through restarts and silence. */

@@ -116,6 +116,14 @@ describe('a heartbeat', () => {
     }
   });
 
+  it('says what the engine of the node cannot do, in words of any release', () => {
+    const check = (lacks: unknown) => faults(checkHeartbeat({ ...heartbeat, lacks }));
+    for (const sound of [[], ['volumes', 'host_ports'], ['a_word_of_later']]) expect(check(sound)).to.deep.equal([]);
+    for (const bad of ['', 'Volumes', 'a b', '1', 'a'.repeat(65), 5]) {
+      expect(check([bad]), String(bad)).to.deep.equal(['field_invalid lacks[0]']);
+    }
+  });
+
   it('is refused when a field has the wrong type', () => {
     expect(faults(checkHeartbeat({ ...heartbeat, capacity: 'much' }))).to.deep.equal(['field_invalid capacity']);
   });

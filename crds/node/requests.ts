@@ -159,6 +159,11 @@ const volumeAddress = Type.String({
   ...annotate({ 'x-expected': 'host:port such as 10.0.0.7:7071 or [fd00::7]:7071' }),
 });
 
+const feature = Type.String({
+  pattern: '^[a-z][a-z0-9_]{0,63}$',
+  ...annotate({ 'x-expected': 'a word such as host_ports' }),
+});
+
 /** Containers of which one heartbeat tells what they use. */
 export const USAGE_MAX = 1000;
 
@@ -177,6 +182,7 @@ export const heartbeatSchema = Type.Object(
     conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
     engine: Type.Optional(engineSchema),
     volumeAddress: Type.Optional(volumeAddress),
+    lacks: Type.Optional(Type.Array(feature, { maxItems: 32 })),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
     usage: Type.Optional(Type.Array(usageSchema, { maxItems: USAGE_MAX })),
   },

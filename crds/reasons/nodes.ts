@@ -41,6 +41,11 @@ export const nodeReasons = {
     meaning: 'The container engine answers, but does not list its containers.',
     remedy: 'Check and restart the container engine of the machine.',
   },
+  state_folder_unwritable: {
+    meaning:
+      'The agent of the node cannot write to its state folder. Its containers go on and are started again; attempts of jobs, and what begins to write to a replicated volume, are not started, since the agent could not remember that it has.',
+    remedy: 'Free some disk space on the machine, or give the state folder to the user of the agent.',
+  },
   fenced: { meaning: 'An administrator has declared the machine off. It ends with the next heartbeat of its agent.' },
   draining: {
     meaning: 'The node is being emptied and takes no new work.',
@@ -81,6 +86,11 @@ export const nodeReasons = {
   label_constraint: {
     meaning: 'Filter: the labels of the node do not meet placement.constraints.',
     remedy: 'Label the node in the configuration of its agent, or change the constraint.',
+  },
+  capability: {
+    meaning: 'Filter: the engine of the node cannot do what the workload needs.',
+    remedy:
+      'Remove what the message names from the spec, or enrol a node whose engine can; "moor describe node" shows what each lacks.',
   },
   anti_affinity: {
     meaning: 'Filter: a replica that this one must be apart from is on the node or in its topology domain.',

@@ -30,6 +30,26 @@ export const volumeReasons = {
     meaning: 'A copy has taken the place of a lost primary. The message says from when its bytes are.',
     remedy: 'Repair or delete the lost node: when it is back it gets a copy, and what only it had is set aside.',
   },
+  volume_moving: {
+    meaning: 'The volume moves to another node: what mounts it is stopped, and is started there when it has moved.',
+    remedy: 'Wait: a move that does not come to its end within five minutes is aborted, and all is as before.',
+  },
+  volume_move_requested: { meaning: 'Somebody asked for the volume to move to another node.' },
+  volume_move_cancelled: { meaning: 'Somebody cancelled the move of the volume.' },
+  volume_move_started: {
+    meaning: 'The volume is to move. It is used as before until a copy on that node is complete.',
+  },
+  volume_moved: {
+    meaning: 'The volume has moved without losing a byte. The message says for how long nothing could use it.',
+  },
+  volume_move_aborted: {
+    meaning: 'The volume stays where it was, and is used there as before. The message says why.',
+    remedy: 'Correct what the message names, and ask for the move again; a drain tries again by itself.',
+  },
+  volume_move_blocked: {
+    meaning: 'The node of the volume is drained, and the volume cannot be moved. What mounts it stays there.',
+    remedy: 'Do what the message says; the move begins by itself then. Or end the drain: "moor nodes undrain".',
+  },
   volume_divergent: {
     meaning: 'A former primary is back. What was written there and never copied was set aside on its node.',
     remedy: 'Look on the machine whether it is needed; "moor describe volume" shows the node and the name.',
@@ -60,6 +80,9 @@ export const volumeReasons = {
   volume_replica_removal_requested: {
     meaning: 'Somebody asked for the removal of a copy of the volume: its bytes are removed from that node.',
   },
+  volume_divergent_discarded: {
+    meaning: 'Somebody asked for the removal of bytes that a former primary of the volume has set aside on its node.',
+  },
   volume_replica_added: {
     meaning: 'A node was chosen for a copy of the volume. The copy counts once its state is synced.',
   },
@@ -82,6 +105,12 @@ export const volumeReasons = {
     meaning: 'The agent of the node is removing the bytes of the volume.',
     remedy: 'Wait a moment; if it lasts, look at the agent of the node and its log.',
   },
+  volume_disk_away: {
+    meaning:
+      'The volume is to be deleted, and the disk of the node that holds its bytes is not mounted: nothing can be removed.',
+    remedy:
+      'Mount the disk: the deletion goes on by itself. If it is gone for good, remove volume-disk.json from the state folder of the agent.',
+  },
   recommendation_appeared: {
     meaning: 'Something would make a volume safer or cheaper. The message has the measurement and the arithmetic.',
     remedy: '"moor recommendations" lists what holds now; "moor recommendations apply <id>" applies one.',
@@ -102,6 +131,11 @@ export const volumeReasons = {
   volume_busy: {
     meaning: 'Another container on the node still writes to a volume that the container is to write to.',
     remedy: 'Wait until that one has stopped; the message names it. The agent tries again.',
+  },
+  volume_held: {
+    meaning:
+      'The container waits for a volume that it mounts: the volume moves, a copy takes over, or its node was not heard for so long that one may have.',
+    remedy: 'Wait: the message says what for. "moor describe volume" shows how far that is.',
   },
   volume_missing: {
     meaning: 'A volume that the container mounts is not on the node yet, or cannot be mounted there.',

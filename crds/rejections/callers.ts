@@ -22,6 +22,16 @@ export const callerRejections = defineEntries('ours', {
     fixed: 'GET /api/v1/deployments with a fresh token',
   },
 
+  sign_in_code_invalid: {
+    status: 401,
+    expected: 'the code of a sign-in link that was not used and is not older than ten minutes',
+    why: 'The link was used before, is older than ten minutes, or is of a server that was started anew since.',
+    remedy: 'Ask for a new link: "moor up" prints one, also while everything runs. Or sign in with a token.',
+    echo: 'never',
+    example: 'POST /api/v1/tokens/sign-in twice with one code',
+    fixed: 'POST /api/v1/tokens/sign-in with a fresh code',
+  },
+
   auth_forbidden: {
     status: 403,
     expected: ({ needed }: { needed: string }) => needed,

@@ -155,7 +155,6 @@ export const documentCodes = {
     'node_not_a_placement_candidate',
     'residency_country_invalid',
     'residency_region_unknown',
-    'feature_not_available',
     'resource_already_exists',
     'quota_reached',
     'outcome_unknown',

@@ -11,6 +11,16 @@ export const failures = defineEntries('failure', {
     fixed: 'POST /api/v1/deployments once etcd is back',
   },
 
+  store_full: {
+    status: 503,
+    expected: 'a DELETE, or the same request once the database has room',
+    why: 'The database is nearly full, and what is left of it is kept for deletions. Nothing was stored.',
+    remedy:
+      'Delete what is not needed; the room is there once history was compacted, within ten minutes. If it lasts, have an operator enlarge the quota of etcd (docs/OPERATIONS.md).',
+    example: 'POST /api/v1/deployments while the database has 96 % of its quota',
+    fixed: 'DELETE /api/v1/deployments/old',
+  },
+
   server_overloaded: {
     status: 503,
     expected: 'the same request, once fewer requests are under way',

@@ -91,6 +91,37 @@ export const requestRejections = defineEntries('ours', {
     fixed: 'PUT /api/v1/deployments/web',
   },
 
+  exec_not_offered: {
+    status: 405,
+    expected: 'logs, which are read with kubectl logs or moor logs',
+    why: 'Nothing is run in a container, attached to it or forwarded into it from outside: no caller may change what a deployment declares.',
+    remedy: 'Read the log, or run the command as a job with the same image.',
+    example: 'kubectl exec web-0 -- ls',
+    fixed: 'kubectl logs web-0',
+  },
+
+  annotation_holds_credential: {
+    expected: 'annotations without credentials; kubectl apply --server-side keeps no copy of the file',
+    why: 'Annotations are stored and shown as they are, and credentials live in the secrets store only.',
+    remedy: 'Apply the file with --server-side, or write the secret first and leave its values out of the file.',
+    echo: 'never',
+    example: 'kubectl apply -f web.yaml, which has secrets[0].values',
+    fixed: 'kubectl apply --server-side -f web.yaml',
+  },
+
+  field_manager_conflict: {
+    status: 409,
+    expected: ({ manager }: { manager: string }) =>
+      `the value that ${manager} has set, or force=true, which takes the field over`,
+    sample: { manager: 'mooring-api' },
+    why: 'Another manager has set the field, and would not know that it was changed.',
+    remedy:
+      'Leave the field out of the file, make it equal to what is stored, or take it over with kubectl apply --server-side --force-conflicts.',
+    echo: 'never',
+    example: 'kubectl apply --server-side -f web.yaml, after moor scale web 3',
+    fixed: 'kubectl apply --server-side --force-conflicts -f web.yaml',
+  },
+
   query_parameter_invalid: {
     status: 400,
     expected: ({ wanted }: { wanted: string }) => wanted,

@@ -159,9 +159,31 @@ export const volumeRejections = defineEntries('7.5', {
     sample: { names: ['divergent-1'] },
     why: 'What was set aside is on no other node: it was written by a former primary and never copied.',
     remedy:
-      'Copy out what you need, as docs/OPERATIONS.md says, and remove it on the machine. To give it up with the copy, repeat the request with force=true ("moor volumes replicas remove --force").',
+      'Copy out what you need, as docs/OPERATIONS.md says, and remove it ("moor volumes divergent delete"). To give it up with the copy, repeat the request with force=true ("moor volumes replicas remove --force").',
     example: 'DELETE …/volumes/vol_…/replicas/machine-2',
     fixed: 'DELETE …/volumes/vol_…/replicas/machine-2?force=true',
+  },
+
+  volume_move_node_unable: {
+    section: 'ours',
+    status: 409,
+    expected: ({ because }: { because: string }) => `a node that can take the primary of the volume; ${because}`,
+    sample: { because: 'machine-2 is drained and takes no work' },
+    why: 'The primary is served from that node, and what mounts the volume runs there.',
+    remedy: 'Correct what is named, or name another node.',
+    example: { node: 'machine-1' },
+    fixed: { node: 'machine-2' },
+  },
+
+  volume_move_under_way: {
+    section: 'ours',
+    status: 409,
+    expected: ({ to }: { to: string }) => `a volume that is not moving; it moves to ${to}`,
+    sample: { to: 'machine-2' },
+    why: 'A volume moves to one node at a time.',
+    remedy: 'Wait until the move has ended, or cancel it ("moor volumes move --cancel").',
+    example: 'POST …/volumes/vol_…/move while it moves',
+    fixed: 'DELETE …/volumes/vol_…/move, and then POST …/volumes/vol_…/move',
   },
 
   volume_replica_node_conflict: {

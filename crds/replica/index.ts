@@ -82,6 +82,8 @@ export interface Replica {
   /** Written by the secret resolver: the container is to be made from exactly these versions. */
   readonly resolved?: ResolvedSecrets;
   readonly createdAt: string;
+  /** That of its deployment or job when it was made. */
+  readonly traceparent?: string;
   /** Set by the replica keeper: the container is to be stopped and removed. Never unset. */
   readonly retiringSince?: string;
   /** Set for an attempt of a job: its container is started at most once, and its end is what is asked for. */

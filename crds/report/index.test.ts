@@ -30,6 +30,8 @@ describe('checkReportBatch', () => {
     { given: { at: 'now' }, found: ['field_invalid reports[0].at'] },
     { given: { retry: { at: '2026-13-01T00:00:00Z' } }, found: ['field_invalid reports[0].retry.at'] },
     { given: { since: '2026-01-31T25:00:00Z' }, found: ['field_invalid reports[0].since'] },
+    { given: { pull: { receivedBytes: 1, totalBytes: 2 } }, found: [] },
+    { given: { pull: { receivedBytes: -1, totalBytes: 2 } }, found: ['field_invalid reports[0].pull.receivedBytes'] },
     { given: { environment: {} }, found: ['field_unknown reports[0].environment'] },
   ];
   for (const { given, found } of cases) {

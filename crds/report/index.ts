@@ -12,8 +12,10 @@
  */
 import { Type } from 'typebox';
 import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
+import type { PullProgress } from './pull.js';
 import type { RetrySchedule } from './retry.js';
 
+export { isPullNews, type PullProgress, type ToldPull } from './pull.js';
 export { findNextRetry, type RetrySchedule } from './retry.js';
 
 /** `removed` is the agent's word that no container of this replica exists any more. */
@@ -78,6 +80,8 @@ export interface Report {
   readonly failedCheck?: FailedCheck;
   /** Set while a failed step waits for its next attempt. */
   readonly retry?: RetrySchedule;
+  /** While a pull takes longer: how much of the image has arrived. */
+  readonly pull?: PullProgress;
   readonly at: string;
 }
 
@@ -99,6 +103,7 @@ export function withoutDetails(report: Report): Report {
     lastEnd: _end,
     failedCheck: _check,
     retry: _retry,
+    pull: _pull,
     ...known
   } = report;
   return known;
@@ -155,6 +160,9 @@ const retrySchema = Type.Object(
   { additionalProperties: false },
 );
 
+const byteCount = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+const pullSchema = Type.Object({ receivedBytes: byteCount, totalBytes: byteCount }, { additionalProperties: false });
+
 const reportSchema = Type.Object(
   {
     replica: segment,
@@ -176,6 +184,7 @@ const reportSchema = Type.Object(
     lastEnd: Type.Optional(endSchema),
     failedCheck: Type.Optional(failedCheckSchema),
     retry: Type.Optional(retrySchema),
+    pull: Type.Optional(pullSchema),
     at: time,
   },
   { additionalProperties: false },

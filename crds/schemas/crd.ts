@@ -1,6 +1,6 @@
 import type { TObject } from 'typebox';
 
-import type { Kind } from '../kind/index.js';
+import type { Kind, KubernetesNames } from '../kind/index.js';
 import { kinds } from '../kinds/index.js';
 import { type JsonSchema, renderSchema } from './json-schema.js';
 
@@ -11,23 +11,24 @@ export function renderCrds(known: readonly Kind[] = kinds): Readonly<Record<stri
   return Object.fromEntries(
     known.flatMap(kind =>
       kind.kubernetes && kind.body
-        ? [[`${kind.plural}.${GROUP}.yaml`, definition(kind, kind.body, kind.kubernetes.shortNames)]]
+        ? [[`${kind.plural}.${GROUP}.yaml`, definition(kind, kind.body, kind.kubernetes)]]
         : [],
     ),
   );
 }
 
-function definition({ kind, plural, singular }: Kind, body: TObject, shortNames: readonly string[]): JsonSchema {
+function definition(
+  { kind, plural, singular }: Kind,
+  body: TObject,
+  { shortNames, printed, isScaled }: KubernetesNames,
+): JsonSchema {
   const version = {
     name: 'v1',
     served: true,
     storage: true,
     schema: { openAPIV3Schema: resourceSchema(body) },
-    subresources: { status: {} },
-    additionalPrinterColumns: [
-      { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
-      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-    ],
+    subresources: { status: {}, ...(isScaled && { scale: SCALE }) },
+    additionalPrinterColumns: [...printed, { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' }],
   };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -41,6 +42,8 @@ function definition({ kind, plural, singular }: Kind, body: TObject, shortNames:
     },
   };
 }
+
+const SCALE = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' };
 
 /** Kubernetes keeps kind and name outside the spec. */
 const OUTSIDE = ['kind', 'name'];
@@ -102,6 +105,8 @@ function structural(schema: JsonSchema): JsonSchema | undefined {
   return {
     ...(typeof expected === 'string' && { description: expected }),
     ...Object.fromEntries(kept.filter(([keyword, value]) => keyword !== 'required' || (value as string[]).length > 0)),
+    // Lists are replaced whole, also by server-side apply.
+    ...(type === 'array' && { 'x-kubernetes-list-type': 'atomic' }),
     ...(only !== undefined && { type: typeof only, enum: [only] }),
     ...(type === 'integer' && typeof maximum === 'number' && maximum > INT32_MAX && { format: 'int64' }),
     // RE2 writes a code point in another way.

@@ -145,6 +145,7 @@ const KNOWN = new Set([
   'pattern',
   'format',
   'additionalProperties',
+  'x-kubernetes-list-type',
   'x-kubernetes-preserve-unknown-fields',
   'x-kubernetes-validations',
 ]);
@@ -164,9 +165,25 @@ describe('the custom resource definitions', () => {
     const spec = manifest['spec'] as {
       names: { plural: string };
       group: string;
-      versions: { schema: { openAPIV3Schema: Node } }[];
+      versions: {
+        schema: { openAPIV3Schema: Node };
+        subresources: { scale?: { specReplicasPath: string } };
+        additionalPrinterColumns: { jsonPath: string }[];
+      }[];
     };
     const schemas = schemasIn(spec.versions[0]!.schema.openAPIV3Schema, '');
+
+    it(`${file} prints and scales only what its spec or status holds`, () => {
+      const [version] = spec.versions;
+      const fields = schemas.map(([way]) => way);
+      const paths = version!.additionalPrinterColumns.map(({ jsonPath }) => jsonPath);
+      const { scale } = version!.subresources;
+      expect(scale !== undefined).to.equal(spec.names.plural === 'deployments');
+      for (const path of [...paths, ...(scale ? [scale.specReplicasPath] : [])]) {
+        if (path.startsWith('.spec')) expect(fields, path).to.include(path);
+        else expect(path).to.match(/^\.(?:status\.[A-Za-z]+|metadata\.creationTimestamp)$/);
+      }
+    });
 
     it(`${file} is structural`, () => {
       for (const [way, schema] of schemas) {

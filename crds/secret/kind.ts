@@ -10,6 +10,8 @@ interface SecretView {
   readonly deployments: readonly string[];
   /** Those that have not ended; absent where there are none. */
   readonly jobs?: readonly string[];
+  /** Absent while it is not being rotated. */
+  readonly rotation?: { readonly phase: string; readonly holds: boolean };
 }
 
 /** Credentials, in versions. */
@@ -85,6 +87,10 @@ export const secretKind = defineKind({
   columns: defineColumns<SecretView>([
     { title: 'PATH', value: ({ path }) => path },
     { title: 'VERSION', value: ({ version }) => (version === null ? '-' : String(version)) },
+    {
+      title: 'ROTATION',
+      value: ({ rotation }) => (rotation ? `${rotation.phase}${rotation.holds ? '' : ' …'}` : '-'),
+    },
     {
       title: 'USED BY',
       value: ({ deployments, jobs = [] }) => [...deployments, ...jobs.map(name => `job/${name}`)].join(', ') || '-',

@@ -17,6 +17,13 @@ const metadataMembers = {
   updatedAt: time(LONG_AGO),
   specHash: text(''),
   deletedAt: maybe(time(LONG_AGO)),
+  annotations: maybe(map(text(''))),
+  fieldOwners: maybe(
+    object({
+      managers: list(object({ name: text(''), operation: text('Update'), at: text('') })),
+      fields: map(list(anything)),
+    }),
+  ),
 };
 
 export const metadata = object(metadataMembers);
@@ -171,6 +178,8 @@ export const orders: Mender = (value, context, path) => {
   const mended = object({ drain: maybe(object({})), fence: maybe(object({})) })(value, context, path);
   return context.faults.length === known ? mended : { drain: { by: NOBODY, since: LONG_AGO } };
 };
+
+export const pull = maybe(object({ receivedBytes: count(0), totalBytes: count(0) }));
 
 export const ended = object({
   exitCode: anything,

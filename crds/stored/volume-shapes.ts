@@ -1,4 +1,4 @@
-import { volumePhases } from '../volume/index.js';
+import { movePhases, volumePhases } from '../volume/index.js';
 import { count, flag, list, type Mender, name, object, segment, text, time } from './mend.js';
 import { LONG_AGO, maybe, metadata, NOBODY } from './shapes.js';
 
@@ -16,12 +16,20 @@ export const volume = object({
   replicaNodes: maybe(list(name(NOBODY))),
   excludedNodes: maybe(list(name(NOBODY))),
   abandonedNodes: maybe(list(name(NOBODY))),
+  discarded: maybe(list(object({ nodeId: name(NOBODY), name: text(''), at: time(LONG_AGO) }))),
+  move: maybe(object({ nodeId: name(NOBODY), generation: count(0), at: time(LONG_AGO) })),
 });
 
 const phase: Mender = (value, context, path) => {
   if (volumePhases.some(known => known === value)) return value;
   context.faults.push(`${path} is no phase`);
   return 'Pending';
+};
+
+const movePhase: Mender = (value, context, path) => {
+  if (movePhases.some(known => known === value)) return value;
+  context.faults.push(`${path} is no phase of a move`);
+  return 'Blocked';
 };
 
 const copies = list(
@@ -32,6 +40,7 @@ const copies = list(
     lagBytes: maybe(count(0)),
     sentBytes: maybe(count(0)),
     totalBytes: maybe(count(0)),
+    lastWhole: maybe(object({ bytes: count(0), seconds: count(0) })),
     message: maybe(text('')),
   }),
 );
@@ -46,6 +55,31 @@ export const volumeStatus = object({
   primaryNode: maybe(name(NOBODY)),
   epoch: maybe(count(0)),
   finalFor: maybe(count(0)),
+  move: maybe(
+    object({
+      phase: movePhase,
+      message: text(''),
+      from: maybe(name(NOBODY)),
+      to: maybe(name(NOBODY)),
+      generation: maybe(count(0)),
+      isCopyMade: maybe(flag(true)),
+      epoch: maybe(count(0)),
+      stoppedAt: maybe(time(LONG_AGO)),
+      since: time(LONG_AGO),
+    }),
+  ),
+  lastMove: maybe(
+    object({
+      from: text(''),
+      to: text(''),
+      generation: maybe(count(0)),
+      epoch: maybe(count(0)),
+      isAborted: maybe(flag(true)),
+      message: text(''),
+      downtimeSeconds: maybe(count(0)),
+      at: time(LONG_AGO),
+    }),
+  ),
   servedEpoch: maybe(count(0)),
   copies,
   divergent: maybe(list(object({ nodeId: name(NOBODY), ...divergentMembers }))),

@@ -11,5 +11,12 @@
  * @module
  */
 export type { Role, StoredTenant, StoredToken, TokenKind, TokenRequest } from './tenant.js';
-export { checkTenantRequest, checkTokenRequest, TENANT_LOWERED, tokenRequestSchema } from './tenant.js';
+export {
+  checkSignInRequest,
+  checkTenantRequest,
+  checkTokenRequest,
+  signInRequestSchema,
+  TENANT_LOWERED,
+  tokenRequestSchema,
+} from './tenant.js';
 export { tenantKind } from './kind.js';

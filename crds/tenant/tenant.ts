@@ -163,3 +163,12 @@ export function checkTokenRequest(document: unknown): CheckResult<TokenRequest> 
     },
   };
 }
+
+/** `POST /api/v1/tokens/sign-in`. */
+export const signInRequestSchema = Type.Object(
+  { code: Type.String(annotate({ 'x-expected': 'the code of a sign-in link' })) },
+  { additionalProperties: false },
+);
+
+/** `POST /api/v1/tokens/sign-in`. */
+export const checkSignInRequest = createBodyCheck(signInRequestSchema);

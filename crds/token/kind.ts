@@ -1,6 +1,6 @@
 import { defineColumns, defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import { type StoredToken, tokenRequestSchema } from '../tenant/index.js';
+import { signInRequestSchema, type StoredToken, tokenRequestSchema } from '../tenant/index.js';
 
 /** What speaks for a tenant, a node or the platform. */
 export const tokenKind = defineKind({
@@ -13,7 +13,7 @@ export const tokenKind = defineKind({
   isSupported: true,
   range: 'tokens/',
   keyParts: ['id'],
-  requests: { TokenRequest: tokenRequestSchema },
+  requests: { TokenRequest: tokenRequestSchema, SignInRequest: signInRequestSchema },
   events: [],
   path: '/api/v1/tokens',
   item: '{id}',
@@ -24,6 +24,16 @@ export const tokenKind = defineKind({
     'GET /self': {
       summary: 'Shows the token that asks, without its secret: whom it speaks for, and with which role',
       answer: { status: 200, component: 'Object' },
+    },
+    'POST /sign-in-codes': {
+      summary: 'Gives a code that signs a browser in once, within ten minutes, with the rights of the token that asks',
+      answer: { status: 201, component: 'Object' },
+    },
+    'POST /sign-in': {
+      summary: 'Exchanges such a code for a token that lasts twelve hours at most',
+      body: 'SignInRequest',
+      answer: { status: 201, component: 'Object' },
+      codes: [...documentCodes.request, 'sign_in_code_invalid', 'outcome_unknown'],
     },
     delete: { summary: 'Revokes a token at once', codes: ['resource_not_found', 'outcome_unknown'] },
   },

@@ -72,8 +72,8 @@ interface Context {
 }
 
 const typeFitsClass = rule('field_invalid', (type: unknown, at, refuse, { document }: Context) =>
-  type === 'tmpfs' && document['class'] === 'replicated'
-    ? refuse(at, type, { wanted: 'volume or bind: memory of one machine cannot be replicated' })
+  (type === 'tmpfs' || type === 'bind') && document['class'] === 'replicated'
+    ? refuse(at, type, { wanted: 'volume: neither memory nor a folder of one machine is replicated' })
     : undefined,
 );
 

@@ -62,7 +62,7 @@ interface ReplicationTerms {
 
 /** The part of a node in the replication of a volume; undefined where nothing is copied. */
 function toAssignedReplication(
-  { class: kind, metadata }: StoredVolume,
+  { class: kind, metadata, discarded = [] }: StoredVolume,
   status: VolumeStatus,
   nodeId: string,
   { findPeer, ...terms }: ReplicationTerms,
@@ -75,5 +75,14 @@ function toAssignedReplication(
   const isHeld = role === 'primary' && isHeldVolume(status);
   const peers = others.flatMap(id => findPeer(id) ?? []);
   const isFinal = role === 'primary' && finalFor !== undefined;
-  return { epoch, role, peers, ...terms, ...(isHeld && { isHeld: true as const }), ...(isFinal && { finalFor }) };
+  const discard = discarded.flatMap(each => (each.nodeId === nodeId ? [{ name: each.name, at: each.at }] : []));
+  return {
+    epoch,
+    role,
+    peers,
+    ...terms,
+    ...(isHeld && { isHeld: true as const }),
+    ...(isFinal && { finalFor }),
+    ...(discard.length > 0 && { discard }),
+  };
 }

@@ -16,6 +16,8 @@ export {
   VOLUME_SIZE_MAX,
   VOLUME_SIZE_MIN,
 } from './admission.js';
+export { type EndedMove, movePhases, type VolumeMove } from './move.js';
+export { checkVolumeMove, type MoveNode } from './move-admission.js';
 export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 export { checkVolumeReports } from './reports.js';
 export { type AssignedVolume, listVolumeNodes, toAssignedVolume } from './assigned.js';
@@ -28,8 +30,10 @@ export type {
   VolumeReplica,
   VolumeRole,
 } from './replication.js';
+export { countLagSeconds } from './replication.js';
 export { checkVolumeResize, findSizeProblem, type ResizeFacts } from './resize.js';
 export type {
+  DiscardedBytes,
   KnownVolume,
   MountType,
   SeenVolume,
@@ -40,7 +44,6 @@ export type {
   VolumeStatus,
 } from './volume.js';
 export {
-  findUnbuiltVolume,
   getVolumePhase,
   isHeldVolume,
   isMadeVolume,

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
 
 import { formatBytes } from '../grammar/index.js';
 import { defineColumns, defineKind } from '../kind/index.js';
@@ -6,9 +6,11 @@ import type { Metadata } from '../meta/index.js';
 import { documentCodes } from '../rejections/index.js';
 import { residencySchema } from '../residency/index.js';
 import { volumeReplicaSchema, volumeSchema } from './admission.js';
+import { type EndedMove, movePhases, type VolumeMove } from './move.js';
+import { volumeMoveSchema } from './move-admission.js';
 import { volumePhases } from './phases.js';
 import { volumeReportsSchema } from './reports.js';
-import type { VolumeReplica } from './replication.js';
+import type { DivergentBytes, VolumeReplica } from './replication.js';
 import type { VolumeConsumer, VolumeSpec, VolumeStatus } from './volume.js';
 import { volumeResizeSchema } from './resize.js';
 
@@ -25,9 +27,16 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   /** Counted up by each promotion and move; null for a volume without copies. */
   readonly epoch: number | null;
   readonly wantedReplicas: number;
-  readonly replicas: readonly (VolumeReplica & { readonly nodeName: string | null })[];
+  readonly replicas: readonly (VolumeReplica & { readonly nodeName: string | null; readonly lagSeconds?: number })[];
   /** What former primaries have set aside. */
-  readonly divergent: readonly { readonly nodeId: string; readonly name: string; readonly at: string }[];
+  readonly divergent: readonly (DivergentBytes & {
+    readonly nodeId: string;
+    readonly nodeName?: string | null;
+    /** Somebody gave it up: its node is to remove it. */
+    readonly isDiscarded?: boolean;
+  })[];
+  readonly move: (VolumeMove & { readonly toName: string | null }) | null;
+  readonly lastMove: EndedMove | null;
   readonly driver: string | null;
   readonly limits: string | null;
   readonly usedBytes: number | null;
@@ -43,6 +52,8 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
 const text = Type.String();
 const time = Type.String({ format: 'date-time' });
 const orNull = <const Kind extends 'string' | 'integer'>(type: Kind) => Type.Unsafe({ type: [type, 'null'] });
+
+const orNothing = (members: TProperties) => Type.Union([Type.Object(members), Type.Null()]);
 
 /** What answers show of a volume. */
 const answer = Type.Object({
@@ -68,12 +79,45 @@ const answer = Type.Object({
       state: Type.Enum(['syncing', 'synced', 'lost'], { type: 'string' }),
       syncedAt: Type.Optional(time),
       lagBytes: Type.Optional(Type.Integer()),
+      lagSeconds: Type.Optional(Type.Integer()),
       sentBytes: Type.Optional(Type.Integer()),
       totalBytes: Type.Optional(Type.Integer()),
+      lastWhole: Type.Optional(Type.Object({ bytes: Type.Integer(), seconds: Type.Integer() })),
       message: Type.Optional(text),
     }),
   ),
-  divergent: Type.Array(Type.Object({ nodeId: text, name: text, epoch: Type.Integer(), at: time })),
+  divergent: Type.Array(
+    Type.Object({
+      nodeId: text,
+      nodeName: orNull('string'),
+      name: text,
+      epoch: Type.Integer(),
+      at: time,
+      isDiscarded: Type.Boolean(),
+    }),
+  ),
+  move: orNothing({
+    phase: Type.Enum([...movePhases], { type: 'string' }),
+    message: text,
+    from: Type.Optional(text),
+    to: Type.Optional(text),
+    toName: orNull('string'),
+    generation: Type.Optional(Type.Integer()),
+    isCopyMade: Type.Optional(Type.Boolean()),
+    epoch: Type.Optional(Type.Integer()),
+    stoppedAt: Type.Optional(time),
+    since: time,
+  }),
+  lastMove: orNothing({
+    from: text,
+    to: text,
+    generation: Type.Optional(Type.Integer()),
+    epoch: Type.Optional(Type.Integer()),
+    isAborted: Type.Optional(Type.Boolean()),
+    message: text,
+    downtimeSeconds: Type.Optional(Type.Integer()),
+    at: time,
+  }),
   driver: orNull('string'),
   limits: orNull('string'),
   usedBytes: orNull('integer'),
@@ -105,11 +149,12 @@ export const volumeKind = defineKind({
   body: volumeSchema,
   answer,
   requests: {
+    VolumeMoveRequest: volumeMoveSchema,
     VolumeReplicaRequest: volumeReplicaSchema,
     VolumeReports: volumeReportsSchema,
     VolumeResizeRequest: volumeResizeSchema,
   },
-  kubernetes: { shortNames: ['mvol'] },
+  kubernetes: { shortNames: ['mvol'], printed: [{ name: 'Phase', type: 'string', jsonPath: '.status.phase' }] },
   events: [
     'volume.phase_changed',
     'volume.resized',
@@ -118,6 +163,11 @@ export const volumeKind = defineKind({
     'volume.replica_lost',
     'volume.promoted',
     'volume.divergent',
+    'volume.move_requested',
+    'volume.move_started',
+    'volume.move_aborted',
+    'volume.move_blocked',
+    'volume.moved',
     'volume.record_unusable',
   ],
   path: '/api/v1/dvm/volumes',

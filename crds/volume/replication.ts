@@ -15,6 +15,8 @@ export interface AssignedReplication {
    * snapshot is taken, sent, and told as `final`.
    */
   readonly finalFor?: number;
+  /** What was set aside on this node and is to go; each is named with its moment, so that nothing else of its name goes. */
+  readonly discard?: readonly Pick<DivergentBytes, 'name' | 'at'>[];
 }
 
 export type VolumeRole = 'primary' | 'replica';
@@ -39,8 +41,25 @@ export interface VolumeReplica {
   /** Of the transfer that is under way. */
   readonly sentBytes?: number;
   readonly totalBytes?: number;
+  /** The last time that everything was sent to it. */
+  readonly lastWhole?: { readonly bytes: number; readonly seconds: number };
   /** Why it is not further. */
   readonly message?: string;
+}
+
+/**
+ * How old what a copy shows is, in whole seconds: 0 where nothing is missing, undefined where it was never complete. What a primary
+ * said that is not heard any more counts from then on: it may have written since.
+ */
+export function countLagSeconds(
+  { syncedAt, lagBytes }: Pick<VolumeReplica, 'syncedAt' | 'lagBytes'>,
+  now: number,
+  { reason, since }: { readonly reason?: string; readonly since?: string } = {},
+): number | undefined {
+  if (syncedAt === undefined) return undefined;
+  const countFrom = (moment: string) => Math.max(0, Math.floor((now - Date.parse(moment)) / 1000));
+  if (lagBytes !== 0) return countFrom(syncedAt);
+  return reason === 'volume_node_silent' && since !== undefined ? countFrom(since) : 0;
 }
 
 /** How far a copy is, as the agent of the primary sees it. */

@@ -28,6 +28,15 @@ const copySchema = Type.Object(
     lagBytes: count,
     sentBytes: count,
     totalBytes: count,
+    lastWhole: Type.Optional(
+      Type.Object(
+        {
+          bytes: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+          seconds: Type.Integer({ minimum: 1 }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
     message,
   },
   { additionalProperties: false },

@@ -7,6 +7,7 @@ import {
   admitVolume,
   checkVolumeReplica,
   checkVolumeReports,
+  countLagSeconds,
   type KnownVolume,
   type VolumeFacts,
   rejectVolumeRemoval,
@@ -31,6 +32,10 @@ describe('admission of a volume', () => {
     { given: { class: 'fast' }, found: ['field_invalid class'] },
     { given: { class: undefined }, found: ['field_invalid class'] },
     { given: { type: 'tmpfs' }, found: ['field_invalid type'] },
+    { given: { type: 'bind' }, found: ['field_invalid type'] },
+    { given: { class: 'ephemeral', type: 'bind' }, found: [] },
+    { given: { name: '..' }, found: ['field_invalid name'] },
+    { given: { hostPath: '/etc' }, found: ['field_unknown hostPath'] },
     { given: { name: 'Data' }, found: ['field_invalid name'] },
     { given: { sizeBytes: 2 ** 20 }, found: [] },
     { given: { sizeBytes: 2 ** 20 - 1 }, found: ['field_invalid sizeBytes'] },
@@ -83,9 +88,11 @@ describe('admission of a volume', () => {
       },
       { requiredKeys: ['name', 'class', 'sizeBytes'], noNullPrototype: true },
     )
-    .map(({ replicas, ...rest }) =>
-      rest.class === 'replicated' && replicas !== undefined ? { ...rest, replicas } : rest,
-    );
+    .map(({ replicas, type, ...rest }) => {
+      const isCopied = rest.class === 'replicated';
+      const isTyped = type !== undefined && !(isCopied && type === 'bind');
+      return { ...rest, ...(isTyped && { type }), ...(isCopied && replicas !== undefined && { replicas }) };
+    });
 
   it('stores what was sent, except for what it announces', () => {
     fc.assert(
@@ -104,7 +111,7 @@ describe('admission of a volume', () => {
     const mutations = cases.filter(({ found, otherFacts }) => found.length === 1 && otherFacts === undefined);
     fc.assert(
       fc.property(document, fc.constantFrom(...mutations), (sent, { given, found }) => {
-        const admission = admitVolume({ ...sent, class: 'replicated', ...given }, facts);
+        const admission = admitVolume({ ...sent, class: 'replicated', type: 'volume', ...given }, facts);
         expect(admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`)).to.deep.equal(
           found,
         );
@@ -202,5 +209,30 @@ describe('reports of volumes', () => {
     expect(check({ epoch: 9_999_999_999, syncedEpoch: 9_999_999_999 })).to.equal(true);
     expect(check({ epoch: 10_000_000_000 })).to.equal(false);
     expect(check({ syncedEpoch: 10_000_000_000 })).to.equal(false);
+  });
+});
+
+describe('the lag of a copy', () => {
+  const NOW = Date.parse('2026-01-31T12:00:00.000Z');
+  const cases: readonly [string, Parameters<typeof countLagSeconds>[0], number | undefined][] = [
+    ['is not known of one that was never complete', { lagBytes: 5 }, undefined],
+    [
+      'is none where nothing is missing, however long ago that was sent',
+      { syncedAt: '2026-01-01T00:00:00Z', lagBytes: 0 },
+      0,
+    ],
+    ['is the age of what it shows', { syncedAt: '2026-01-31T11:58:30.400Z', lagBytes: 5 }, 89],
+    ['is that age too where nobody knows what is missing', { syncedAt: '2026-01-31T11:59:00Z' }, 60],
+    ['is never negative: clocks differ', { syncedAt: '2026-01-31T12:00:09Z', lagBytes: 5 }, 0],
+  ];
+  for (const [name, copy, seconds] of cases) {
+    it(name, () => expect(countLagSeconds(copy, NOW)).to.equal(seconds));
+  }
+
+  it('counts from when the primary was not heard any more, where nothing was missing then', () => {
+    const even = { syncedAt: '2026-01-01T00:00:00Z', lagBytes: 0 };
+    const since = '2026-01-31T11:50:00Z';
+    expect(countLagSeconds(even, NOW, { reason: 'volume_node_silent', since })).to.equal(600);
+    expect(countLagSeconds(even, NOW, { reason: 'volume_ready', since })).to.equal(0);
   });
 });

@@ -3,6 +3,7 @@ import type { Metadata } from '../meta/index.js';
 import { reject, type Rejection } from '../rejections/index.js';
 import type { Reason } from '../reasons/index.js';
 import type { Residency } from '../residency/index.js';
+import type { EndedMove, VolumeMove, VolumeMoveOrder } from './move.js';
 import type { VolumePhase } from './phases.js';
 import type { DivergentBytes, FinalSnapshot, SeenCopy, VolumeReplica, VolumeRole } from './replication.js';
 
@@ -53,6 +54,15 @@ export interface StoredVolume extends VolumeSpec {
   readonly excludedNodes?: readonly string[];
   /** Of these, those whose bytes somebody gave up: they are removed even if no other node has them. */
   readonly abandonedNodes?: readonly string[];
+  /** What was set aside and somebody gave up: the agents of these nodes remove it. */
+  readonly discarded?: readonly DiscardedBytes[];
+  /** Where its primary was last asked to move to. */
+  readonly move?: VolumeMoveOrder;
+}
+
+/** Divergent bytes that are to be removed from the node that has them. */
+export interface DiscardedBytes extends Pick<DivergentBytes, 'name' | 'at'> {
+  readonly nodeId: string;
 }
 
 /** What an agent has seen of one volume of its node. */
@@ -116,6 +126,9 @@ export interface VolumeStatus {
   readonly epoch?: number;
   /** While it is to move: the epoch that it moves in. */
   readonly finalFor?: number;
+  /** The move that is under way, and how the last one ended. */
+  readonly move?: VolumeMove;
+  readonly lastMove?: EndedMove;
   /** The last epoch in which it was ready: only a copy of it may be promoted. */
   readonly servedEpoch?: number;
   readonly copies: readonly VolumeReplica[];
@@ -153,11 +166,6 @@ export function isHeldVolume(status: Pick<VolumeStatus, 'reason'> | undefined): 
 /** The phase that a volume is in: deletion counts from the moment it was asked for. */
 export function getVolumePhase({ metadata }: StoredVolume, status: Pick<VolumeStatus, 'phase'> | undefined) {
   return metadata.deletedAt === undefined ? (status?.phase ?? 'Pending') : 'Deleting';
-}
-
-/** What of a volume this release does not carry out: judged in a dry run, and refused otherwise. */
-export function findUnbuiltVolume({ type }: VolumeSpec) {
-  return type === 'bind' ? (['type', type, { what: 'type bind' }] as const) : undefined;
 }
 
 /** The subject of the conflict key of a volume: none is deleted, nor written by two, while a workload that mounts it is written. */

@@ -196,6 +196,11 @@ export function isContainerUser(text: string): boolean {
   return new RegExp(`^${ACCOUNT}(?::${ACCOUNT})?$`).test(text);
 }
 
+/** Whether a user is named by its number, and is not root: who needs no file of the image to know that. */
+export function isNumericUser(text: string): boolean {
+  return /^0{0,8}[1-9][0-9]{0,8}(?::[0-9]{1,9})?$/.test(text);
+}
+
 export const userRules: FieldRules<Context> = { field: 'user', present: [] };
 
 export const readOnlySchema = Type.Boolean();

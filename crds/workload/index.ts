@@ -19,7 +19,7 @@ export type {
 } from './context.js';
 export { emptyFacts } from './context.js';
 export type { ResourceRequests } from './container.js';
-export { isContainerUser, warnImage, WORDS_MAX, wordSchema } from './container.js';
+export { isContainerUser, isNumericUser, warnImage, WORDS_MAX, wordSchema } from './container.js';
 export { isCredential } from './credential.js';
 export { areSameMounts, GENERATE_KEPT } from './complete.js';
 export type { WorkloadCompletion } from './fields.js';

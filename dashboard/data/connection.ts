@@ -34,10 +34,11 @@ function describe(status: number, [first]: readonly ShownRejection[]): string {
  * cookie, no address.
  */
 export class ApiConnection {
-  readonly #token: string;
+  readonly #token: string | undefined;
   readonly tenant: string | undefined;
 
-  constructor(token: string, tenant?: string) {
+  /** Without a token: for what is open. */
+  constructor(token?: string, tenant?: string) {
     this.#token = token;
     this.tenant = tenant;
   }
@@ -76,7 +77,8 @@ export class ApiConnection {
 
   async #fetch(path: string, accept: string, request: RequestInit, signal?: AbortSignal): Promise<Response> {
     const own = request.headers as Record<string, string> | undefined;
-    const headers: Record<string, string> = { ...own, accept, authorization: `Bearer ${this.#token}` };
+    const headers: Record<string, string> = { ...own, accept };
+    if (this.#token !== undefined) headers['authorization'] = `Bearer ${this.#token}`;
     if (this.tenant !== undefined) headers['x-tenant-id'] = this.tenant;
     const safe = { credentials: 'omit', redirect: 'error', referrerPolicy: 'no-referrer' } as const;
     const init: RequestInit = { ...request, ...safe, headers };

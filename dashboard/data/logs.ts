@@ -1,5 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
+import { mergeLogLines, type ShownLogLine } from '../model/log-lines.js';
 import type { ApiConnection } from './connection.js';
 import { followLines } from './lines.js';
 
@@ -7,19 +8,12 @@ import { followLines } from './lines.js';
 interface LogFrame {
   readonly type: 'line' | 'bookmark' | 'gap' | 'removed' | 'end';
   readonly cursor: string | null;
+  readonly replica?: number;
   readonly stream?: 'stdout' | 'stderr';
   readonly at?: string | null;
   readonly text?: string;
   readonly reason?: string;
   readonly message?: string;
-}
-
-/** A line as it is shown. */
-export interface ShownLogLine {
-  readonly id: number;
-  readonly at: string | null;
-  readonly isError: boolean;
-  readonly text: string;
 }
 
 /** The end of a log, which grows. */
@@ -32,34 +26,31 @@ export interface LogTail {
 const KEPT = 2000;
 const ASKED_FOR = 300;
 
-/** Follows the log of one replica until `ended`. What the server refuses it with is shown, and asked for again where that passes. */
-export function followLog(connection: ApiConnection, deployment: string, replica: number, ended: AbortSignal): LogTail {
+/** Follows a log until `ended`: of the replica or attempt that the address names, or of all replicas together. What the server refuses it with is shown, and asked for again where that passes. */
+export function followLog(connection: ApiConnection, base: string, ended: AbortSignal, isShared = false): LogTail {
   const lines = signal<readonly ShownLogLine[]>([]);
   const standing = signal('');
-  let cursor: string | null = null;
+  const cursors = new Map<number | undefined, string>();
+  const ends = new Map<number | undefined, string>();
   let count = 0;
-  const base = `/api/v1/deployments/${encodeURIComponent(deployment)}/logs?follow=true&replica=${replica}`;
   void followLines(
     connection,
     {
-      path: () => (cursor === null ? `${base}&tail=${ASKED_FOR}` : `${base}&after=${encodeURIComponent(cursor)}`),
+      path: () => (cursors.size === 0 ? `${base}&tail=${ASKED_FOR}` : `${base}&after=${formatCursors(cursors)}`),
       isNews: frame => (frame as LogFrame).type !== 'end',
       onLines: frames => {
         const added: ShownLogLine[] = [];
-        for (const { type, cursor: at, ...frame } of frames as readonly LogFrame[]) {
-          cursor = at ?? cursor;
-          if (type === 'line')
-            added.push({
-              id: count++,
-              at: frame.at ?? null,
-              isError: frame.stream === 'stderr',
-              text: (frame.text ?? '').replace(/\n$/, ''),
-            });
-          if (type === 'end') standing.value = frame.message ?? '';
+        for (const { type, cursor, replica, ...frame } of frames as readonly LogFrame[]) {
+          const of = isShared ? replica : undefined;
+          if (cursor !== null) cursors.set(of, cursor);
+          if (type === 'end') ends.set(of, `${of === undefined ? '' : `replica ${of}: `}${frame.message ?? ''}`);
+          if (type !== 'line') continue;
+          ends.delete(of);
+          const text = (frame.text ?? '').replace(/\n$/, '');
+          added.push({ id: count++, at: frame.at ?? null, replica: of, isError: frame.stream === 'stderr', text });
         }
-        if (added.length === 0) return;
-        standing.value = '';
-        lines.value = [...lines.value, ...added].slice(-KEPT);
+        standing.value = [...ends.values()].join('; ');
+        if (added.length > 0) lines.value = mergeLogLines(lines.value, added).slice(-KEPT);
       },
       onRefused: refused => {
         standing.value = refused.message;
@@ -69,4 +60,10 @@ export function followLog(connection: ApiConnection, deployment: string, replica
     ended,
   );
   return { lines, standing };
+}
+
+function formatCursors(cursors: ReadonlyMap<number | undefined, string>): string {
+  return encodeURIComponent(
+    [...cursors].map(([replica, cursor]) => (replica === undefined ? cursor : `${replica}:${cursor}`)).join(','),
+  );
 }

@@ -1,8 +1,11 @@
 import { computed, effect, type ReadonlySignal, signal } from '@preact/signals';
 
 import type { LiveList } from '../model/live-list.js';
+import { readSignInCode } from '../model/places.js';
+import { listTroubles, type Trouble } from '../model/troubles.js';
 import type { DeploymentView, EventView, NodeView, SignedIn, TenantView } from '../model/views.js';
 import { ApiConnection, RefusedCall } from './connection.js';
+import { followReadings, type SessionReadings } from './readings.js';
 import { openListWatch, type Watch } from './watch.js';
 
 /** What is known while someone is signed in and has a tenant: three streams, which every page shares. */
@@ -13,6 +16,9 @@ export interface OpenSession {
   readonly deployments: ReadonlySignal<LiveList<DeploymentView>>;
   readonly nodes: ReadonlySignal<ReadonlyMap<string, NodeView>>;
   readonly events: ReadonlySignal<LiveList<EventView>>;
+  readonly others: SessionReadings;
+  /** What is wrong, the cause of other things first. */
+  readonly troubles: ReadonlySignal<readonly Trouble[]>;
   readonly isConnected: ReadonlySignal<boolean>;
   readonly isLoaded: ReadonlySignal<boolean>;
   readonly end: () => void;
@@ -48,6 +54,27 @@ export async function signIn(token: string): Promise<void> {
   chooseTenant(tenant);
 }
 
+/** The code of the link that the page was opened with: in memory, and out of the address before anything else is done. */
+export const offered = signal(takeOfferedCode());
+addEventListener('hashchange', () => {
+  const code = takeOfferedCode();
+  if (code !== undefined && !arrival.value) offered.value = code;
+});
+
+function takeOfferedCode(): string | undefined {
+  const code = readSignInCode(location.hash);
+  if (code !== undefined) history.replaceState(undefined, '', '/');
+  return code;
+}
+
+/** Signs in with the code of a link, which is used up by it. Throws what is refused. */
+export async function signInWithLink(): Promise<void> {
+  const code = offered.value;
+  offered.value = undefined;
+  const { token } = await new ApiConnection().send<{ token: string }>('POST', '/api/v1/tokens/sign-in', { code });
+  await signIn(token);
+}
+
 /** Opens a tenant. What was shown of another is forgotten first. */
 export function chooseTenant(tenant: TenantView): void {
   const known = arrival.value;
@@ -81,15 +108,28 @@ function openSession({ connection: own, who }: Arrival, tenant: TenantView): Ope
   const nodes = watch<NodeView>('nodes', ({ name }) => name);
   const events = watch<EventView>('events', ({ id }) => id, EVENTS_KEPT);
   const free = followFreeCapacity(connection, deployments, nodes, ended.signal);
+  const others = followReadings(connection, { events: events.list, nodes: nodes.list }, ended.signal);
+  const { volumes, networks, jobs, secrets } = others;
   return {
     connection,
     who,
     tenant,
+    others,
+    troubles: computed(() =>
+      listTroubles({
+        deployments: deployments.list.value.items.values(),
+        nodes: nodes.list.value.items.values(),
+        volumes: volumes.value,
+        networks: networks.value,
+        jobs: jobs.value,
+        secrets: secrets.value,
+      }),
+    ),
     deployments: deployments.list,
     nodes: free,
     events: events.list,
     isConnected: computed(() => [deployments, nodes, events].every(({ isConnected }) => isConnected.value)),
-    isLoaded: computed(() => deployments.list.value.isLoaded && nodes.list.value.isLoaded),
+    isLoaded: computed(() => deployments.list.value.isLoaded && nodes.list.value.isLoaded && others.isRead.value),
     end: () => ended.abort(),
   };
 }

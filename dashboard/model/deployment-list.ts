@@ -75,6 +75,36 @@ export function sortRows(
   );
 }
 
+/** Whether it comes before what runs: it is not as asked yet, or not any more. */
+const isAmiss = ({ phase }: DeploymentRow) => PHASES.indexOf(phase) < PHASES.indexOf('Running');
+
+/**
+ * The rows as they stood, with what they say now, so that none moves while someone reads: what is new comes last, or first where it
+ * does not run, and what is gone leaves. Nothing stood before: as they are sorted.
+ */
+export function holdOrder(
+  stood: readonly string[] | undefined,
+  sorted: readonly DeploymentRow[],
+): readonly DeploymentRow[] {
+  if (!stood) return sorted;
+  const now = new Map(sorted.map(row => [row.name, row]));
+  const kept = stood.flatMap(name => now.get(name) ?? []);
+  const known = new Set(stood);
+  const added = sorted.filter(({ name }) => !known.has(name));
+  return [...added.filter(isAmiss), ...kept, ...added.filter(row => !isAmiss(row))];
+}
+
+/** What the button says that sorts again, and how many of the rows beyond those that are drawn should be seen. */
+export function describeHeldOrder(
+  rows: readonly DeploymentRow[],
+  shown: number,
+): { readonly hidden: number; readonly text: string } {
+  const hidden = rows.slice(shown).filter(isAmiss).length;
+  if (hidden === 0) return { hidden, text: 'Sort again: something has changed' };
+  const subject = hidden === 1 ? '1 that is not running is' : `${hidden} that are not running are`;
+  return { hidden, text: `${subject} not shown: sort again` };
+}
+
 /** The rows that have every word of a text in their name, phase, image or message. */
 export function filterRows(rows: readonly DeploymentRow[], text: string): readonly DeploymentRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 
+import { assertLinearCost } from '../../dev/testing/index.js';
+import { filterRows, sortRows, toDeploymentRow } from './deployment-list.js';
 import {
   applyWatchLines,
   createLiveList,
@@ -8,6 +10,8 @@ import {
   splitLines,
   type StreamedChange,
 } from './live-list.js';
+import { listTroubles } from './troubles.js';
+import type { DeploymentView } from './views.js';
 
 interface Thing {
   readonly name: string;
@@ -61,6 +65,39 @@ describe('a live list', () => {
     const lines = ['a', 'b', 'c'].map(name => line('added', name, name));
     const list = applyWatchLines(createLiveList<Thing>(), [...lines, line('bookmark', '1')], ({ name }) => name, 2);
     expect(shown(list)).to.deep.equal(['b0', 'c0']);
+  });
+});
+
+describe('thousands of deployments', () => {
+  const names = (count: number) => Array.from({ length: count }, (_, at) => `many-${at}`);
+  const status = { phase: 'Failed', message: 'x', placements: [], conditions: [], observedGeneration: 1 };
+  const toDeployment = (name: string) =>
+    ({
+      name,
+      image: 'a:1',
+      replicas: 1,
+      metadata: { generation: 1, createdAt: '', updatedAt: '' },
+      status,
+    }) as unknown as DeploymentView;
+
+  it('are read in pieces, sorted and looked through for troubles at a cost in proportion to their number', async () => {
+    const PIECE = 20;
+    await assertLinearCost({
+      size: 5_000,
+      prepare: count =>
+        names(count).map(name => ({ type: 'added' as const, cursor: name, object: toDeployment(name) })),
+      run: lines => {
+        let list = createLiveList<DeploymentView>();
+        const nameOf = ({ name }: DeploymentView) => name;
+        for (let at = 0; at < lines.length; at += PIECE)
+          list = applyWatchLines(list, lines.slice(at, at + PIECE), nameOf);
+        const bookmark = { type: 'bookmark' as const, cursor: 'end', object: lines[0]!.object };
+        list = applyWatchLines(list, [bookmark], nameOf);
+        const rows = filterRows([...list.items.values()].map(toDeploymentRow), 'many failed');
+        expect(sortRows(rows, { column: 'phase', isDescending: false })).to.have.length(lines.length);
+        expect(listTroubles({ deployments: list.items.values(), nodes: [] })).to.have.length(lines.length + 1);
+      },
+    });
   });
 });
 

@@ -38,7 +38,8 @@ export function applyWatchLines<T>(
 ): LiveList<T> {
   let { items, reading, cursor, isLoaded } = list;
   let changed: Map<string, T> | undefined;
-  const change = () => (changed ??= new Map(reading ?? items));
+  // What is being read is shown nowhere: a copy for each piece that arrives would cost the square of a long list.
+  const change = () => (changed ??= reading ? (reading as Map<string, T>) : new Map(items));
   for (const { type, cursor: at, object } of lines) {
     if (type === 'gone')
       return restartLiveList({ items: reading ? items : (changed ?? items), reading, cursor, isLoaded });

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 
 import { assertLinearCost } from '../../dev/testing/index.js';
-import { FIRST_MANIFEST, readManifestText, toFixedText, toManifestText, toReplacingBody } from './manifest.js';
+import {
+  describeRecreated,
+  FIRST_MANIFEST,
+  readManifestText,
+  toFixedText,
+  toManifestText,
+  toReplacingBody,
+} from './manifest.js';
 import type { DeploymentView } from './views.js';
 
 const stored = {
@@ -67,4 +74,22 @@ describe('a text that declares a deployment', () => {
       prepare: size => 'a: [x, y]\n'.repeat(size),
       run: text => readManifestText(`${text}`),
     }));
+});
+
+describe('what a change recreates', () => {
+  const nodes = [{ id: 'node_1', name: 'a' }];
+  const cases: readonly (readonly [string, Parameters<typeof describeRecreated>[0], string])[] = [
+    ['nothing', [], 'No container is recreated.'],
+    ['one that has a node', [{ replica: 0, nodeId: 'node_1' }], 'Recreated: replica 0 on a.'],
+    ['one on a node that is not known', [{ replica: 1, nodeId: 'node_9' }], 'Recreated: replica 1 on node_9.'],
+    ['one without a node', [{ replica: 2, nodeId: null }], 'Recreated: replica 2, which has no node yet.'],
+  ];
+  for (const [name, recreated, said] of cases) {
+    it(`names ${name}`, () => expect(describeRecreated(recreated, nodes)).to.equal(said));
+  }
+
+  it('is no list without an end', () => {
+    const many = Array.from({ length: 500 }, (_, replica) => ({ replica, nodeId: 'node_1' }));
+    expect(describeRecreated(many, nodes)).to.match(/replica 19 on a, and 480 more\.$/);
+  });
 });

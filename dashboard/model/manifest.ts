@@ -3,7 +3,7 @@ import { LineCounter, parseDocument, stringify } from 'yaml';
 import type { PatchStep } from '../../crds/rejections/index.js';
 import { findFieldOffset } from '../../pkg/cli/field-offset.js';
 import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
-import type { DeploymentView } from './views.js';
+import type { DeploymentView, NodeView } from './views.js';
 
 /** Something that is wrong with a text, beside the line that it is about. */
 export interface LineProblem {
@@ -80,6 +80,23 @@ export function toReplacingBody(
   const before = readManifestText(toManifestText(stored)).value ?? {};
   const removed = Object.keys(before).filter(field => !Object.hasOwn(sent, field));
   return { ...sent, ...Object.fromEntries(removed.map(field => [field, null])) };
+}
+
+const RECREATED_SHOWN = 20;
+
+/** Which containers a change replaces, and where each of them is. */
+export function describeRecreated(
+  recreated: readonly { readonly replica: number; readonly nodeId: string | null }[],
+  nodes: Iterable<Pick<NodeView, 'id' | 'name'>>,
+): string {
+  if (recreated.length === 0) return 'No container is recreated.';
+  const names = new Map([...nodes].map(({ id, name }) => [id, name]));
+  const parts = recreated.slice(0, RECREATED_SHOWN).map(({ replica, nodeId }) => {
+    const where = nodeId === null ? ', which has no node yet' : ` on ${names.get(nodeId) ?? nodeId}`;
+    return `replica ${replica}${where}`;
+  });
+  const more = recreated.length > parts.length ? [`and ${recreated.length - parts.length} more`] : [];
+  return `Recreated: ${[...parts, ...more].join(', ')}.`;
 }
 
 /** What a new deployment begins with. */

@@ -45,7 +45,8 @@ function toRow({ node, reasons, replicas, rank, whyHere }: CandidateView, filter
 function describeRefusal({ message, inTheWay = [] }: CandidateView['reasons'][number]): string {
   const holders = inTheWay.map(({ deployment, job, replica, holds }) => {
     const who = deployment ?? job ?? 'another';
-    return `${who}${replica === undefined ? '' : ` replica ${replica}`} holds ${holds}`;
+    const which = replica === undefined ? who : `replica ${replica} of ${who}`;
+    return holds === '' ? which : `${which} holds ${holds}`;
   });
   return holders.length > 0 ? `${message} (${holders.join('; ')})` : message;
 }

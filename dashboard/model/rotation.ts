@@ -1,14 +1,5 @@
 import type { Action } from './actions.js';
-
-/** `GET /api/v1/deployments/{name}/secrets/rotation`, as far as it is shown. */
-export interface ShownRotationPhase {
-  readonly secret: string;
-  readonly phase: string;
-  readonly holds: boolean;
-  readonly next: string;
-  readonly waitsFor: string | null;
-  readonly isAborting: boolean;
-}
+import type { ShownRotationPhase } from './views.js';
 
 const PHASES = ['stage', 'promote', 'verify', 'retire'];
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { assertLinearCost } from '../../dev/testing/index.js';
-import { type DeploymentRow, filterRows, sortRows } from './deployment-list.js';
+import { type DeploymentRow, describeHeldOrder, filterRows, holdOrder, sortRows } from './deployment-list.js';
 import { toPlace } from './places.js';
 import { formatAgo, formatMoment, showControls, splitCommands } from './text.js';
 
@@ -87,6 +87,38 @@ describe('the list of deployments', () => {
     expect(names(sortRows(rows, { column: 'ready', isDescending: false }))).to.equal('cab');
     expect(names(sortRows(rows, { column: 'restarts', isDescending: false }))).to.equal('abc');
   });
+
+  it('keeps its order while what it says changes: what is gone leaves', () => {
+    const sorted = sortRows(rows, { column: 'phase', isDescending: false });
+    expect(names(holdOrder(undefined, sorted))).to.equal('abc');
+    expect(names(holdOrder(['c', 'gone', 'b', 'a'], sorted))).to.equal('cba');
+    expect(holdOrder(['c', 'b', 'a'], sorted)[0]).to.equal(sorted[2]);
+  });
+
+  const added: readonly [phase: string, found: string][] = [
+    ['Failed', 'nab'],
+    ['Degraded', 'nab'],
+    ['Waiting', 'nab'],
+    ['Pending', 'nab'],
+    ['Unheard', 'nab'],
+    ['Running', 'abn'],
+    ['Stopped', 'abn'],
+  ];
+  for (const [phase, found] of added)
+    it(`puts what is new and ${phase} ${found.startsWith('n') ? 'first' : 'last'}`, () =>
+      expect(names(holdOrder(['a', 'b'], [row('a'), row('b'), row('n', { phase })]))).to.equal(found));
+
+  const beyond: readonly [phases: readonly string[], shown: number, hidden: number, text: string][] = [
+    [['Failed', 'Running', 'Stopped'], 1, 0, 'Sort again: something has changed'],
+    [['Running', 'Degraded'], 2, 0, 'Sort again: something has changed'],
+    [['Running', 'Degraded'], 1, 1, '1 that is not running is not shown: sort again'],
+    [['Failed', 'Running', 'Failed', 'Pending'], 1, 2, '2 that are not running are not shown: sort again'],
+  ];
+  for (const [phases, shown, hidden, text] of beyond)
+    it(`says of ${phases.join(', ')} with ${shown} drawn: ${text}`, () => {
+      const given = phases.map((phase, at) => row(String(at), { phase }));
+      expect(describeHeldOrder(given, shown)).to.deep.equal({ hidden, text });
+    });
 
   it('is filtered by all words, in any case', () => {
     expect(names(filterRows(rows, ''))).to.equal('bac');

@@ -81,16 +81,23 @@ describe('what is wrong', () => {
       conditions: [placed] as never,
     });
     expect(
-      listTroubles([deploymentOf('web'), starting, deploymentOf('new', { phase: 'Pending' })], [nodeOf('a')]),
+      listTroubles({
+        deployments: [deploymentOf('web'), starting, deploymentOf('new', { phase: 'Pending' })],
+        nodes: [nodeOf('a')],
+      }),
     ).to.deep.equal([]);
   });
 
   it('names the step that waits, the cause in the words of the replica, and what helps', () => {
-    const [trouble] = listTroubles([broken], [nodeOf('a')]);
+    const [trouble] = listTroubles({ deployments: [broken], nodes: [nodeOf('a')] });
     expect(trouble).to.include({ tone: 'bad', reason: 'crash_loop', href: '#/deployments/broken' });
     expect(trouble!.title).to.include('broken is degraded');
     expect(trouble!.cause).to.include('exit code 3');
     expect(trouble!.help).to.include('moor logs broken');
+    expect(trouble).to.not.have.property('actions');
+    const paused = { ...broken, rollout: { paused: true } } as unknown as DeploymentView;
+    const [waiting] = listTroubles({ deployments: [paused], nodes: [nodeOf('a')] });
+    expect(waiting!.actions!.map(({ label }) => label)).to.deep.equal(['Resume the rollout']);
   });
 
   it('puts nodes first, since deployments may follow from them, and says when there is none', () => {
@@ -101,14 +108,18 @@ describe('what is wrong', () => {
       message: 'no answer',
     } as const;
     const nodes = [nodeOf('b', { status: 'unready', conditions: [engine] }), nodeOf('c', { status: 'draining' })];
-    const keys = (given: readonly NodeView[]) => listTroubles([broken], given).map(({ key }) => key);
+    const keys = (given: readonly NodeView[]) =>
+      listTroubles({ deployments: [broken], nodes: given }).map(({ key }) => key);
     expect(keys(nodes)).to.deep.equal(['node/b', 'node/c', 'deployment/broken']);
     expect(keys([])).to.deep.equal(['nodes', 'deployment/broken']);
   });
 
   it('never fails on a deployment that no loop has looked at', () => {
     const fresh = { ...deploymentOf('fresh'), status: null };
-    expect([listTroubles([fresh], [nodeOf('a')]), listShownSteps(fresh)]).to.deep.equal([[], []]);
+    expect([listTroubles({ deployments: [fresh], nodes: [nodeOf('a')] }), listShownSteps(fresh)]).to.deep.equal([
+      [],
+      [],
+    ]);
   });
 });
 
@@ -152,6 +163,6 @@ describe('the grid of placement', () => {
       ['a', true, 'rank 1'],
       ['b', false, '1 here'],
     ]);
-    expect(grid.rows[1]!.cells[0]!.message).to.equal('8080 is taken (holder replica 0 holds 8080/tcp)');
+    expect(grid.rows[1]!.cells[0]!.message).to.equal('8080 is taken (replica 0 of holder holds 8080/tcp)');
   });
 });

@@ -1,18 +1,26 @@
+import type { VolumeView } from '../../crds/volume/kind.js';
 import { type DeploymentStep, listSteps } from '../../crds/deployment/steps.js';
-import type { DeploymentView, NodeView, Tone } from './views.js';
+import { listRolloutActions, toNodeOrder } from './actions.js';
+import {
+  byWeight,
+  describeJobTrouble,
+  describeNetworkTrouble,
+  describeRotationTrouble,
+  describeVolumeTrouble,
+  type Trouble,
+} from './object-troubles.js';
+import type { DeploymentView, ListedSecret, JobView, ShownNetwork, NodeView, Tone } from './views.js';
 
-/** Something that is wrong: what, why, since when, and what helps. */
-export interface Trouble {
-  readonly key: string;
-  readonly tone: Extract<Tone, 'warn' | 'bad'>;
-  readonly title: string;
-  /** One word that "moor explain" explains. */
-  readonly reason?: string;
-  readonly cause: string;
-  readonly help: string;
-  readonly since: string | null;
-  /** Where more is said. */
-  readonly href: string;
+export type { Trouble };
+
+/** Everything that may be wrong. */
+export interface Everything {
+  readonly deployments: Iterable<DeploymentView>;
+  readonly nodes: Iterable<NodeView>;
+  readonly volumes?: readonly VolumeView[];
+  readonly networks?: readonly ShownNetwork[];
+  readonly jobs?: readonly JobView[];
+  readonly secrets?: readonly ListedSecret[];
 }
 
 /** The steps of a deployment as its page draws them. One without a status has not been looked at. */
@@ -31,13 +39,26 @@ export function findBlockedStep(steps: readonly DeploymentStep[]): DeploymentSte
   return steps.find(({ state, reason }) => state === 'waiting' && reason !== undefined && !ON_ITS_WAY.includes(reason));
 }
 
-/** Everything that is wrong, what others may follow from first: nodes before deployments, and the worst of each. */
-export function listTroubles(deployments: Iterable<DeploymentView>, nodes: Iterable<NodeView>): readonly Trouble[] {
-  const machines = [...nodes];
-  const ofNodes = machines.flatMap(node => describeNodeTrouble(node) ?? []);
-  const ofDeployments = [...deployments].flatMap(deployment => describeDeploymentTrouble(deployment) ?? []);
-  const none = machines.length === 0 && ofDeployments.length > 0 ? [NO_NODES] : [];
-  return [...none, ...ofNodes.toSorted(byWeight), ...ofDeployments.toSorted(byWeight)];
+/** Everything that is wrong, what others may follow from first: nodes, volumes and networks before what uses them, and the worst of each. */
+export function listTroubles(all: Everything): readonly Trouble[] {
+  const { volumes = [], networks = [], jobs = [], secrets = [] } = all;
+  const nodes = [...all.nodes];
+  const ofDeployments = describeAll(all.deployments, describeDeploymentTrouble);
+  const ofJobs = describeAll(jobs, describeJobTrouble);
+  const isPlaceless = nodes.length === 0 && ofDeployments.length + ofJobs.length > 0;
+  return [
+    ...(isPlaceless ? [NO_NODES] : []),
+    ...describeAll(nodes, describeNodeTrouble),
+    ...describeAll(volumes, describeVolumeTrouble),
+    ...describeAll(networks, describeNetworkTrouble),
+    ...ofDeployments,
+    ...ofJobs,
+    ...describeAll(secrets, describeRotationTrouble),
+  ];
+}
+
+function describeAll<T>(objects: Iterable<T>, describe: (object: T) => Trouble | undefined): readonly Trouble[] {
+  return [...objects].flatMap(object => describe(object) ?? []).toSorted(byWeight);
 }
 
 const NO_NODES: Trouble = {
@@ -49,11 +70,6 @@ const NO_NODES: Trouble = {
   since: null,
   href: '#/nodes',
 };
-
-function byWeight(a: Trouble, b: Trouble): number {
-  if (a.tone !== b.tone) return a.tone === 'bad' ? -1 : 1;
-  return (b.since ?? '').localeCompare(a.since ?? '') || a.key.localeCompare(b.key);
-}
 
 function describeDeploymentTrouble(deployment: DeploymentView): Trouble | undefined {
   const { name, status } = deployment;
@@ -70,6 +86,7 @@ function describeDeploymentTrouble(deployment: DeploymentView): Trouble | undefi
     help: step?.next ?? `"moor explain deployment ${name}" says why, node by node.`,
     since: step?.since ?? null,
     href: `#/deployments/${encodeURIComponent(name)}`,
+    ...((status.canary || deployment.rollout?.paused) && { actions: listRolloutActions(deployment) }),
   };
 }
 
@@ -95,6 +112,7 @@ function describeNodeTrouble({
         : `Look at the agent on the machine; "moor describe node ${name}" shows what is known of it.`,
     since: unobservedSince ?? null,
     href: `#/nodes/${encodeURIComponent(name)}`,
+    ...(status === 'draining' && { actions: [toNodeOrder(name, 'End the drain', 'undrain')] }),
   };
 }
 

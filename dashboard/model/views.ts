@@ -1,7 +1,33 @@
+import type { NetworkStatus } from '../../crds/network/network.js';
 import type { Role } from '../../crds/tenant/index.js';
-import type { CandidateView, DeploymentView, EventView, NodeView, TenantView } from '../../pkg/cli/views.js';
+import type { CandidateView, DeploymentView, EventView, JobView, NodeView, TenantView } from '../../pkg/cli/views.js';
 
-export type { CandidateView, DeploymentView, EventView, NodeView, TenantView };
+/** A network as the server shows it. */
+export interface ShownNetwork {
+  readonly name: string;
+  readonly status?: Omit<NetworkStatus, 'uid' | 'announced'> | null;
+}
+
+/** `GET /api/v1/deployments/{name}/secrets/rotation`, as far as it is shown. */
+export interface ShownRotationPhase {
+  readonly secret: string;
+  readonly phase: string;
+  readonly holds: boolean;
+  readonly next: string;
+  readonly waitsFor: string | null;
+  readonly isAborting: boolean;
+}
+
+/** `GET /api/v1/secrets`: a credential with who uses it and the rotation that is under way. No answer of the API has a value. */
+export interface ListedSecret {
+  readonly path: string;
+  readonly version: number | null;
+  readonly deployments: readonly string[];
+  readonly jobs?: readonly string[];
+  readonly rotation?: ShownRotationPhase & { readonly deployment: string; readonly since: string };
+}
+
+export type { CandidateView, DeploymentView, EventView, JobView, NodeView, TenantView };
 
 /** The token that a person has signed in with, as `GET /api/v1/tokens/self` shows it. */
 export interface SignedIn {

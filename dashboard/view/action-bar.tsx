@@ -34,8 +34,22 @@ export function ActionBar({
       isBusy.value = false;
     }
   };
+  const preview = async (action: Action, describe: (answer: unknown) => string) => {
+    isBusy.value = true;
+    try {
+      const { method, path, body, revision } = action;
+      const answer = await session.connection.send(method, `${path}?dryRun=true`, body, revision);
+      outcome.value = { text: '', isBad: false };
+      asked.value = { ...action, question: describe(answer) };
+    } catch (thrown) {
+      outcome.value = { text: thrown instanceof Error ? thrown.message : String(thrown), isBad: true };
+    } finally {
+      isBusy.value = false;
+    }
+  };
   const press = (action: Action) => {
-    if (action.question) asked.value = action;
+    if (action.describePreview) void preview(action, action.describePreview);
+    else if (action.question) asked.value = action;
     else void run(action);
   };
   return (

@@ -2,18 +2,21 @@ import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { arrival, session, type OpenSession, signOut } from '../data/session.js';
+import { mayDo } from '../model/actions.js';
 import { type PageAddress, toPlace } from '../model/places.js';
-import { listTroubles } from '../model/troubles.js';
 import { DeploymentPage } from './deployment.js';
 import { Deployments } from './deployments.js';
 import { Editor } from './editor.js';
 import { Events } from './events.js';
+import { JobPage } from './job.js';
 import { KindPage } from './kind-page.js';
 import { NodePage, Nodes } from './nodes.js';
 import { Overview } from './overview.js';
 import { Foreign } from './parts.js';
+import { Quotas } from './quotas.js';
 import { Secrets } from './secrets.js';
 import { SignIn, TenantChoice } from './sign-in.js';
+import { Tokens } from './tokens.js';
 
 const place = signal<PageAddress>(toPlace(location.hash));
 addEventListener('hashchange', () => {
@@ -58,17 +61,19 @@ const LINKS: readonly (readonly [string, string, readonly PageAddress['page'][]]
   ['#/', 'Overview', ['overview']],
   ['#/deployments', 'Deployments', ['deployments', 'deployment', 'edit', 'new']],
   ['#/nodes', 'Nodes', ['nodes', 'node']],
-  ['#/jobs', 'Jobs', ['jobs']],
+  ['#/jobs', 'Jobs', ['jobs', 'job']],
   ['#/secrets', 'Secrets', ['secrets']],
   ['#/volumes', 'Volumes', ['volumes']],
   ['#/networks', 'Networks', ['networks']],
   ['#/backups', 'Backups', ['backups']],
+  ['#/quotas', 'Quotas', ['quotas']],
+  ['#/tokens', 'Tokens', ['tokens']],
   ['#/events', 'Events', ['events']],
 ];
 
 function Shell({ session: open }: { readonly session: OpenSession }) {
   const { who, tenant, isConnected, isLoaded } = open;
-  const troubles = listTroubles(open.deployments.value.items.values(), open.nodes.value.values()).length;
+  const troubles = isLoaded.value ? open.troubles.value.length : 0;
   return (
     <div class="shell">
       <a
@@ -83,10 +88,10 @@ function Shell({ session: open }: { readonly session: OpenSession }) {
           <img src="/assets/icon.svg" alt="" width="24" height="24" /> Mooring
         </a>
         <nav aria-label="Pages">
-          {LINKS.map(([href, title, pages]) => (
+          {LINKS.filter(([, title]) => title !== 'Tokens' || mayDo(who, 'admin')).map(([href, title, pages]) => (
             <a key={href} href={href} aria-current={pages.includes(place.value.page) ? 'page' : undefined}>
               {title}
-              {title === 'Overview' && troubles > 0 && <span class="count">{troubles}</span>}
+              {title === 'Overview' && <span class={troubles > 0 ? 'count' : 'count none'}>{troubles}</span>}
             </a>
           ))}
         </nav>
@@ -146,6 +151,12 @@ function Page({ session: open }: { readonly session: OpenSession }) {
       return <Events session={open} />;
     case 'secrets':
       return <Secrets session={open} />;
+    case 'tokens':
+      return <Tokens session={open} />;
+    case 'quotas':
+      return <Quotas session={open} />;
+    case 'job':
+      return <JobPage key={at.name} session={open} name={at.name} />;
     case 'new':
       return <Editor session={open} />;
     case 'edit':

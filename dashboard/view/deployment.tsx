@@ -6,9 +6,12 @@ import { getPhaseTone, listShownSteps } from '../model/troubles.js';
 import type { DeploymentView, EventView, PlacementView } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
 import { EventList, takeNewest } from './event-list.js';
+import { HistoryPanel } from './history-panel.js';
 import { LogPanel } from './log-panel.js';
 import { Ago, Empty, Foreign, Help, Panel, Pill } from './parts.js';
 import { PlacementGrid } from './placement-grid.js';
+import { ProgressPanel } from './progress-panel.js';
+import { RelationsPanel } from './relations-panel.js';
 import { Replicas } from './replicas.js';
 import { RotationPanel } from './rotation-panel.js';
 import { Steps } from './steps.js';
@@ -68,6 +71,7 @@ function Known({ session, deployment }: { readonly session: OpenSession; readonl
       <Panel title="How far it is">
         <Steps steps={steps} />
       </Panel>
+      <ProgressPanel session={session} deployment={deployment} />
       <Panel title="Replicas">
         <Replicas deployment={deployment} nodes={session.nodes.value} />
       </Panel>
@@ -77,10 +81,12 @@ function Known({ session, deployment }: { readonly session: OpenSession; readonl
           <PlacementGrid placement={placement.value} />
         </Panel>
       )}
+      <RelationsPanel session={session} name={name} />
       <LogPanel session={session} deployment={deployment} />
       <Panel title="Events">
         <EventList events={events.value} isBrief />
       </Panel>
+      <HistoryPanel session={session} deployment={deployment} />
       <Panel title="Declared">
         <details>
           <summary>The configuration that is stored</summary>

@@ -1,19 +1,22 @@
 import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 
 import type { OpenSession } from '../data/session.js';
 import {
   type DeploymentColumn,
+  describeHeldOrder,
   filterRows,
+  holdOrder,
   type DeploymentRow,
   type SortOrder,
   sortRows,
   toDeploymentRow,
 } from '../model/deployment-list.js';
 import { mayDo } from '../model/actions.js';
+import { showControls } from '../model/text.js';
 import { getPhaseTone } from '../model/troubles.js';
-import { Ago, Empty, Foreign, Help, Pill } from './parts.js';
+import { Ago, Empty, Foreign, Help, MoreRows, PAGE, Pill } from './parts.js';
 
-const PAGE = 100;
 const COLUMNS: readonly (readonly [DeploymentColumn, string])[] = [
   ['name', 'Name'],
   ['phase', 'Phase'],
@@ -23,13 +26,27 @@ const COLUMNS: readonly (readonly [DeploymentColumn, string])[] = [
   ['age', 'Created'],
 ];
 
+const WORST_FIRST: SortOrder = { column: 'phase', isDescending: false };
+
 /** All deployments, live, with a filter; the worst first until another order is chosen. */
 export function Deployments({ session }: { readonly session: OpenSession }) {
   const filter = useSignal('');
-  const order = useSignal<SortOrder>({ column: 'phase', isDescending: false });
+  const order = useSignal(WORST_FIRST);
   const shown = useSignal(PAGE);
+  const turn = useSignal(0);
+  void turn.value;
   const all = [...session.deployments.value.items.values()].map(toDeploymentRow);
-  const rows = sortRows(filterRows(all, filter.value), order.value);
+  const sorted = sortRows(filterRows(all, filter.value), order.value);
+  const stood = useRef<readonly string[] | undefined>(undefined);
+  const rows = holdOrder(stood.current, sorted);
+  stood.current = rows.map(({ name }) => name);
+  const isHeld = rows.some(({ name }, at) => name !== sorted[at]?.name);
+  const held = describeHeldOrder(rows, shown.value);
+  const sortAgain = () => {
+    stood.current = undefined;
+    shown.value = PAGE;
+    turn.value++;
+  };
   return (
     <>
       <div class="heading">
@@ -45,18 +62,28 @@ export function Deployments({ session }: { readonly session: OpenSession }) {
           value={filter.value}
           onInput={event => {
             filter.value = event.currentTarget.value;
-            shown.value = PAGE;
+            sortAgain();
           }}
         />
         <span class="soft" role="status">
           {rows.length === all.length ? `${all.length} in all` : `${rows.length} of ${all.length}`}
         </span>
+        <button
+          type="button"
+          class={`again ${isHeld ? (held.hidden > 0 ? 'danger' : '') : 'unseen'}`}
+          onClick={() => {
+            if (held.hidden > 0) order.value = WORST_FIRST; // in another order they could stay where they are
+            sortAgain();
+          }}
+        >
+          {held.text}
+        </button>
       </div>
       {rows.length === 0 ? (
         <NoRows hasAny={all.length > 0} />
       ) : (
         <div class="scroll">
-          <table class="list">
+          <table class="list steady">
             <thead>
               <tr>
                 {COLUMNS.map(([column, title]) => (
@@ -65,7 +92,10 @@ export function Deployments({ session }: { readonly session: OpenSession }) {
                     column={column}
                     title={title}
                     order={order.value}
-                    onOrder={next => (order.value = next)}
+                    onOrder={next => {
+                      order.value = next;
+                      sortAgain();
+                    }}
                   />
                 ))}
               </tr>
@@ -78,11 +108,7 @@ export function Deployments({ session }: { readonly session: OpenSession }) {
           </table>
         </div>
       )}
-      {rows.length > shown.value && (
-        <button type="button" class="more" onClick={() => (shown.value += PAGE)}>
-          Show {Math.min(PAGE, rows.length - shown.value)} more of {rows.length - shown.value}
-        </button>
-      )}
+      <MoreRows shown={shown} all={rows.length} />
     </>
   );
 }
@@ -126,14 +152,12 @@ function Row({ row }: { readonly row: DeploymentRow }) {
   return (
     <tr>
       <th scope="row" class="col-name">
-        <a href={`#/deployments/${encodeURIComponent(name)}`}>
+        <a href={`#/deployments/${encodeURIComponent(name)}`} title={showControls(name)}>
           <Foreign text={name} />
         </a>
-        {phase !== 'Running' && (
-          <span class="soft line">
-            <Foreign text={message} />
-          </span>
-        )}
+        <span class="soft line" title={showControls(message)}>
+          <Foreign text={phase === 'Running' ? '' : message} />
+        </span>
       </th>
       <td class="col-phase">
         <Pill tone={getPhaseTone(phase)} text={phase} />

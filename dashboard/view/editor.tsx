@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks';
 import { RefusedCall, type ShownRejection } from '../data/connection.js';
 import type { OpenSession } from '../data/session.js';
 import {
+  describeRecreated,
   FIRST_MANIFEST,
   type LineProblem,
   readManifestText,
@@ -12,7 +13,7 @@ import {
   toReplacingBody,
 } from '../model/manifest.js';
 import { showControls } from '../model/text.js';
-import type { DeploymentView } from '../model/views.js';
+import type { DeploymentView, NodeView } from '../model/views.js';
 import { Foreign, Panel } from './parts.js';
 
 const TYPING_MS = 400;
@@ -22,7 +23,7 @@ interface DryRunAnswer {
   readonly change: string;
   readonly diff: readonly { readonly op: string; readonly path: string; readonly value?: unknown }[];
   readonly warnings: readonly { readonly field: string; readonly message: string }[];
-  readonly recreated?: readonly { readonly replica: number }[];
+  readonly recreated?: readonly { readonly replica: number; readonly nodeId: string | null }[];
   readonly placement?: { readonly able: number; readonly next: readonly string[]; readonly unplaced: number };
 }
 
@@ -103,7 +104,7 @@ export function Editor({ session, name }: { readonly session: OpenSession; reado
       <p class="problem" role="alert">
         <Foreign text={failure.value} />
       </p>
-      <Preview answer={preview.value} />
+      <Preview answer={preview.value} nodes={session.nodes.value} />
       <div class="actions">
         <button
           type="button"
@@ -202,7 +203,13 @@ function TextArea({
   );
 }
 
-function Preview({ answer }: { readonly answer: DryRunAnswer | undefined }) {
+function Preview({
+  answer,
+  nodes,
+}: {
+  readonly answer: DryRunAnswer | undefined;
+  readonly nodes: ReadonlyMap<string, NodeView>;
+}) {
   if (!answer) return null;
   const { change, diff, warnings, recreated = [], placement } = answer;
   return (
@@ -226,9 +233,7 @@ function Preview({ answer }: { readonly answer: DryRunAnswer | undefined }) {
       )}
       {change === 'update' && (
         <p>
-          {recreated.length === 0
-            ? 'No container is recreated.'
-            : `Recreated: replica ${recreated.map(({ replica }) => replica).join(', ')}.`}
+          <Foreign text={describeRecreated(recreated, nodes.values())} />
         </p>
       )}
       {placement && placement.next.length > 0 && (

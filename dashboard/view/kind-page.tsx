@@ -1,14 +1,18 @@
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
 import type { OpenSession } from '../data/session.js';
-import { openListWatch } from '../data/watch.js';
-import { signOut } from '../data/session.js';
 import { formatBytes } from '../../crds/grammar/quantity.js';
+import type { VolumeView } from '../../crds/volume/kind.js';
+import { type Action, mayDo } from '../model/actions.js';
+import { describeMove, listBackupActions, listNetworkActions, listVolumeActions } from '../model/object-actions.js';
 import type { OtherKind } from '../model/places.js';
-import type { Tone } from '../model/views.js';
+import type { NodeView, Tone } from '../model/views.js';
+import { ActionBar } from './action-bar.js';
+import { useLiveItems } from './live-items.js';
+import { Promotions } from './promotions.js';
 import { Recommendations } from './recommendations.js';
-import { Ago, Empty, Foreign, Help, Pill } from './parts.js';
+import { Ago, Empty, Foreign, Help, MoreRows, PAGE, Pill } from './parts.js';
 
 /** An object of one of these kinds, as far as the lists show it. */
 interface Shown {
@@ -27,7 +31,7 @@ interface Shown {
 
 interface KindColumn {
   readonly title: string;
-  readonly show: (object: Shown) => ComponentChildren;
+  readonly show: (object: Shown, nodes: readonly NodeView[]) => ComponentChildren;
 }
 
 interface KindPageText {
@@ -37,6 +41,8 @@ interface KindPageText {
   readonly columns: readonly KindColumn[];
   readonly empty: string;
   readonly help: string;
+  /** Buttons of one, for those who may change things. */
+  readonly listActions?: (object: Shown, nodes: Iterable<NodeView>) => readonly Action[];
 }
 
 const toText = (value: unknown) => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
@@ -65,7 +71,10 @@ const KINDS: Readonly<Record<OtherKind, KindPageText>> = {
     path: '/api/v1/jobs',
     nameOf: ({ name }) => String(name),
     columns: [
-      named,
+      {
+        title: 'Name',
+        show: ({ name }) => <a href={`#/jobs/${encodeURIComponent(toText(name))}`}>{text(name)}</a>,
+      },
       { title: 'Phase', show: ({ status }) => state(status?.phase) },
       { title: 'Attempts', show: ({ status, schedule }) => (schedule ? '' : text(status?.attempts)) },
       { title: 'Exit code', show: ({ status }) => text(status?.exitCode) },
@@ -90,8 +99,10 @@ const KINDS: Readonly<Record<OtherKind, KindPageText>> = {
       { title: 'Node', show: ({ primaryNodeName, primaryNode }) => text(primaryNodeName ?? primaryNode) },
       { title: 'Copies', show: ({ replicas }) => <Copies copies={replicas} /> },
       { title: 'Message', show: ({ message }) => text(message) },
+      { title: 'Move', show: (volume, nodes) => text(describeMove(volume as unknown as VolumeView, nodes)) },
       created,
     ],
+    listActions: volume => listVolumeActions(volume as unknown as VolumeView),
     empty: 'No volume is declared',
     help: 'Bytes that outlive containers: "moor volumes create data --size 1Gi"',
   },
@@ -106,6 +117,7 @@ const KINDS: Readonly<Record<OtherKind, KindPageText>> = {
       { title: 'Way out', show: ({ internal }) => (internal ? 'none: internal' : 'yes') },
       created,
     ],
+    listActions: network => listNetworkActions(network as unknown as Parameters<typeof listNetworkActions>[0]),
     empty: 'No network is declared',
     help: 'Deployments of a tenant reach each other without one. "moor networks create back --node <node> --internal" makes one that is closed to the outside.',
   },
@@ -120,8 +132,10 @@ const KINDS: Readonly<Record<OtherKind, KindPageText>> = {
       { title: 'By', show: ({ createdBy }) => text(createdBy) },
       created,
     ],
+    listActions: ({ id, deploymentName: of }, nodes) =>
+      listBackupActions({ id: toText(id), deploymentName: toText(of) }, nodes),
     empty: 'No backup was made',
-    help: 'A copy of the configuration of a deployment with its history: "moor backups create <deployment>"',
+    help: 'A copy of the configuration of a deployment with its history: "moor backup create <deployment>"',
   },
 };
 
@@ -142,21 +156,11 @@ function Copies({ copies }: { readonly copies: unknown }) {
 
 /** A live list of one of the other kinds. Its stream lasts as long as the page is shown. */
 export function KindPage({ session, kind }: { readonly session: OpenSession; readonly kind: OtherKind }) {
-  const { title, path, nameOf, columns, empty, help } = KINDS[kind];
-  const items = useSignal<readonly Shown[] | undefined>(undefined);
-  useSignalEffect(() => {
-    const ended = new AbortController();
-    const watch = openListWatch<Shown>(session.connection, { path, nameOf }, ended.signal, refused =>
-      signOut(refused.message),
-    );
-    const dispose = watch.list.subscribe(({ items: shown, isLoaded }) => {
-      if (isLoaded) items.value = [...shown.values()];
-    });
-    return () => {
-      ended.abort();
-      dispose();
-    };
-  });
+  const { title, path, nameOf, columns, empty, help, listActions } = KINDS[kind];
+  const items = useLiveItems(session, path, nameOf);
+  const shown = useSignal(PAGE);
+  const nodes = [...session.nodes.value.values()];
+  const isChanging = listActions !== undefined && mayDo(session.who, 'deployer');
   return (
     <>
       <h1>{title}</h1>
@@ -177,20 +181,28 @@ export function KindPage({ session, kind }: { readonly session: OpenSession; rea
                     {column.title}
                   </th>
                 ))}
+                {isChanging && <th scope="col">Change</th>}
               </tr>
             </thead>
             <tbody>
-              {items.value.map(object => (
+              {items.value.slice(0, shown.value).map(object => (
                 <tr key={nameOf(object)}>
                   {columns.map(column => (
-                    <td key={column.title}>{column.show(object)}</td>
+                    <td key={column.title}>{column.show(object, nodes)}</td>
                   ))}
+                  {isChanging && (
+                    <td>
+                      <ActionBar session={session} actions={listActions(object, nodes)} />
+                    </td>
+                  )}
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       )}
+      <MoreRows shown={shown} all={items.value?.length ?? 0} />
+      {kind === 'volumes' && <Promotions session={session} />}
     </>
   );
 }

@@ -7,7 +7,9 @@ import { showControls } from '../model/text.js';
 import type { DeploymentView } from '../model/views.js';
 import { Empty, Panel } from './parts.js';
 
-/** The log of one replica, as it is written. */
+const ALL = 'all';
+
+/** The log of all replicas together or of one, as it is written. */
 export function LogPanel({
   session,
   deployment,
@@ -17,21 +19,22 @@ export function LogPanel({
 }) {
   const { name } = deployment;
   const placements = deployment.status?.placements ?? [];
-  const first = placements.find(({ containerId }) => containerId !== null)?.replica;
-  const chosen = useSignal<number | undefined>(undefined);
+  const started = placements.filter(({ containerId }) => containerId !== null);
+  const chosen = useSignal<string | undefined>(undefined);
   const search = useSignal('');
   const tail = useSignal<LogTail | undefined>(undefined);
-  const replica = chosen.value ?? first;
-  const containerId = placements.find(each => each.replica === replica)?.containerId ?? null;
+  const choice = chosen.value ?? (started.length > 1 ? ALL : String(started[0]?.replica ?? ''));
+  const read = started.filter(({ replica }) => choice === ALL || String(replica) === choice);
   const target = useSignal('');
-  target.value = replica === undefined || containerId === null ? '' : `${replica} ${containerId}`;
+  target.value = read.length === 0 ? '' : `${choice} ${read.map(({ containerId }) => containerId).join(' ')}`;
 
   // Another container is another log: a change of the target opens it.
   useSignalEffect(() => {
-    const [slot] = target.value.split(' ');
-    if (!slot) return undefined;
+    const [replica] = target.value.split(' ');
+    if (!replica) return undefined;
     const ended = new AbortController();
-    tail.value = followLog(session.connection, name, Number(slot), ended.signal);
+    const path = `/api/v1/deployments/${encodeURIComponent(name)}/logs?follow=true&replica=${replica}`;
+    tail.value = followLog(session.connection, path, ended.signal, replica === ALL);
     return () => ended.abort();
   });
   const lines = useComputed(() => {
@@ -39,18 +42,15 @@ export function LogPanel({
     const all = tail.value?.lines.value ?? [];
     return word === '' ? all : all.filter(({ text }) => text.toLowerCase().includes(word));
   });
-  const hasLog = first !== undefined || tail.value !== undefined;
+  const hasLog = started.length > 0 || tail.value !== undefined;
   return (
     <Panel
       title="Log"
       aside={
         hasLog && (
           <span class="tools">
-            <select
-              aria-label="Replica"
-              value={String(replica ?? '')}
-              onChange={event => (chosen.value = Number(event.currentTarget.value))}
-            >
+            <select aria-label="Replica" value={choice} onChange={event => (chosen.value = event.currentTarget.value)}>
+              {placements.length > 1 && <option value={ALL}>all replicas</option>}
               {placements.map(each => (
                 <option key={each.replica} value={String(each.replica)}>
                   replica {each.replica}
@@ -79,7 +79,8 @@ export function LogPanel({
   );
 }
 
-function LogLines({
+/** Lines of a log, the last in sight unless one has scrolled away. */
+export function LogLines({
   lines,
   standing,
 }: {
@@ -105,9 +106,12 @@ function LogLines({
         }}
       >
         {lines.length === 0 && <p class="soft">Nothing was printed yet.</p>}
-        {lines.map(({ id, at, isError, text }) => (
+        {lines.map(({ id, at, replica, isError, text }) => (
           <div key={id} class={isError ? 'log-line err' : 'log-line'} title={at ?? ''}>
-            <span class="log-time">{at?.slice(11, 19) ?? ''}</span>
+            <span class="log-time">
+              {at?.slice(11, 19) ?? ''}
+              {replica !== undefined && ` ${replica}`}
+            </span>
             <span>{showControls(text)}</span>
           </div>
         ))}

@@ -5,7 +5,8 @@ import { getNodeTone } from '../model/troubles.js';
 import type { NodeView } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
 import { EventList, takeNewest } from './event-list.js';
-import { Ago, Bar, CopiedCommand, Empty, Foreign, Help, Panel, Pill } from './parts.js';
+import { JoinForm } from './join-form.js';
+import { Ago, Bar, Empty, Foreign, Help, Panel, Pill } from './parts.js';
 
 const COUNTRY = 'mooring.io/country';
 const EVENTS_SHOWN = 40;
@@ -21,15 +22,10 @@ export function Nodes({ session }: { readonly session: OpenSession }) {
   return (
     <>
       <h1>Nodes</h1>
+      {mayDo(session.who, 'admin') && <JoinForm session={session} />}
       {nodes.length === 0 && (
         <Empty title="No machine is enrolled">
-          <p>A node is a machine of yours that runs the agent. Mint a token, then start the agent there with it:</p>
-          <p>
-            <CopiedCommand text="moor nodes join-token" />
-          </p>
-          <p>
-            <CopiedCommand text={`moor agent --server ${location.origin} --name <name>`} />
-          </p>
+          <p>A node is a machine of yours that runs the agent. An administrator enrols one.</p>
         </Empty>
       )}
       {[...countries]
@@ -126,7 +122,9 @@ export function NodePage({ session, name }: { readonly session: OpenSession; rea
         {schedulable.value ? 'It takes work.' : 'It takes no work: '}
         {!schedulable.value && <Foreign text={schedulable.reason} />}
       </p>
-      {mayDo(session.who, 'admin') && <ActionBar session={session} actions={listNodeActions(node)} />}
+      {mayDo(session.who, 'admin') && (
+        <ActionBar session={session} actions={listNodeActions(node, session.deployments.value.items.values())} />
+      )}
       <Panel title="Capacity">
         {summariseCapacity([node]).map(bar => (
           <Bar key={bar.label} {...bar} />

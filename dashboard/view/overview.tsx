@@ -1,8 +1,15 @@
+import { useSignalEffect } from '@preact/signals';
+
 import type { OpenSession } from '../data/session.js';
 import { summariseCapacity } from '../model/capacity.js';
-import { getNodeTone, listTroubles, type Trouble } from '../model/troubles.js';
+import { mayDo } from '../model/actions.js';
+import { getNodeTone, type Trouble } from '../model/troubles.js';
+import type { JobView } from '../model/views.js';
+import { ActionBar } from './action-bar.js';
 import { EventList, takeNewest } from './event-list.js';
+import { useLiveItems } from './live-items.js';
 import { Ago, Bar, Empty, Foreign, Help, Panel, Pill } from './parts.js';
+import { FullQuotas } from './quotas.js';
 
 const TROUBLES_SHOWN = 50;
 const EVENTS_SHOWN = 10;
@@ -11,7 +18,8 @@ const EVENTS_SHOWN = 10;
 export function Overview({ session }: { readonly session: OpenSession }) {
   const deployments = [...session.deployments.value.items.values()];
   const nodes = [...session.nodes.value.values()];
-  const troubles = listTroubles(deployments, nodes);
+  const troubles = session.troubles.value;
+  useJobs(session);
   const running = deployments.filter(({ status }) => status?.phase === 'Running').length;
   const ready = nodes.filter(({ status }) => status === 'ready').length;
   return (
@@ -32,19 +40,19 @@ export function Overview({ session }: { readonly session: OpenSession }) {
             {deployments.length === 0 ? (
               <Help text={'Declare a first one: "moor apply -f examples/web.yaml"'} />
             ) : (
-              <p>Every deployment is as it was asked for, or on its way there.</p>
+              <p>Everything is as it was asked for, or on its way there.</p>
             )}
           </Empty>
         ) : (
           <ul class="troubles">
             {troubles.slice(0, TROUBLES_SHOWN).map(trouble => (
-              <TroubleItem key={trouble.key} trouble={trouble} />
+              <TroubleItem key={trouble.key} session={session} trouble={trouble} />
             ))}
           </ul>
         )}
         {troubles.length > TROUBLES_SHOWN && (
           <p class="soft">
-            And {troubles.length - TROUBLES_SHOWN} more: <a href="#/deployments">all deployments</a>, the worst first.
+            And {troubles.length - TROUBLES_SHOWN} more. <a href="#/deployments">All deployments</a>, the worst first.
           </p>
         )}
       </Panel>
@@ -71,6 +79,7 @@ export function Overview({ session }: { readonly session: OpenSession }) {
               </ul>
             </>
           )}
+          <FullQuotas session={session} />
         </Panel>
         <Panel title="Recent events" aside={<a href="#/events">All events</a>}>
           <EventList events={takeNewest(session.events.value.items.values(), EVENTS_SHOWN)} />
@@ -89,7 +98,17 @@ function Figure({ href, value, label }: { readonly href: string; readonly value:
   );
 }
 
-function TroubleItem({ trouble: { tone, title, reason, cause, help, since, href } }: { readonly trouble: Trouble }) {
+/** While this page is shown jobs are watched: no event tells of one that was deleted. */
+function useJobs(session: OpenSession): void {
+  const live = useLiveItems<JobView>(session, '/api/v1/jobs', ({ name }) => name);
+  useSignalEffect(() => {
+    if (live.value) session.others.jobs.value = live.value;
+  });
+}
+
+function TroubleItem({ session, trouble }: { readonly session: OpenSession; readonly trouble: Trouble }) {
+  const { tone, title, reason, cause, help, since, href, actions = [] } = trouble;
+  const allowed = actions.filter(({ role = 'deployer' }) => mayDo(session.who, role));
   return (
     <li class={`trouble ${tone}`}>
       <p class="trouble-title">
@@ -103,6 +122,9 @@ function TroubleItem({ trouble: { tone, title, reason, cause, help, since, href 
         <Foreign text={cause} />
       </p>
       <Help text={help} />
+      {allowed.length > 0 && (
+        <ActionBar session={session} actions={allowed} onDone={() => session.others.refresh('Secret')} />
+      )}
     </li>
   );
 }

@@ -1,4 +1,4 @@
-import { signal, useSignal } from '@preact/signals';
+import { type Signal, signal, useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
 import { formatAgo, formatMoment, showControls, splitCommands } from '../model/text.js';
@@ -20,9 +20,11 @@ export function Pill({ tone, text }: { readonly tone: Tone; readonly text: strin
 /** How long ago something was; in full when it is pointed at. */
 export function Ago({ at }: { readonly at: string | null | undefined }) {
   if (!at) return <span class="soft">-</span>;
+  // What has just happened is drawn between two ticks, and is not to come.
+  const drawnAt = Math.max(now.value, Date.now());
   return (
     <time dateTime={at} title={formatMoment(at)}>
-      {formatAgo(at, now.value)}
+      {formatAgo(at, drawnAt)}
     </time>
   );
 }
@@ -121,5 +123,18 @@ export function Output({
     <pre class="output" tabIndex={0}>
       {showControls(text)}
     </pre>
+  );
+}
+
+/** How many rows of a list are drawn at first, and more at a time. */
+export const PAGE = 100;
+
+/** Draws more of a long list. */
+export function MoreRows({ shown, all }: { readonly shown: Signal<number>; readonly all: number }) {
+  if (all <= shown.value) return null;
+  return (
+    <button type="button" class="more" onClick={() => (shown.value += PAGE)}>
+      Show {Math.min(PAGE, all - shown.value)} more of {all - shown.value}
+    </button>
   );
 }

@@ -2,6 +2,7 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 
 import type { OpenSession } from '../data/session.js';
 import { type Action, mayDo } from '../model/actions.js';
+import { describeAdvice } from '../model/object-actions.js';
 import type { Tone } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
 import { Foreign, Panel, Pill } from './parts.js';
@@ -72,16 +73,12 @@ export function Recommendations({ session }: { readonly session: OpenSession }) 
 }
 
 function toApply({ id, parameters, revision, volume_name: volume }: ShownAdvice): Action {
-  const { action, ...targets } = parameters;
-  const words = Object.entries(targets).map(
-    ([name, target]) => `${name.replaceAll('_', ' ')} ${JSON.stringify(target)}`,
-  );
   return {
     label: 'Apply',
     method: 'POST',
     path: `/api/v1/dvm/recommendations/${encodeURIComponent(id)}/apply`,
-    body: { parameters: { action, ...targets } },
+    body: { parameters },
     revision,
-    question: `Apply to ${volume}: ${JSON.stringify(action)}, ${words.join(', ')}?`,
+    describePreview: answer => describeAdvice(volume, answer as Parameters<typeof describeAdvice>[1]),
   };
 }

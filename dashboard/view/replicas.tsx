@@ -1,4 +1,5 @@
 import type { ReplicaStatus } from '../../crds/deployment/deployment.js';
+import { describePull, toPercent } from '../../crds/report/pull.js';
 import { findNextRetry } from '../../crds/report/retry.js';
 import type { DeploymentView, NodeView, Tone } from '../model/views.js';
 import { Ago, Empty, Foreign, Output, Pill } from './parts.js';
@@ -74,7 +75,7 @@ const STATE_TONES: Readonly<Record<string, Tone>> = {
 const HEALTH_TONES: Readonly<Record<string, Tone>> = { healthy: 'good', unhealthy: 'bad', starting: 'busy' };
 
 function ReplicaRow({ placement, node }: { readonly placement: ReplicaStatus; readonly node: string | undefined }) {
-  const { replica, state, health, restarts, since, image, containerId } = placement;
+  const { replica, state, health, restarts, since, image, containerId, pull } = placement;
   return (
     <tr>
       <th scope="row">{replica}</th>
@@ -89,6 +90,9 @@ function ReplicaRow({ placement, node }: { readonly placement: ReplicaStatus; re
       </td>
       <td>
         <Pill tone={STATE_TONES[state] ?? 'busy'} text={state} />
+        {pull && (
+          <progress class="pull" max={100} value={toPercent(pull)} aria-label={`Pulled: ${describePull(pull)}`} />
+        )}
       </td>
       <td>
         {health === 'none' ? (

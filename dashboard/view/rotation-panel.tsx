@@ -2,8 +2,8 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 
 import type { OpenSession } from '../data/session.js';
 import { mayDo } from '../model/actions.js';
-import { listPhaseSteps, listRotationActions, type ShownRotationPhase } from '../model/rotation.js';
-import type { DeploymentView } from '../model/views.js';
+import { listPhaseSteps, listRotationActions } from '../model/rotation.js';
+import type { DeploymentView, ShownRotationPhase } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
 import { Foreign, Panel } from './parts.js';
 

@@ -2,15 +2,9 @@ import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 
 import type { OpenSession } from '../data/session.js';
 import { mayDo } from '../model/actions.js';
+import { toSecretBody } from '../model/secret-body.js';
+import type { ListedSecret } from '../model/views.js';
 import { Empty, Foreign, Panel } from './parts.js';
-
-/** A credential as the list shows it. No answer of the API has a value. */
-interface ListedSecret {
-  readonly path: string;
-  readonly version: number | null;
-  readonly deployments: readonly string[];
-  readonly jobs?: readonly string[];
-}
 
 /** Credentials: where they are and who uses them, and a form that only writes. */
 export function Secrets({ session }: { readonly session: OpenSession }) {
@@ -88,24 +82,30 @@ export function Secrets({ session }: { readonly session: OpenSession }) {
   );
 }
 
-/** Writes the next version of a credential. The fields are emptied whatever comes of it; no value is ever shown. */
+/** Writes the next version of a credential, of one key or several. The values are emptied whatever comes of it; none is ever shown. */
 function WriteForm({ session, onWritten }: { readonly session: OpenSession; readonly onWritten: () => void }) {
   const outcome = useSignal({ text: '', isBad: false });
+  const count = useSignal(1);
   const write = async (form: HTMLFormElement) => {
-    const read = (name: string) => (form.elements.namedItem(name) as HTMLInputElement).value;
-    const [path, key, value] = [read('path').trim(), read('key').trim(), read('value')];
-    const isGenerated = (form.elements.namedItem('generate') as HTMLInputElement).checked;
-    (form.elements.namedItem('value') as HTMLInputElement).value = '';
-    const body = isGenerated ? { generate: { keys: [key] } } : { values: { [key]: value } };
+    const find = (name: string) => form.elements.namedItem(name) as HTMLInputElement;
+    const path = find('path').value.trim();
+    const rows = Array.from({ length: count.value }, (_, at) => {
+      const value = find(`value-${at}`);
+      const row = {
+        key: find(`key-${at}`).value.trim(),
+        value: value.value,
+        isGenerated: find(`generate-${at}`).checked,
+      };
+      value.value = '';
+      return row;
+    });
     try {
       const [namespace = '', resource = ''] = path.split('/');
-      await session.connection.send(
-        'PUT',
-        `/api/v1/secrets/${encodeURIComponent(namespace)}/${encodeURIComponent(resource)}`,
-        body,
-      );
+      const url = `/api/v1/secrets/${encodeURIComponent(namespace)}/${encodeURIComponent(resource)}`;
+      await session.connection.send('PUT', url, toSecretBody(rows));
       outcome.value = { text: `${path}: the next version is written`, isBad: false };
       form.reset();
+      count.value = 1;
       onWritten();
     } catch (thrown) {
       outcome.value = { text: thrown instanceof Error ? thrown.message : String(thrown), isBad: true };
@@ -124,15 +124,17 @@ function WriteForm({ session, onWritten }: { readonly session: OpenSession; read
         <label>
           Path <input name="path" required placeholder="deployments/web-db" spellcheck={false} />
         </label>
-        <label>
-          Key <input name="key" required placeholder="password" spellcheck={false} />
-        </label>
-        <label>
-          Value <input name="value" type="password" autocomplete="new-password" spellcheck={false} />
-        </label>
-        <label class="check">
-          <input name="generate" type="checkbox" /> generate it instead
-        </label>
+        {Array.from({ length: count.value }, (_, at) => (
+          <KeyRow key={at} at={at} />
+        ))}
+        <button type="button" onClick={() => count.value++}>
+          Add a key
+        </button>
+        {count.value > 1 && (
+          <button type="button" onClick={() => count.value--}>
+            Remove the last
+          </button>
+        )}
         <button type="submit" class="primary">
           Write
         </button>
@@ -144,5 +146,36 @@ function WriteForm({ session, onWritten }: { readonly session: OpenSession; read
         Other keys of the credential are not kept: a write is a whole version. It is never shown again.
       </p>
     </Panel>
+  );
+}
+
+/** One key: a value that is typed, or one that the platform makes. */
+function KeyRow({ at }: { readonly at: number }) {
+  const isGenerated = useSignal(false);
+  const nth = at === 0 ? '' : ` ${at + 1}`;
+  return (
+    <>
+      <label>
+        {`Key${nth}`} <input name={`key-${at}`} required placeholder="password" spellcheck={false} />
+      </label>
+      <label>
+        {`Value${nth}`}{' '}
+        <input
+          name={`value-${at}`}
+          type="password"
+          autocomplete="new-password"
+          spellcheck={false}
+          disabled={isGenerated.value}
+        />
+      </label>
+      <label class="check">
+        <input
+          name={`generate-${at}`}
+          type="checkbox"
+          onChange={event => (isGenerated.value = event.currentTarget.checked)}
+        />{' '}
+        {at === 0 ? 'generate it instead' : `generate key${nth} instead`}
+      </label>
+    </>
   );
 }

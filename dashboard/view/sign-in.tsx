@@ -1,18 +1,17 @@
 import { useSignal } from '@preact/signals';
 
-import { type Arrival, chooseTenant, farewell, signIn, signOut } from '../data/session.js';
+import { type Arrival, chooseTenant, farewell, offered, signIn, signInWithLink, signOut } from '../data/session.js';
 import { CopiedCommand, Empty, Foreign } from './parts.js';
 
 /** The only page without a token. The token goes into the memory of this page, and nowhere else. */
 export function SignIn() {
   const problem = useSignal('');
   const isBusy = useSignal(false);
-  const submit = async (form: HTMLFormElement) => {
-    const field = form.elements.namedItem('token') as HTMLInputElement;
+  const enter = async (attempt: () => Promise<void>) => {
     isBusy.value = true;
     problem.value = '';
     try {
-      await signIn(field.value);
+      await attempt();
     } catch (thrown) {
       problem.value = thrown instanceof Error ? thrown.message : String(thrown);
     } finally {
@@ -28,10 +27,19 @@ export function SignIn() {
           <Foreign text={farewell.value} />
         </p>
       )}
+      {offered.value !== undefined && (
+        <div class="notice">
+          <p>You have opened a link that signs you in here, once.</p>
+          <button type="button" class="primary" onClick={() => void enter(signInWithLink)}>
+            Sign in with this link
+          </button>
+        </div>
+      )}
       <form
         onSubmit={event => {
           event.preventDefault();
-          void submit(event.currentTarget);
+          const field = event.currentTarget.elements.namedItem('token') as HTMLInputElement;
+          void enter(() => signIn(field.value));
         }}
       >
         <label for="token">Token</label>
@@ -54,9 +62,12 @@ export function SignIn() {
       <div class="soft">
         <p>
           The token is kept in the memory of this page only: after a reload you sign in again. On the machine of{' '}
-          <code>make up</code>, tokens are in <code>.mooring/dev.json</code>. An administrator mints others, for example
-          one that can only look:
+          <code>make up</code>, this prints a link that signs you in once; tokens are in <code>.mooring/dev.json</code>:
         </p>
+        <p>
+          <CopiedCommand text="moor up" />
+        </p>
+        <p>An administrator mints others, for example one that can only look:</p>
         <p>
           <CopiedCommand text="moor tokens create --role viewer" />
         </p>

@@ -5,7 +5,12 @@ import { dirname } from 'node:path';
 
 import { Agent, request } from 'undici';
 
-import { type CertificateFiles, CertificateFolder, readCertificates } from '../../pkg/certificates/index.js';
+import {
+  type CertificateFiles,
+  issueEtcdClient,
+  issueEtcdMember,
+  readCertificates,
+} from '../../pkg/certificates/index.js';
 import { type Clock, sleep, systemClock } from '../../pkg/clock/index.js';
 import type { Settings } from '../../pkg/config/index.js';
 import { ProcessStartFault } from './faults.js';
@@ -49,10 +54,10 @@ interface EtcdCertificates {
  * over. etcd reads its files at every handshake.
  */
 export function ensureEtcdCertificates(folder: string, clock: Clock): EtcdCertificates {
-  const authority = new CertificateFolder({ folder, authorityName: 'mooring etcd', now: () => clock.now() });
+  const now = () => clock.now();
   return {
-    server: authority.ensure('etcd', ['127.0.0.1', 'localhost'], ['server', 'client']),
-    client: authority.ensure('mooring', [], ['client']),
+    server: issueEtcdMember(folder, { name: 'etcd', hosts: ['127.0.0.1', 'localhost'] }, now),
+    client: issueEtcdClient(folder, now),
   };
 }
 

@@ -42,8 +42,8 @@ describe('snapshots of simulated volumes', () => {
     const parent = own ? { parent: 's1' } : {};
     const copied = (async () => {
       await sender.snapshot(V, 's2');
-      const { stream, digest } = await sender.send(V, 's2', parent.parent);
-      await receiver.receive(V, stream, { snapshot: 's2', ...parent, digest });
+      const { stream, checksum } = await sender.send(V, 's2', parent.parent);
+      await receiver.receive(V, stream, { snapshot: 's2', ...parent, checksum });
       await receiver.promote(V, 's2');
     })();
     const { error } = await settled(world, copied);

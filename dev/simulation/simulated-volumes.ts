@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
-import { type VolumeDriver, VolumeFault } from '../../pkg/agent/volumes/index.js';
+import { StreamChecksum, type VolumeDriver, VolumeFault } from '../../pkg/agent/volumes/index.js';
 import type { SimProcess } from './sim-process.js';
 import { hasAll, type HeldVolume, isSameLog, type RecordLog, type VolumeDisk } from './volume-disk.js';
 
@@ -42,7 +41,7 @@ interface SentLog {
   readonly more: RecordLog;
 }
 
-const hash = (bytes: string) => createHash('sha256').update(bytes).digest('hex');
+const sum = (bytes: string) => new StreamChecksum().add(Buffer.from(bytes)).toHex();
 
 function pack(log: RecordLog, parent: RecordLog | undefined): string {
   const differs = (parent ?? []).findIndex((record, at) => log[at] !== record);
@@ -132,17 +131,18 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
         held.written++;
         disk.dropped.push({ id, log });
       }),
+    isEmpty: id => inTurn('look', id, () => find(id).log.length === 0),
     isChanged: (id, name) => inTurn('compare', id, () => !isSameLog(find(id).log, findSnapshot(id, name))),
     writtenBytes: id => inTurn('count', id, () => find(id).written),
     send: (id, name, parent) =>
       inTurn('send', id, () => {
         const bytes = pack(findSnapshot(id, name), parent === undefined ? undefined : findSnapshot(id, parent));
         const stream = Readable.from(read(Buffer.from(bytes)), { objectMode: false });
-        return { stream, digest: Promise.resolve(hash(bytes)) };
+        return { stream, checksum: Promise.resolve(sum(bytes)) };
       }),
-    receive: async (id, stream, { snapshot, parent, digest }) => {
+    receive: async (id, stream, { snapshot, parent, checksum }) => {
       const bytes = await text(stream);
-      if (hash(bytes) !== (await digest)) throw new VolumeFault('bad_stream', 'its digest differs; send it again');
+      if (sum(bytes) !== (await checksum)) throw new VolumeFault('bad_stream', 'its checksum differs; send it again');
       await inTurn('receive', id, () => {
         const log = unpack(bytes, parent === undefined ? undefined : findSnapshot(id, parent));
         find(id).snapshots.set(snapshot, log);

@@ -35,6 +35,10 @@ class Tally {
   }
 }
 
+function expectAgreement(contradictions: readonly string[], told: Testimony | JobTestimony): void {
+  expect(contradictions, `${contradictions.join('; ')} in ${JSON.stringify(told, undefined, 1)}`).to.deep.equal([]);
+}
+
 const tally = new Tally();
 /** More worlds than a test run has time for: `MOORING_WORLDS=150`. */
 const WORLDS = Number(process.env['MOORING_WORLDS'] ?? 16);
@@ -67,12 +71,12 @@ describe('status, describe, explain and the newest event', () => {
                 const told = await world.hear(deployment);
                 if (!told) continue;
                 tally.count(told);
-                expect(findContradictions(told), JSON.stringify(told, undefined, 1)).to.deep.equal([]);
+                expectAgreement(findContradictions(told), told);
               }
               const told = await world.hearJob();
               if (!told) continue;
               tally.countJob(told);
-              expect(findJobContradictions(told), JSON.stringify(told, undefined, 1)).to.deep.equal([]);
+              expectAgreement(findJobContradictions(told), told);
             }
           } finally {
             await world.close();
@@ -161,7 +165,7 @@ describe('status, describe, explain and the newest event', () => {
         await world.cluster.clock.pass(ms);
         const told = (await world.hear('web'))!;
         tally.count(told);
-        expect(findContradictions(told), JSON.stringify(told, undefined, 1)).to.deep.equal([]);
+        expectAgreement(findContradictions(told), told);
       }
       await world.close();
     });

@@ -93,13 +93,17 @@ function compareSteps({ deployment, explanation }: Testimony): readonly string[]
 function findStepContradictions(status: DeploymentStatus, steps: readonly DeploymentStep[]): readonly string[] {
   // What runs is as asked while a credential of it is rotated.
   const waiting = steps.flatMap(({ step, state }) => (state === 'waiting' && step !== 'rotated' ? [step] : []));
-  const isLeaving = status.placements.some(({ state }) => state === 'stopping' || state === 'removed');
-  const isSettled = (status.phase === 'Running' || status.phase === 'Stopped') && !isLeaving;
+  const isSettled = (status.phase === 'Running' || status.phase === 'Stopped') && !isLeaving(status);
   return [
     ...(isSettled && waiting.length > 0 ? [`it is ${status.phase}, and waits at ${waiting.join()}`] : []),
     ...(!isSettled && waiting.length === 0 ? [`it is ${status.phase}, and waits at no step`] : []),
     ...(status.phase === 'Unschedulable' && !waiting.includes('placed') ? ['it is Unschedulable, and is placed'] : []),
   ];
+}
+
+/** Whether containers are left to remove: what is wanted may run by then, and its rollout is not complete. */
+function isLeaving({ placements }: DeploymentStatus): boolean {
+  return placements.some(({ state }) => state === 'stopping' || state === 'removed');
 }
 
 function compareNodes({ deployment: { status, metadata }, explanation }: Testimony): readonly string[] {
@@ -175,7 +179,9 @@ function compareRollout({ deployment: { status, metadata }, events, printed }: T
     ...(phase === 'Failed' && rollout?.state !== 'failed'
       ? [`it has failed, and its rollout is ${rollout?.state}`]
       : []),
-    ...(phase === 'Running' && isUnfinished ? [`it is Running, and its rollout is ${rollout.state}`] : []),
+    ...(phase === 'Running' && isUnfinished && !isLeaving(status)
+      ? [`it is Running, and its rollout is ${rollout.state}`]
+      : []),
     ...texts
       .filter(text => text !== undefined && !printed.describe.includes(text))
       .map(text => `describe does not print "${text}"`),

@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { EtcdMember } from './etcd-member.js';
 import { Gateway, type MemberStatus, type RawEvent } from './gateway.js';
 import { LoopbackNetwork, type MemberNetwork, NamespaceNetwork, explainNoNamespaces } from './network.js';
 import { pollUntil } from './poll-until.js';
+import { etcdctl } from './tools.js';
 
 export interface EtcdClusterOptions {
   readonly members?: number;
@@ -171,12 +171,25 @@ export class EtcdCluster {
     await own.mendDisk();
   }
 
+  /** The file system of a member is really full: etcd ends by itself, and is started again when there is room (`heal`). */
+  async fillFileSystem(member: number): Promise<void> {
+    const own = this.#members[member]!;
+    await this.kill(member);
+    own.moveToSmallDisk();
+    this.launch(member);
+    await this.untilServing(member);
+    own.fillSmallDisk();
+    await pollUntil(`${own.name} to end`, SERVES_WITHIN_MS, async () => (own.isRunning ? undefined : true));
+    own.leaveSmallDisk();
+  }
+
   /** Undoes every fault and waits until all members serve. */
   async heal(): Promise<void> {
     for (const [member, own] of this.#members.entries()) {
       this.thaw(member);
       this.network.heal(member);
       await own.mendDisk();
+      if (!own.isRunning) own.leaveSmallDisk();
     }
     await this.startAll();
   }
@@ -247,18 +260,15 @@ export class EtcdCluster {
 
   async stop(): Promise<void> {
     await Promise.all(this.#members.map((_, member) => this.kill(member)));
+    for (const own of this.#members) own.leaveSmallDisk();
     this.gateway.close();
     this.network.remove();
     process.off('exit', this.#removeFolder);
     this.#removeFolder();
   }
 
-  async #statusOf(endpoint: string): Promise<MemberStatus | undefined> {
-    try {
-      return await this.gateway.status(endpoint, 500);
-    } catch {
-      return undefined;
-    }
+  #statusOf(endpoint: string): Promise<MemberStatus | undefined> {
+    return this.gateway.status(endpoint, 500).catch(() => undefined);
   }
 
   #initialCluster(): string {
@@ -286,13 +296,4 @@ export class EtcdCluster {
       '--peer-client-cert-auth',
     ];
   }
-}
-
-/** Why snapshots cannot be saved and restored here; undefined when they can. */
-export function explainNoSnapshots(): string | undefined {
-  return spawnSync('etcdctl', ['version']).status === 0 ? undefined : 'etcdctl is not installed (Debian: etcd-client)';
-}
-
-function etcdctl(...argv: readonly string[]): void {
-  execFileSync('etcdctl', argv, { stdio: 'pipe', timeout: 30_000, env: { ...process.env, ETCDCTL_API: '3' } });
 }

@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, cpSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface EtcdMemberOptions {
@@ -15,6 +15,10 @@ export interface EtcdMemberOptions {
 /** etcd ends with us, however we end. */
 const END_WITH_US = spawnSync('setpriv', ['--version']).status === 0 ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
+/** Room for a member to start in, on a small disk: it lays out two files of 64 MB for its log. */
+const ROOM_BYTES = 192 << 20;
+const BALLAST = 'ballast';
+
 /** The process of one member, which can be ended, frozen and started again on its data. */
 export class EtcdMember {
   readonly name: string;
@@ -27,6 +31,8 @@ export class EtcdMember {
   #child: ChildProcess | undefined;
   /** strace, which spoils the calls by which the member keeps its data. */
   #tracer: ChildProcess | undefined;
+  #isOnSmallDisk = false;
+  readonly #unmount = () => spawnSync('umount', ['--lazy', this.dataDir]);
 
   constructor({ number, address, clientPort, peerPort, folder }: EtcdMemberOptions) {
     this.name = `member${number}`;
@@ -91,6 +97,41 @@ export class EtcdMember {
     await once(tracer.stderr, 'data'); // it says that it has attached
   }
 
+  /** Moves the data of the process, which does not run, to a file system with little room. */
+  moveToSmallDisk(): void {
+    const aside = `${this.dataDir}.aside`;
+    renameSync(this.dataDir, aside);
+    mkdirSync(this.dataDir, { mode: 0o700 });
+    const bytes = Number(execFileSync('du', ['-sb', aside], { encoding: 'utf8' }).split('\t')[0]) + ROOM_BYTES;
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', this.dataDir]);
+    this.#isOnSmallDisk = true;
+    process.prependOnceListener('exit', this.#unmount); // before its folder is removed
+    cpSync(aside, this.dataDir, { recursive: true });
+    rmSync(aside, { recursive: true });
+  }
+
+  /** Leaves no room where the data is. */
+  fillSmallDisk(): void {
+    try {
+      for (;;) writeFileSync(join(this.dataDir, BALLAST), Buffer.alloc(4_096), { flag: 'a' });
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== 'ENOSPC') throw thrown;
+    }
+  }
+
+  /** Moves the data of the process, which does not run, back to where there is room. */
+  leaveSmallDisk(): void {
+    if (!this.#isOnSmallDisk) return;
+    const aside = `${this.dataDir}.aside`;
+    rmSync(join(this.dataDir, BALLAST), { force: true });
+    cpSync(this.dataDir, aside, { recursive: true });
+    this.#unmount();
+    process.off('exit', this.#unmount);
+    this.#isOnSmallDisk = false;
+    rmSync(this.dataDir, { recursive: true });
+    renameSync(aside, this.dataDir);
+  }
+
   /** The process keeps its data as well as ever again. */
   async mendDisk(): Promise<void> {
     const tracer = this.#tracer;
@@ -100,11 +141,4 @@ export class EtcdMember {
     tracer.kill('SIGTERM');
     await ended;
   }
-}
-
-/** Why the disk of a member cannot be spoilt here; undefined when it can. */
-export function explainNoTracing(): string | undefined {
-  return spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
-    ? undefined
-    : 'strace is not installed, or may not trace (Debian: strace)';
 }

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 
 import { EtcdCluster, TEST_ETCD_ARGUMENTS } from './etcd-cluster.js';
 import { runFault } from './fault-run.js';
-import { type ClusterFault, faults, findObstacle } from './faults.js';
+import { type ClusterFault, faults } from './faults.js';
+import { findObstacle } from './tools.js';
 
 /** How long a majority is gone. One member takes as long to come back after a short time as after a long one. */
 const QUORUM_LOST_MS = { 1: 6_000, 3: 30_000 } as const;

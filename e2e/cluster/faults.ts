@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { explainNoSnapshots } from './etcd-cluster.js';
-import { explainNoTracing } from './etcd-member.js';
-import { explainNoNamespaces } from './network.js';
 import { readSharedClock } from './recording-client.js';
+import type { FaultNeeds } from './tools.js';
 import type { StoreWorkload } from './workload.js';
 
 /** How long the faults of a run last. */
@@ -23,7 +21,7 @@ export interface ClusterFault {
   readonly about: 'members' | 'data';
   /** Fewest members that it makes sense with. */
   readonly members: 1 | 3;
-  readonly needs?: 'isolation' | 'snapshots' | 'tracing';
+  readonly needs?: FaultNeeds;
   /** It takes too long for every run of the tests, or resembles another one: `make chaos` has it. */
   readonly isThorough?: boolean;
   /** How long service may take to resume on a quiet machine, where that differs from the others. */
@@ -32,13 +30,6 @@ export interface ClusterFault {
   readonly isServedThroughout?: boolean;
   /** Makes it happen. The answer is the moment from which service must resume. */
   readonly inject: (workload: StoreWorkload, times: FaultTimes) => Promise<number>;
-}
-
-/** What this machine lacks for a fault; undefined when nothing. */
-export function findObstacle({ needs }: ClusterFault): string | undefined {
-  if (needs === 'isolation') return explainNoNamespaces();
-  if (needs === 'tracing') return explainNoTracing();
-  return needs === 'snapshots' ? explainNoSnapshots() : undefined;
 }
 
 /** More than a leader keeps for followers that are behind, so that one must be sent a snapshot. */
@@ -172,6 +163,21 @@ export const faults: readonly ClusterFault[] = [
       },
     }),
   ),
+  ...(['in', 'out'] as const).map(
+    (way): ClusterFault => ({
+      name: way === 'in' ? 'clients are heard by no member' : 'clients hear no member',
+      about: 'members',
+      members: 1,
+      needs: 'isolation',
+      isThorough: true,
+      inject: async ({ cluster }, { clientCutMs }) => {
+        for (let member = 0; member < cluster.size; member++) cluster.network.cutClients(member, way);
+        await pause(clientCutMs);
+        for (let member = 0; member < cluster.size; member++) cluster.network.heal(member);
+        return readSharedClock();
+      },
+    }),
+  ),
   ...SLOW_FSYNCS_MS.map(
     (ms): ClusterFault => ({
       name: `every fsync of the leader takes ${ms} ms`,
@@ -197,6 +203,20 @@ export const faults: readonly ClusterFault[] = [
     inject: async ({ cluster }) => {
       const leader = await cluster.leader();
       await cluster.fillDisk(leader);
+      if (cluster.size > 1) return readSharedClock();
+      await cluster.startAll();
+      return readSharedClock();
+    },
+  },
+  {
+    name: 'file system of a member really full',
+    about: 'data',
+    members: 1,
+    needs: 'mounts',
+    isThorough: true,
+    inject: async ({ cluster }) => {
+      const leader = await cluster.leader();
+      await cluster.fillFileSystem(leader);
       if (cluster.size > 1) return readSharedClock();
       await cluster.startAll();
       return readSharedClock();

@@ -10,8 +10,9 @@
  */
 export { EtcdCluster, TEST_ETCD_ARGUMENTS } from './etcd-cluster.js';
 export { runFault } from './fault-run.js';
-export { type ClusterFault, faults, findObstacle } from './faults.js';
+export { type ClusterFault, faults } from './faults.js';
 export { readSharedClock } from './recording-client.js';
 export { measureServerCut } from './server-cut.js';
 export { runStorm } from './storm.js';
+export { findObstacle } from './tools.js';
 export { StoreWorkload, type WorkloadOutcome } from './workload.js';

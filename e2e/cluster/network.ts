@@ -14,6 +14,8 @@ export interface MemberNetwork {
    * what it is sent (`in`) or what it sends (`out`).
    */
   isolate(member: number, options?: { readonly clients?: boolean; readonly way?: 'in' | 'out' }): void;
+  /** Drops every packet from clients to a member (`in`), or from it to them (`out`): the other way they pass. */
+  cutClients(member: number, way: 'in' | 'out'): void;
   /** Lets every packet of a member pass again. */
   heal(member: number): void;
   remove(): void;
@@ -34,6 +36,10 @@ export class LoopbackNetwork implements MemberNetwork {
 
   isolate(): void {
     throw new Error('members on loopback cannot be cut off from each other: run as root, with ip and iptables');
+  }
+
+  cutClients(): void {
+    this.isolate();
   }
 
   heal(): void {}
@@ -90,6 +96,7 @@ export class NamespaceNetwork implements MemberNetwork {
   readonly addresses: readonly string[];
   readonly #names: readonly string[];
   readonly #switch: string;
+  readonly #clients: string;
   readonly #onExit = () => this.remove();
   #isRemoved = false;
 
@@ -101,6 +108,7 @@ export class NamespaceNetwork implements MemberNetwork {
     this.#switch = `${PREFIX}${id}-switch`;
     this.#names = Array.from({ length: members }, (_, member) => `${PREFIX}${id}-${member}`);
     this.addresses = this.#names.map((_, member) => `198.18.${subnet}.${member + 1}`);
+    this.#clients = `198.18.${subnet}.254`;
     process.once('exit', this.#onExit);
     try {
       this.#make(subnet);
@@ -120,6 +128,11 @@ export class NamespaceNetwork implements MemberNetwork {
     const outgoing = clients ? [['-o', 'eth0']] : peers.map(peer => ['-d', peer]);
     if (way !== 'out') for (const rule of incoming) this.#firewall(member, '-A', 'INPUT', ...rule, '-j', 'DROP');
     if (way !== 'in') for (const rule of outgoing) this.#firewall(member, '-A', 'OUTPUT', ...rule, '-j', 'DROP');
+  }
+
+  cutClients(member: number, way: 'in' | 'out'): void {
+    const rule = way === 'in' ? ['INPUT', '-s', this.#clients] : ['OUTPUT', '-d', this.#clients];
+    this.#firewall(member, '-A', ...rule, '-j', 'DROP');
   }
 
   heal(member: number): void {
@@ -146,7 +159,7 @@ export class NamespaceNetwork implements MemberNetwork {
     run('ip', '-n', this.#switch, 'link', 'set', 'br0', 'up');
     run('ip', 'link', 'add', near, 'type', 'veth', 'peer', 'name', 'clients', 'netns', this.#switch);
     run('ip', '-n', this.#switch, 'link', 'set', 'clients', 'master', 'br0', 'up');
-    run('ip', 'addr', 'add', `198.18.${subnet}.254/24`, 'dev', near);
+    run('ip', 'addr', 'add', `${this.#clients}/24`, 'dev', near);
     run('ip', 'link', 'set', near, 'up');
     this.#names.forEach((name, member) => {
       const far = `member${member}`;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
+import { until } from '../../dev/testing/index.js';
 import { clone } from '../../pkg/version/index.js';
 
 /** Where the browser is; undefined on a machine that has none. */
@@ -21,6 +22,7 @@ export function launchChromium(executablePath: string): Promise<Browser> {
 const PICTURES = join(clone, '.cache', 'dashboard');
 const WIDTHS = { wide: 1280, narrow: 400 } as const;
 const WAIT_MS = 120_000;
+const PAGE_MS = 60_000;
 
 /** A page of the dashboard in a real browser, and everything that it should not have done. */
 export class DashboardPage {
@@ -62,7 +64,7 @@ export class DashboardPage {
   async signIn(server: string, token: string): Promise<void> {
     await this.page.goto(server);
     await this.page.getByLabel('Token').fill(token);
-    await this.page.getByRole('button', { name: 'Sign in' }).click();
+    await this.page.getByRole('button', { name: 'Sign in', exact: true }).click();
   }
 
   /** Goes to a page as a link does, without loading anything anew. */
@@ -77,6 +79,21 @@ export class DashboardPage {
 
   text(): Promise<string> {
     return this.page.locator('body').innerText();
+  }
+
+  /** Waits until the page says all of it, line breaks being spaces; gives what it does not say in the end, with the page. */
+  async lacks(wanted: readonly RegExp[]): Promise<readonly string[]> {
+    let [text, missing] = ['', wanted];
+    await until(
+      'the page to say all of it',
+      async () => {
+        text = (await this.page.locator('main').innerText()).replaceAll(/\s+/g, ' ');
+        missing = wanted.filter(each => !each.test(text));
+        return missing.length === 0;
+      },
+      PAGE_MS,
+    ).catch(() => undefined);
+    return missing.map(each => `does not say ${each}: ${text}`);
   }
 
   /** Everything that went wrong in the page, the violations that it has seen itself included. */
@@ -115,4 +132,30 @@ export class DashboardPage {
     await this.page.screenshot({ path: join(PICTURES, `${name}.png`) });
     return overflow;
   }
+}
+
+const COLOURS: Readonly<Record<string, string>> = {
+  '1': 'font-weight: bold',
+  '2': 'color: #98a5b5',
+  '31': 'color: #ff9d96',
+  '32': 'color: #5fd39a',
+  '33': 'color: #f5bf4f',
+};
+
+/** Leaves a picture of what a terminal shows, with its colours. */
+export async function pictureTerminal(browser: Browser, name: string, text: string): Promise<void> {
+  const escape = (part: string) => part.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+  const [first = '', ...rest] = text.split('\u001b[');
+  const painted = rest.map(part => {
+    const [, codes = '', words = ''] = /^([\d;]*)m([\s\S]*)$/.exec(part) ?? [];
+    const style = codes.split(';').flatMap(code => COLOURS[code] ?? []);
+    return style.length > 0 ? `<span style="${style.join(';')}">${escape(words)}</span>` : escape(words);
+  });
+  const page = await browser.newPage({ viewport: { width: 1100, height: 200 }, deviceScaleFactor: 1.5 });
+  await page.setContent(
+    `<pre style="margin:0;padding:18px;width:max-content;background:#10161e;color:#e7ecf3;font:14px/1.4 'DejaVu Sans Mono',monospace">${escape(first)}${painted.join('')}</pre>`,
+  );
+  mkdirSync(PICTURES, { recursive: true });
+  await page.locator('pre').screenshot({ path: join(PICTURES, `${name}.png`) });
+  await page.close();
 }

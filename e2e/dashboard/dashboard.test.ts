@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
-import type { Browser } from 'playwright-core';
+import type { Response } from 'playwright-core';
 
-import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
 import { until } from '../../dev/testing/index.js';
-import { clone } from '../../pkg/version/index.js';
-import { ControlPlane } from '../lab/control-plane.js';
-import { Fleet } from '../lab/fleet.js';
+import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
+import { run } from '../../pkg/cli/run.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
-import { DashboardPage, findChromium, launchChromium } from './browser.js';
+import { createSignInLink } from '../../up/sign-in-link.js';
+import { DashboardPage, pictureTerminal } from './browser.js';
+import { DashboardLab, shell } from './dashboard-lab.js';
 
 const SECRET = 'canary-of-a-password';
 const HOSTILE = '<img src=x onerror=alert(1)><script>alert(2)</script>';
@@ -28,27 +28,19 @@ const PAGES = {
   volumes: '#/volumes',
   networks: '#/networks',
   backups: '#/backups',
+  quotas: '#/quotas',
+  tokens: '#/tokens',
+  job: '#/jobs/once',
   events: '#/events',
 };
-const shell = (line: string) => ({ entrypoint: ['/bin/sh', '-c'], command: [line] });
 
 describe('the dashboard in a browser', function () {
-  let plane: ControlPlane;
-  let fleet: Fleet;
-  let shop: TenantClient;
-  let browser: Browser;
-  let image: string;
+  let lab: DashboardLab;
+  let { plane, shop, browser, image } = {} as DashboardLab;
 
   before(async function () {
-    const executable = findChromium();
-    if (executable === undefined) return this.skip();
-    await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));
-    plane = await ControlPlane.start();
-    fleet = await Fleet.start(plane);
-    shop = await TenantClient.open(plane, 'shop');
-    await fleet.enrol(shop.client, 'shop-1', { 'mooring.io/country': 'DE' });
-    image = await fleet.image('1');
-    browser = await launchChromium(executable);
+    lab = await DashboardLab.start(this);
+    ({ plane, shop, browser, image } = lab);
     unwrap(await shop.client.request('PUT', '/api/v1/secrets/deployments/db', { body: { values: { user: SECRET } } }));
     const secrets = [{ name: 'DB', vault_path: 'deployments/db', anchor: 'external' }];
     await shop.apply({
@@ -65,20 +57,13 @@ describe('the dashboard in a browser', function () {
       image,
       placement: { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] },
     });
+    const job = { kind: 'Job', name: 'once', image, backoffLimit: 0, ...shell(`echo '${HOSTILE}'`) };
+    unwrap(await shop.client.request('POST', '/api/v1/jobs', { body: job }));
     await shop.reaches('web', 'Running');
   });
-  after(async () => {
-    await browser?.close();
-    await fleet?.stop();
-    await plane?.stop();
-  });
+  after(() => lab?.stop());
 
-  const open = async (options?: Parameters<typeof DashboardPage.open>[1]) => {
-    const dashboard = await DashboardPage.open(browser, options);
-    await dashboard.signIn(plane.server, shop.token);
-    await dashboard.says('What is wrong');
-    return dashboard;
-  };
+  const open = (options?: Parameters<typeof DashboardPage.open>[1]) => lab.open(options);
 
   it('refuses a token that is none, and says why', async () => {
     const dashboard = await DashboardPage.open(browser);
@@ -86,6 +71,38 @@ describe('the dashboard in a browser', function () {
     await dashboard.says(/auth_invalid/);
     expect(await dashboard.text()).to.not.include('What is wrong');
     await dashboard.context.close();
+  });
+
+  it('is signed in by a link once: the code is in no address, no history and no log, and the second time is refused', async () => {
+    const tokens = { tenant: shop.token, platform: '' };
+    const link = (await createSignInLink({ server: plane.server, tokens }))!;
+    const code = link.split('/').at(-1)!;
+    const dashboard = await DashboardPage.open(browser);
+    await dashboard.page.goto(link);
+    await dashboard.page.getByRole('button', { name: 'Sign in with this link' }).waitFor();
+    expect(await dashboard.readTraces()).to.not.include(code);
+    await dashboard.page.getByRole('button', { name: 'Sign in with this link' }).click();
+    await dashboard.says('What is wrong');
+    expect(await dashboard.text()).to.include(shop.id);
+    expect(await dashboard.readTraces()).to.not.include(code);
+    await dashboard.go('#/deployments');
+    await dashboard.page.goBack();
+    await dashboard.page.goBack();
+    expect(dashboard.page.url()).to.not.include(code);
+    expect(await readFile(join(plane.folder, 'api.log'), 'utf8')).to.not.include(code);
+    await dashboard.context.close();
+
+    const second = await DashboardPage.open(browser);
+    await second.page.goto(link);
+    await second.page.getByRole('button', { name: 'Sign in with this link' }).click();
+    await second.says(/The link was used before.*sign_in_code_invalid/);
+    await second.says('moor up');
+    expect(await second.page.getByRole('button', { name: 'Sign in with this link' }).count()).to.equal(0);
+    await second.page.getByLabel('Token').fill(shop.token);
+    await second.page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await second.says('What is wrong');
+    expect(await second.listIncidents()).to.deep.equal([]);
+    await second.context.close();
   });
 
   it('shows what is wrong first, each with its cause and what helps', async () => {
@@ -261,7 +278,12 @@ describe('the dashboard in a browser', function () {
     await dashboard.page.getByRole('button', { name: 'Apply' }).click();
     await dashboard.page.getByRole('heading', { name: 'typed', exact: true }).waitFor();
 
+    await dashboard.says('1 of 1 replicas ready');
     await dashboard.go('#/deployments/typed/edit');
+    await text.fill(
+      `kind: Deployment\nname: typed\nimage: ${image}\nreplicas: 1\nentrypoint: [/bin/sh, -c, sleep 2000]\n`,
+    );
+    await dashboard.says('Recreated: replica 0 on shop-1.');
     await declare('typed', 0);
     await dashboard.says('/replicas');
     await dashboard.page.getByRole('button', { name: 'Apply' }).click();
@@ -275,15 +297,34 @@ describe('the dashboard in a browser', function () {
     const dashboard = await open();
     await dashboard.go('#/secrets');
     const typed = 'typed-into-the-dashboard';
+    const answers: string[] = [];
+    const keep = async (answer: Response) => void answers.push(`${answer.url()} ${await answer.text()}`);
+    // The body of a stream comes when the page is left.
+    dashboard.page.on('response', answer => void keep(answer).catch(() => undefined));
     await dashboard.page.getByRole('textbox', { name: 'Path' }).fill('deployments/typed');
     await dashboard.page.getByRole('textbox', { name: 'Key' }).fill('password');
     await dashboard.page.getByLabel('Value', { exact: true }).fill(typed);
+    await dashboard.page.getByRole('button', { name: 'Add a key' }).click();
+    await dashboard.page.getByRole('textbox', { name: 'Key 2' }).fill('made');
+    await dashboard.page.getByLabel('generate key 2 instead').check();
+    expect(await dashboard.page.getByLabel('Value 2').isDisabled()).to.equal(true);
     await dashboard.page.getByRole('button', { name: 'Write' }).click();
     await dashboard.says('deployments/typed: the next version is written');
     await dashboard.page.getByRole('row', { name: /deployments\/typed/ }).waitFor();
     expect(await dashboard.page.getByLabel('Value', { exact: true }).inputValue()).to.equal('');
-    expect(await dashboard.readTraces()).to.not.include(typed);
-    expect(await readFile(join(plane.folder, 'api.log'), 'utf8')).to.not.include(typed);
+    const written = await shop.client.request<{ keys: string[] }>('GET', '/api/v1/secrets/deployments/typed');
+    expect(unwrap(written).keys.toSorted()).to.deep.equal(['made', 'password']);
+    let traces = await dashboard.readTraces();
+    for (const hash of ['#/events', '#/', '#/secrets']) {
+      await dashboard.go(hash);
+      await dashboard.page.waitForTimeout(300);
+      traces += await dashboard.readTraces();
+    }
+    expect(traces).to.include('deployments/typed').and.not.include(typed);
+    await until('the answers to be read', async () => answers.some(text => text.includes('deployments/typed')));
+    expect(answers.join('\n')).to.not.include(typed);
+    for (const log of ['api.log', 'controllers.log'])
+      expect(await readFile(join(plane.folder, log), 'utf8'), log).to.not.include(typed);
     await dashboard.context.close();
   });
 
@@ -300,7 +341,12 @@ describe('the dashboard in a browser', function () {
     await dashboard.page.getByRole('button', { name: 'Yes, next: stage' }).click();
     await dashboard.says('rotated is at stage, which is complete.');
     await dashboard.page.getByRole('button', { name: 'Next: promote' }).waitFor();
-    await dashboard.page.getByRole('button', { name: 'Abort', exact: true }).click();
+    await dashboard.go('#/');
+    const trouble = dashboard.page.locator('.trouble', { hasText: 'The rotation of deployments/rotated is at stage' });
+    await trouble.getByText('moor rotate rotated --secret rotated --phase promote').waitFor();
+    await trouble.getByRole('button', { name: 'Abort', exact: true }).click();
+    await trouble.waitFor({ state: 'detached' });
+    await dashboard.go('#/deployments/rotated');
     await dashboard.says('rotated is not being rotated.');
     await dashboard.context.close();
   });
@@ -318,7 +364,13 @@ describe('the dashboard in a browser', function () {
     };
     const sent: unknown[] = [];
     await dashboard.page.route('**/api/v1/dvm/recommendations', route => route.fulfill({ json: { items: [advice] } }));
-    await dashboard.page.route('**/api/v1/dvm/recommendations/*/apply', route => {
+    const preview = {
+      nodes: [{ nodeId: 'node_1', name: 'shop-1', change: 'its size changes while it is in use' }],
+      seconds: 3,
+      because: 'the last growth took as long',
+    };
+    await dashboard.page.route(/\/recommendations\/[^/]+\/apply/, route => {
+      if (route.request().url().endsWith('?dryRun=true')) return route.fulfill({ json: { preview } });
       sent.push(
         route.request().url().split('/').at(-2),
         route.request().headers()['if-match'],
@@ -330,6 +382,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.says('What is wrong');
     await dashboard.go('#/volumes');
     await dashboard.page.getByRole('button', { name: 'Apply', exact: true }).click();
+    await dashboard.says(/shop-1: its size changes while it is in use\. It may take 3 s: the last growth/);
     expect(sent).to.deep.equal([]);
     await dashboard.page.getByRole('button', { name: 'Yes, apply' }).click();
     await dashboard.says('Apply: accepted');
@@ -362,6 +415,21 @@ describe('the dashboard in a browser', function () {
       expect(faults.join('\n')).to.equal('');
     });
   }
+
+  it('leaves a picture of a terminal beside those of its pages, for the README', async () => {
+    let shown = '';
+    for (const words of [
+      ['get', 'deployments'],
+      ['describe', 'deployment', 'nowhere'],
+    ]) {
+      const environment = { MOORING_SERVER: plane.server, MOORING_TOKEN: shop.token };
+      const terminal = createTestTerminal(environment, { colours: true, width: 120 });
+      await run(words, terminal);
+      shown += `$ moor ${words.join(' ')}\n${terminal.printed.out}\n`;
+    }
+    expect(shown).to.match(/nowhere[\s\S]*Unschedulable[\s\S]*disk/);
+    await pictureTerminal(browser, 'terminal', shown.trimEnd());
+  });
 
   it('is small: all of it in less than 100 kB on the wire', async () => {
     let bytes = 0;

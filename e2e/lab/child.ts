@@ -23,11 +23,11 @@ export class Child {
     this.#options = { argv: [], ...options };
   }
 
-  /** `failpoints` are where it is to die, as MOORING_FAILPOINTS says it. */
-  start(failpoints = ''): void {
+  /** `failpoints` are where it is to die, as MOORING_FAILPOINTS says it; `environment` is added to its own for this life. */
+  start(failpoints = '', environment: Readonly<Record<string, string>> = {}): void {
     const log = openSync(this.#options.logFile, 'a');
     this.#process = spawn(resolve('moor'), [this.#program, ...this.#options.argv], {
-      env: { ...process.env, ...this.#options.environment, MOORING_FAILPOINTS: failpoints },
+      env: { ...process.env, ...this.#options.environment, ...environment, MOORING_FAILPOINTS: failpoints },
       stdio: ['ignore', log, log],
     });
     closeSync(log);
@@ -62,8 +62,12 @@ export class Child {
     this.#process?.kill('SIGCONT');
   }
 
-  async restart(signal: 'SIGKILL' | 'SIGTERM', failpoints?: string): Promise<void> {
+  async restart(
+    signal: 'SIGKILL' | 'SIGTERM',
+    failpoints?: string,
+    environment?: Readonly<Record<string, string>>,
+  ): Promise<void> {
     await this.kill(signal);
-    this.start(failpoints);
+    this.start(failpoints, environment);
   }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { DevelopmentAccess } from '../../api/index.js';
+import type { DevelopmentAccess } from '../../pkg/bootstrap/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { EtcdProcess, findFreePort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';

@@ -15,6 +15,7 @@ import {
   type StoredRecord,
 } from './database-image.js';
 import { type EnrolledMachine, Fleet } from './fleet.js';
+import { runMoor } from './moor.js';
 import { TenantClient, unwrap } from './tenant-client.js';
 
 const PATIENCE_MS = 240_000;
@@ -29,6 +30,7 @@ interface ShownVolume {
   readonly primaryNodeName: string | null;
   readonly capacityBytes: number | null;
   readonly replicas: readonly { readonly nodeId: string; readonly nodeName: string; readonly state: string }[];
+  readonly lastMove: { readonly downtimeSeconds?: number } | null;
   readonly divergent: readonly { readonly nodeId: string; readonly name: string; readonly epoch: number }[];
 }
 
@@ -195,6 +197,28 @@ export class DatabaseLab {
     return found[0]!;
   }
 
+  /** Moves the volume to the machine of the copy by a command, and answers what was acknowledged before and what was printed. */
+  async moves(
+    ...command: readonly string[]
+  ): Promise<{ readonly stored: readonly StoredRecord[]; readonly printed: string }> {
+    const log = this.#fleet.view.followLog(await this.writesOn());
+    const { status, stdout, stderr } = await runMoor(this.#plane, this.#shop, ...command, '--timeout', '4m');
+    if (status !== 0) throw new Error(`moor ${command.join(' ')} ended with ${status}: ${stdout}${stderr}`);
+    const stored = readStored(await log);
+    this.epoch++;
+    await this.becomes(`moved to ${this.copy.name}`, ({ phase, primaryNodeName, epoch }) => {
+      return phase === 'Ready' && primaryNodeName === this.copy.name && epoch === this.epoch;
+    });
+    [this.primary, this.copy] = [this.copy, this.primary];
+    return { stored, printed: `${stderr}${stdout}` };
+  }
+
+  /** A machine that was drained takes work again: waits until it has its copy. */
+  async undrains(): Promise<void> {
+    unwrap(await this.#shop.client.request('POST', `/api/v1/nodes/${this.copy.name}/undrain`));
+    await this.becomes('copied again', volume => volume.phase === 'Ready' && this.#isCopied(volume));
+  }
+
   /** What the database has found on the machine of the primary, once it writes there. */
   async opens(): Promise<Opening> {
     const id = await this.writesOn();
@@ -229,6 +253,16 @@ export class DatabaseLab {
     for (const name of await readdir(from)) await cp(join(from, name), join(to, name), { recursive: true });
     const ask = (question: string) => askDatabase(join(to, DATABASE), question);
     return `${await ask('PRAGMA integrity_check')} ${await ask(`SELECT sum FROM records WHERE n = ${n}`)}`;
+  }
+
+  /** Gives up all that was set aside, and waits until no node has any of it. */
+  async discards(): Promise<void> {
+    for (const { nodeId, name } of (await this.find()).divergent) {
+      const words = ['volumes', 'divergent', 'delete', 'data', nodeId, name];
+      const isTaken = async () => (await runMoor(this.#plane, this.#shop, ...words)).status === 0;
+      await until(`${name} to be given up`, isTaken, PATIENCE_MS);
+    }
+    await this.becomes('rid of what was set aside', ({ divergent }) => divergent.length === 0);
   }
 
   /** Has an agent die at a point, and answers when it has. `meanwhile` is what brings it there. */

@@ -68,9 +68,20 @@ export class EngineView {
   }
 
   /** What a container has printed, as the engine gives it: all of it, or the last lines. */
-  async log(id: string, lines: number | 'all' = 'all'): Promise<string> {
-    const path = `http://engine/containers/${id}/logs?stdout=true&stderr=true&tail=${lines}`;
-    const { body } = await request(path, { dispatcher: this.#dispatcher });
+  log(id: string, lines: number | 'all' = 'all'): Promise<string> {
+    return this.#readLog(`${id}/logs?stdout=true&stderr=true&tail=${lines}`);
+  }
+
+  /** All that a container prints until its end. */
+  followLog(id: string): Promise<string> {
+    return this.#readLog(`${id}/logs?stdout=true&stderr=true&follow=true`);
+  }
+
+  async #readLog(query: string): Promise<string> {
+    const { body } = await request(`http://engine/containers/${query}`, {
+      dispatcher: this.#dispatcher,
+      bodyTimeout: 0,
+    });
     const bytes = Buffer.from(await body.arrayBuffer());
     const texts: Buffer[] = [];
     for (let at = 0; at < bytes.length; at += 8 + bytes.readUInt32BE(at + 4)) {

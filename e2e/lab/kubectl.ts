@@ -17,6 +17,14 @@ export interface KubectlResult {
   readonly err: string;
 }
 
+/** A command that goes on until it is ended. */
+export interface RunningKubectl {
+  readonly printed: string;
+  /** Undefined while it runs, null when a signal has ended it. */
+  readonly code: number | null | undefined;
+  end(): void;
+}
+
 /** The kubectl of this machine, or the one that the setting names; undefined when there is none. */
 export function findKubectl(): string | undefined {
   const path = process.env['MOORING_KUBECTL'] ?? '/usr/bin/kubectl';
@@ -72,8 +80,8 @@ export class Kubectl {
   }
 
   /** Runs a command with the configuration of that name. */
-  run(config: string, argv: readonly string[]): Promise<KubectlResult> {
-    const options = { ...this.#options(config), timeout: PATIENCE_MS };
+  run(config: string, argv: readonly string[], editor?: string): Promise<KubectlResult> {
+    const options = { ...this.#options(config, editor), timeout: PATIENCE_MS };
     return new Promise(end => {
       execFile(this.path, argv, options, (error, out, err) =>
         end({ code: error ? Number(error.code ?? 1) : 0, out, err }),
@@ -82,9 +90,16 @@ export class Kubectl {
   }
 
   /** Starts a command that goes on until it is ended. */
-  start(config: string, argv: readonly string[]): { readonly printed: string; end(): void } {
+  start(config: string, argv: readonly string[]): RunningKubectl {
     const child = spawn(this.path, argv, this.#options(config));
-    const running = { printed: '', end: () => void child.kill('SIGTERM') };
+    const running = {
+      printed: '',
+      code: undefined as RunningKubectl['code'],
+      end: () => void child.kill('SIGTERM'),
+    };
+    child.once('exit', code => {
+      running.code = code;
+    });
     for (const stream of [child.stdout, child.stderr]) {
       stream.on('data', (chunk: Buffer) => {
         running.printed += chunk.toString('utf8');
@@ -93,8 +108,8 @@ export class Kubectl {
     return running;
   }
 
-  #options(config: string) {
-    const environment = { HOME: this.folder, KUBECONFIG: join(this.folder, config), KUBE_EDITOR: 'true' };
+  #options(config: string, editor = 'true') {
+    const environment = { HOME: this.folder, KUBECONFIG: join(this.folder, config), KUBE_EDITOR: editor };
     return { env: { PATH: process.env['PATH'], ...environment }, cwd: this.folder };
   }
 

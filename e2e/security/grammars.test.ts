@@ -9,12 +9,13 @@ import { HostFilter, isLoopback, parseListen, toAddressKey } from '../../api/htt
 import { parseQuery } from '../../api/http/query.js';
 import { RouteTree } from '../../api/http/route-tree.js';
 import { anonymous, defineRoute } from '../../api/http/route.js';
-import { parseVersion } from '../../api/k8s/resource-version.js';
+import { parsePodName } from '../../api/k8s/pods.js';
+import { parseContinue, parseVersion } from '../../api/k8s/resource-version.js';
 import { parseFieldSelector, parseLabelSelector } from '../../api/k8s/selectors.js';
 import { isKubernetesPath } from '../../api/k8s/status.js';
 import { parseCursor } from '../../api/watch/frame.js';
-import { parseLogCursor } from '../../api/routes/deployment/log-stream.js';
-import { isContainerUser } from '../../crds/deployment/index.js';
+import { parseLogCursor, parseLogCursors } from '../../api/routes/deployment/log-stream.js';
+import { isContainerUser, isNumericUser } from '../../crds/deployment/index.js';
 import * as grammar from '../../crds/grammar/index.js';
 import { isTimeZone, parseSchedule } from '../../crds/job/ticks.js';
 import { splitKey } from '../../crds/keys/index.js';
@@ -24,7 +25,8 @@ import { isCountry, isResidencyLabel, parseResidencyLabels } from '../../crds/re
 import { isCredential } from '../../crds/workload/credential.js';
 import { assertLinearCost, measureCpu } from '../../dev/testing/index.js';
 import { isEngineWord } from '../../pkg/agent/agent-env.js';
-import { parseEngineTime } from '../../pkg/agent/engine/docker/docker-streams.js';
+import { parseQuantity } from '../../pkg/agent/engine/kubernetes/quantity.js';
+import { parseEngineTime } from '../../pkg/agent/engine/log-entries.js';
 import { parsePosition } from '../../pkg/agent/log-reader.js';
 import { isSyncName, parsePeerMessage } from '../../pkg/agent/replication/messages.js';
 import { isWildcard, parsePeerAddress } from '../../pkg/agent/replication/peer-address.js';
@@ -41,6 +43,7 @@ import { parseHost } from '../../pkg/registry/image-location.js';
 import { parseCredentialPath } from '../../pkg/secrets/index.js';
 import { parseKvList } from '../../pkg/secrets/vault/kv-answers.js';
 import type { Cache } from '../../pkg/store/index.js';
+import { parseTraceparent } from '../../pkg/trace/index.js';
 
 const NODE_KEY = generateKeyPairSync('ed25519').publicKey;
 const TENANT = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
@@ -63,6 +66,7 @@ async function consume(items: AsyncIterable<unknown>): Promise<void> {
 /** Every reader of a text that a caller, a node, a registry or an engine writes. A new one is entered here. */
 const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   isContainerUser,
+  isNumericUser,
   isCountry,
   isTimeZone,
   parseSchedule: text => parseSchedule(text, 'UTC'),
@@ -89,6 +93,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseCursor,
   parseDuration: grammar.parseDuration,
   parseEngineTime,
+  parseQuantity,
   parseFolderRecord: text => attempt(() => parseFolderRecord(text)),
   parseHost,
   parseImageReference: grammar.parseImageReference,
@@ -96,6 +101,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseJson: text => [parseJson(Buffer.from(text)), parseJson(Buffer.from(`{"${text}":[${text}]}`))],
   parseKvList: text => parseKvList({ data: { keys: [text] } }),
   parseLogCursor,
+  parseLogCursors,
   parseListen: text => attempt(() => parseListen(text)),
   parseMemory: grammar.parseMemory,
   parseNodeKey,
@@ -113,6 +119,8 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   isKubernetesPath,
   parseFieldSelector: text => parseFieldSelector(text, ['metadata.name']),
   parseLabelSelector,
+  parseContinue,
+  parsePodName,
   parseVersion,
   parseResidencyLabels: text => parseResidencyLabels({ [text]: text, 'mooring.dev/countries': text }),
   parseSecretPath: grammar.parseSecretPath,
@@ -121,6 +129,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
     return parts && grammar.findPlaceholders(parts);
   },
   parseToken,
+  parseTraceparent,
   splitKey: text => attempt(() => splitKey(text)),
   'cursor and path of a request': text => routes.find('GET', `/a/${text}`),
   'field path': text => grammar.FieldPath.ofPointer(`/${grammar.escapePointer(text)}`, {}).toString(),
@@ -140,6 +149,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
 /** Texts that they do not read, or that are read elsewhere in this table. */
 const exempt: Readonly<Record<string, string>> = {
   isFields: 'looks at the type of a value only',
+  isMounted: 'looks for a mount at a path of ours',
   isPresent: 'looks for a file at a path of ours',
   isShed: 'a code of ours',
   isAuthentic: 'compares codes of one length',

@@ -45,6 +45,7 @@ function attach(disk: MemoryDisk, life: SimProcess): MemoryDisk {
   return {
     read: name => reach(() => disk.read(name)),
     write: (name, text) => reach(() => disk.write(name, text)),
+    keep: (name, text) => reach(() => disk.keep(name, text)),
     list: () => reach(() => disk.list()),
     remove: name => reach(() => disk.remove(name)),
   };

@@ -25,6 +25,9 @@ export class CopyInvariants {
   /** When what a node says of itself, or what is said of it, last changed. */
   readonly #changedAt = new Map<string, number>();
 
+  /** The latest epoch in which each volume was to move. */
+  readonly #ordered = new Map<string, number>();
+
   constructor(cluster: SimCluster) {
     this.#cluster = cluster;
   }
@@ -40,7 +43,11 @@ export class CopyInvariants {
       if (volume?.class !== 'replicated') continue;
       const change = { tenant, was, is, volume, history };
       this.#keepsApart(change);
-      if ((is.epoch ?? 0) > (was.epoch ?? 0) && was.epoch !== undefined) this.#promotesWell(change);
+      if ((is.epoch ?? 0) > (was.epoch ?? 0) && was.epoch !== undefined) {
+        if (is.epoch === was.finalFor) this.#movesWell(change);
+        else this.#promotesWell(change);
+      }
+      this.#ordersOnce(change);
       if (volume.metadata.deletedAt === undefined) this.#removesNothingUnique(change);
     }
   };
@@ -90,6 +97,35 @@ export class CopyInvariants {
     const isGivenUp = !former || this.#statusOf(former.id, history)?.lost !== undefined;
     const isBroken = find(was.primaryNode)?.state === 'failed';
     expect(isTakingOver || isGivenUp || isBroken, `the primary of ${name} was given up`).to.equal(true);
+  }
+
+  /** The primary and the copy have told of the same last snapshot, and the copy has all that the primary holds. */
+  #movesWell({ tenant, was, is, volume, history }: StatusChange): void {
+    const { name } = volume;
+    const [from = '', to = ''] = [was.primaryNode, is.primaryNode];
+    expect(
+      was.copies.map(({ nodeId }) => nodeId),
+      `copies of ${name} when it moved to ${to}`,
+    ).to.include(to);
+    expect(this.#isInside(to, volume, history), `${to}, which ${name} moved to, is inside`).to.equal(true);
+    const [own, there] = [from, to].map(id => history.get<VolumeReport>(keys.volumeReport(tenant, is.id, id))?.final);
+    expect(own?.epoch, `what the last snapshot of ${name} was for`).to.equal(is.epoch);
+    expect(there, `the last snapshot of ${name} on ${to}`).to.deep.equal(own);
+    const find = (id: string) => this.#cluster.machines.find(each => each.name === findEnrolled(id, history)?.name);
+    const served = find(from)?.disk.held.get(is.id)?.log ?? [];
+    const isThere = find(to)
+      ?.disk.listLogs(is.id)
+      .some(log => hasAll(log, served));
+    expect(isThere, `${to} has all ${served.length} records of ${name} that ${from} had`).to.equal(true);
+  }
+
+  /** No epoch is ordered that was before: what was told of an earlier move would count for a later one. */
+  #ordersOnce({ was, is, volume: { name } }: StatusChange): void {
+    const { finalFor } = is;
+    if (finalFor === undefined || finalFor === was.finalFor) return;
+    const latest = this.#ordered.get(is.id) ?? 0;
+    expect(finalFor, `the epoch that ${name} is to move in`).to.be.greaterThan(latest);
+    this.#ordered.set(is.id, finalFor);
   }
 
   /** A node is told to remove its copy only while others have everything that it has. */

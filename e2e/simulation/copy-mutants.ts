@@ -51,6 +51,40 @@ function staysBehind(): (line: AssignmentLine) => AssignmentLine {
   };
 }
 
+/** The switch comes with the order. */
+function switchEarly(status: VolumeStatus): VolumeStatus {
+  const { move, finalFor, primaryNode, ...rest } = status;
+  if (move?.to === undefined || finalFor === undefined || primaryNode === undefined) return status;
+  const copies = [
+    ...rest.copies.filter(({ nodeId }) => nodeId !== move.to),
+    { nodeId: primaryNode, state: 'syncing' } as const,
+  ];
+  return {
+    ...rest,
+    phase: 'Promoting',
+    primaryNode: move.to,
+    epoch: finalFor,
+    copies,
+    move: { ...move, phase: 'Switching' },
+  };
+}
+
+/** As if the volume were not to move. */
+function forgetOrder(status: VolumeStatus): VolumeStatus {
+  const { finalFor: _, ...rest } = status;
+  return rest;
+}
+
+/** What the primary says of the last snapshot counts for its copies too. */
+function takeOneForBoth(): (report: VolumeReport) => VolumeReport {
+  const told = new Map<string, VolumeReport['final']>();
+  return report => {
+    if (report.role === 'primary') told.set(report.id, report.final);
+    const final = told.get(report.id);
+    return final ? { ...report, final } : report;
+  };
+}
+
 /** Mistakes about copies, epochs, promotions and fences that must not go unnoticed. */
 export const copyMutants = inMix('copies', [
   {
@@ -61,11 +95,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 6,
+    noticedAt: 7,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
+    noticedAt: 2,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -78,12 +113,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 5,
+    noticedAt: 4,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 22,
+    noticedAt: 17,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -116,6 +151,26 @@ export const copyMutants = inMix('copies', [
   {
     mistake: 'a volume that was copied once is not copied again',
     ...driving(driver => instead(driver, 'isChanged', () => Promise.resolve(false))),
+  },
+  {
+    mistake: 'a volume moves before its last snapshot is there',
+    ...storing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, switchEarly),
+  },
+  {
+    mistake: 'an epoch is ordered twice',
+    noticedAt: 10,
+    ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
+      lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
+    ),
+  },
+  {
+    mistake: 'what mounts a volume that moves is not stopped',
+    noticedAt: 5,
+    ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, forgetOrder),
+  },
+  {
+    mistake: 'a move does not wait until the copy has the last snapshot',
+    ...believing(takeOneForBoth()),
   },
   { mistake: 'agents do not hear of a promotion', agent: parts => hearing(staysBehind()).agent(parts) },
   {

@@ -2,7 +2,7 @@ import { keys } from '../../crds/keys/index.js';
 import type { VolumeReport } from '../../crds/volume/index.js';
 import type { FailpointName } from '../../pkg/failpoint/index.js';
 import { COUNTRY, type Machine } from './cluster.js';
-import { askForCopy, bringHome, expectCopies, giveUpCopy } from './copies.js';
+import { askForCopy, askForMove, bringHome, cancelMove, expectCopies, giveUpCopy } from './copies.js';
 import { copyPoints } from './failpoints.js';
 import { fence } from './operators.js';
 import { Storyteller, type StoryParts } from './storyteller.js';
@@ -16,6 +16,8 @@ const CUT_MS = 80_000;
 /** How long it may take until a copy is promoted whose primary was cut off, or has lost its bytes. */
 const PROMOTED_WITHIN_MS = 150_000;
 const REPLACED_WITHIN_MS = 700_000;
+/** A move is aborted after five minutes, and a drain tries again. */
+const MOVED_WITHIN_MS = 420_000;
 const HEALED_WITHIN_MS = 240_000;
 const WRITTEN_MS = 15_000;
 /** For so long the agent of a machine that was held to be off has been back: it is not given up any more. */
@@ -60,6 +62,10 @@ export class CopyStory extends Storyteller {
       () => this.#dropCopy(),
       () => this.#dropCopy(),
       () => this.#loseTwo(),
+      () => this.#move(),
+      () => this.#move(),
+      () => this.#moveAway(),
+      () => this.#moveAway(),
     ];
     for (let turn = 0; turn < ACTS; turn++) {
       this.#arm(copyPoints[(seed + turn) % copyPoints.length]!);
@@ -157,6 +163,55 @@ export class CopyStory extends Storyteller {
     await this.pass(2_000);
     fence(cluster, next);
     await this.pass(CUT_MS);
+  }
+
+  /** A planned move, to which something may happen on the way. It ends, and is written to where it is then. */
+  async #move(): Promise<void> {
+    const { cluster } = this.parts;
+    const { world } = cluster;
+    const about = { id: this.#id, tenant: this.tenant };
+    const [primary, target] = [this.#findPrimary(), this.#pickCopy()];
+    const before = this.status(this.#id)?.lastMove?.at;
+    const answer = await this.hear(askForMove(cluster, about, target.name));
+    if (answer.told !== 'stored') return;
+    if (world.chance(0.5)) {
+      await this.pass(world.between(0, 6_000));
+      const trouble = [
+        () => void cancelMove(cluster, about),
+        () => primary.seat.restart(world.between(100, 20_000)),
+        () => target.seat.restart(world.between(100, 20_000)),
+        () => target.seat.life?.isolate(world.between(5_000, CUT_MS), ['store', 'others', 'peers']),
+        () => primary.seat.life?.isolate(world.between(5_000, CUT_MS), ['store', 'others', 'peers']),
+        () => primary.seat.life?.isolate(world.between(5_000, 30_000), ['peers']),
+      ];
+      world.pick(trouble)();
+    }
+    const isEnded = () => {
+      const { phase, move, lastMove } = this.status(this.#id) ?? {};
+      return phase === 'Ready' && move === undefined && lastMove?.at !== before;
+    };
+    await this.until(isEnded, () => `a move ends: ${this.#describe()}`, { withinMs: MOVED_WITHIN_MS });
+    this.#former = primary;
+  }
+
+  /** The machine of the primary is drained: the volume leaves it, with every byte. */
+  async #moveAway(): Promise<void> {
+    const primary = this.#findPrimary();
+    const { epoch = 0 } = this.status(this.#id) ?? {};
+    await this.#order(primary, 'drain');
+    await this.#promoted(epoch, MOVED_WITHIN_MS);
+    await this.#order(primary, 'undrain');
+  }
+
+  async #order({ name }: Machine, what: 'drain' | 'undrain'): Promise<void> {
+    const request = {
+      method: 'POST' as const,
+      path: `/api/v1/nodes/{id}/${what}`,
+      tenant: this.tenant,
+      params: { id: name },
+    };
+    const isStored = async () => (await this.hear(this.parts.cluster.ask(request))).told === 'stored';
+    await this.until(isStored, `a node hears that it is to ${what}`);
   }
 
   /** The primary may go when the copy that comes again is not complete. */

@@ -63,7 +63,9 @@ export class CopyWatch {
       if (key.startsWith(ranges.volumeReports)) this.#lookAtReport(value<VolumeReport>(entry), history);
       if (key.startsWith(ranges.volumeStatuses) && before) {
         const [was, is] = [value<VolumeStatus>(before), value<VolumeStatus>(entry)];
-        if ((is.epoch ?? 0) > (was.epoch ?? 0)) this.#notePromotion(is, history);
+        // Of a move nothing may be missing.
+        if ((is.epoch ?? 0) > (was.epoch ?? 0))
+          this.#notePromotion(is, is.epoch === was.finalFor ? Infinity : this.#readMoment(is, history));
       }
     }
   };
@@ -143,10 +145,14 @@ export class CopyWatch {
     if (lost === 'fence' && name !== undefined) this.#fencedAt.set(name, this.#cluster.world.time);
   }
 
-  #notePromotion({ id, primaryNode = '' }: VolumeStatus, history: History): void {
-    const report = history.get<VolumeReport>(keys.volumeReport(this.#copied.get(id) ?? '', id, primaryNode));
-    const moment = Date.parse(report?.syncedAt ?? '');
+  #notePromotion({ id }: VolumeStatus, moment: number): void {
     if (!Number.isNaN(moment)) this.#promised.set(id, Math.min(moment, this.#promised.get(id) ?? moment));
+  }
+
+  /** The moment that the copy showed which takes over. */
+  #readMoment({ id, primaryNode = '' }: VolumeStatus, history: History): number {
+    const report = history.get<VolumeReport>(keys.volumeReport(this.#copied.get(id) ?? '', id, primaryNode));
+    return Date.parse(report?.syncedAt ?? '');
   }
 
   /** What an agent says that its copy shows is there. */

@@ -16,6 +16,7 @@ export const copyPoints: readonly FailpointName[] = [
   'volume.synced',
   'volume.copy_promoted',
   'volume.set_aside',
+  'volume.final_taken',
 ];
 
 /** What every world can pass. */

@@ -156,9 +156,9 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
-  { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 2, ...keeping(staysAbroad) },
-  { mistake: 'a rollout starts every new replica at once', ...keeping(startsAll) },
+  { mistake: 'the word "removed" is believed of containers that run', noticedAt: 2, ...keeping(rollsAllAtOnce) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 39, ...keeping(staysAbroad) },
+  { mistake: 'a rollout starts every new replica at once', noticedAt: 2, ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
   {
@@ -166,18 +166,22 @@ export const mutants: readonly Mutant[] = [
     noticedAt: 3,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', noticedAt: 4, ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the replica keeper does not watch reports', ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
     pace: { orders: 5 },
     ...deafTo('scheduler', ranges.nodeStatuses, ranges.tenants),
   },
-  { mistake: 'claims overwrite without guards', pace: { machines: 8 }, ...blindTo('node-names/', ranges.nodes) },
+  {
+    mistake: 'claims overwrite without guards',
+    noticedAt: 3,
+    pace: { machines: 8 },
+    ...blindTo('node-names/', ranges.nodes),
+  },
   {
     mistake: 'containers of a former owner are not looked for',
-    noticedAt: 2,
-    pace: { machines: 3 },
+    pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
         const { entries } = await server.list(ranges.nodes);
@@ -191,7 +195,7 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', noticedAt: 2, apiCache: withoutQuotas },
+  { mistake: 'nodes join whatever the quota is', noticedAt: 18, apiCache: withoutQuotas },
   { mistake: 'a quota that is raised wakes no deployment', noticedAt: 3, ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
@@ -205,7 +209,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'what an agent does not see is claimed',
-    noticedAt: 6,
+    noticedAt: 3,
     link: link =>
       instead(link, 'heartbeat', beat => link.heartbeat({ ...beat, containersSeenMsAgo: 0, conditions: [] })),
   },
@@ -221,7 +225,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 7,
+    noticedAt: 2,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>
@@ -280,7 +284,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
-    noticedAt: 2,
+    noticedAt: 3,
     loopSecrets: secrets =>
       instead(secrets, 'promote', async (path, version, condition) => {
         const promoted = await secrets.promote(path, version, condition);

@@ -46,6 +46,7 @@ const withoutIllness = (cache: Cache) =>
 export const rolloutMutants = inMix('rollouts', [
   {
     mistake: 'a canary is rolled out in full',
+    noticedAt: 4,
     ...keeping((deployment, replicas, circumstances) => {
       const { baseline: _, ...others } = circumstances ?? {};
       return decideReplicas(deployment, replicas, others);
@@ -53,10 +54,12 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is larger than was asked for',
+    noticedAt: 14,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
+    noticedAt: 4,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),
@@ -70,6 +73,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
+    noticedAt: 11,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -78,6 +82,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout forgets which template was complete',
+    noticedAt: 2,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => ({
       ...record,
       ...(record.completed && { completed: { ...record.completed, templateHash: 'lost' } }),
@@ -85,10 +90,12 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout takes more away than may be missing',
+    noticedAt: 3,
     ...rolling(rollout => ({ ...rollout, maxUnavailable: 9 })),
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
+    noticedAt: 7,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

@@ -4,10 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
+import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
 import { buildDemoImage, DockerdProcess, findFreePort, RegistryProcess } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
 import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
 import { run } from '../../pkg/cli/run.js';
+import { clone } from '../../pkg/version/index.js';
+import { DashboardPage, findChromium, launchChromium } from '../dashboard/browser.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';
 import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -17,6 +20,8 @@ interface BrokenDeployment {
   readonly name: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly says: readonly RegExp[];
+  /** What its page in the dashboard says in the place of that, where it is drawn and not written. */
+  readonly shows?: readonly RegExp[];
 }
 
 const SECRET = 'canary-of-a-user';
@@ -229,6 +234,11 @@ describe('a broken deployment', () => {
           placement: { ...inGermany, antiAffinity: { self: true, topologyKey: 'node' } },
         },
         says: [/1 of 2 replicas ready/, /one +anti_affinity/, /Enrol another node, ask for fewer replicas/],
+        shows: [
+          /1 of 2 replicas ready/,
+          /must be apart from its other replicas by node: 1 of them on the node \(replica [01] of apart\)/,
+          /Enrol another node, ask for fewer replicas/,
+        ],
       },
       {
         name: 'beyond-quota',
@@ -253,6 +263,7 @@ describe('a broken deployment', () => {
         name: 'on-drained',
         spec: { nodeId: 'two' },
         says: [/two +ready +the node is draining/, /shows the state of each; "moor nodes undrain <node>" ends a drain/],
+        shows: [/two the node is draining/, /shows the state of each; moor nodes undrain <node> ends a drain/],
       },
     ];
   }
@@ -276,31 +287,67 @@ describe('a broken deployment', () => {
     });
   }
 
+  /** All of them: also what was broken after it had run. */
+  const listAll = (): readonly Omit<BrokenDeployment, 'spec'>[] => [
+    ...listBroken(),
+    {
+      name: 'melting',
+      says: [
+        /the container engine of node ice has not answered since/,
+        /start it again/,
+        /Not moved: +the deployment names/,
+      ],
+    },
+    {
+      name: 'rotates',
+      says: [
+        /rotated +waiting .*rotated is at promote, asked for at/,
+        /it waits for healthy containers on the new version: 0 of 1 replicas of rotates/,
+        /exit code 9/,
+        /"moor rotate rotates --phase abort" returns to the old version/,
+      ],
+      // A container that ends at once may have been healthy for a moment, which completes the phase.
+      shows: [/rotated waiting .*rotated is at promote, asked for at/, /it waits for/, /exit code 9/],
+    },
+  ];
+
   it('is described by one command with its cause and its remedy, whatever the cause', async () => {
-    const broken: readonly Omit<BrokenDeployment, 'spec'>[] = [
-      ...listBroken(),
-      {
-        name: 'melting',
-        says: [
-          /the container engine of node ice has not answered since/,
-          /start it again/,
-          /Not moved: +the deployment names/,
-        ],
-      },
-      {
-        name: 'rotates',
-        says: [
-          /rotated +waiting .*rotated is at promote, asked for at/,
-          /it waits for healthy containers on the new version: 0 of 1 replicas of rotates/,
-          /exit code 9/,
-          /"moor rotate rotates --phase abort" returns to the old version/,
-        ],
-      },
-    ];
+    const broken = listAll();
     const outcomes = await Promise.allSettled(broken.map(({ name, says }) => expectDescribed(name, says)));
     const failures = outcomes.flatMap(each => (each.status === 'rejected' ? [String(each.reason)] : []));
     expect(failures.join('\n\n')).to.equal('');
     expect(broken.length).to.be.at.least(20);
     expect(JSON.stringify(await shop.show('leaky')), 'what a container printed of its secrets').to.not.include(SECRET);
   });
+
+  it('is told from its page in the dashboard alone, whatever the cause', async function () {
+    const executable = findChromium();
+    if (executable === undefined) {
+      this.test!.title += ' skipped: there is no browser here (apt-get install chromium)';
+      return this.skip();
+    }
+    await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));
+    const browser = await launchChromium(executable);
+    try {
+      const dashboard = await DashboardPage.open(browser);
+      await dashboard.signIn(plane.server, shop.token);
+      await dashboard.says('What is wrong');
+      const failures: string[] = [];
+      for (const { name, says, shows } of listAll()) {
+        await dashboard.go(`#/deployments/${name}`);
+        // Or the page before it would be read.
+        await dashboard.page.getByRole('heading', { name, exact: true, level: 1 }).waitFor();
+        failures.push(...(await dashboard.lacks(shows ?? says.map(toShown))).map(text => `${name}: ${text}`));
+      }
+      expect(failures.join('\n\n')).to.equal('');
+      expect(await dashboard.readTraces()).to.not.include(SECRET);
+    } finally {
+      await browser.close();
+    }
+  });
 });
+
+/** A page has neither the bars before lines of output nor the quotation marks around commands. */
+function toShown({ source }: RegExp): RegExp {
+  return new RegExp(source.replaceAll('\\| ', '').replaceAll('"', ''));
+}

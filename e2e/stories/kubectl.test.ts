@@ -1,11 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
 import type { ApiLab } from '../../api/api-lab.testing.js';
 import { until } from '../../dev/testing/index.js';
 import { findKubectl, Kubectl } from '../lab/kubectl.js';
-import { commands, type KubectlCommand, renderTable } from '../lab/kubectl-commands.js';
+import { commands, countReference, type KubectlAnswer, renderTable } from '../lab/kubectl-commands.js';
+import { startStandingIn } from '../lab/standing-in.js';
 
 const DOCUMENT = 'docs/KUBECTL.md';
 
@@ -13,10 +16,12 @@ describe('kubectl', function () {
   let lab: ApiLab;
   let kubectl: Kubectl;
   let token: string;
+  let stopNode: (() => void) | undefined;
   before(async function () {
     const path = findKubectl();
     if (path === undefined) {
-      this.test!.title += ' skipped: there is no kubectl here (install it, or name one with MOORING_KUBECTL)';
+      const reason = ' skipped: there is no kubectl here (install it, or name one with MOORING_KUBECTL)';
+      for (const test of this.test!.parent!.tests) test.title += reason;
       this.skip();
     }
     const prepared = await Kubectl.prepare(path);
@@ -33,10 +38,14 @@ describe('kubectl', function () {
     await lab.ask('POST', '/api/v1/deployments', { token: b, body });
     for (const name of ['api', 'web']) {
       const own = { ...body, name, labels: { app: name }, replicas: 2 };
-      await lab.ask('POST', '/api/v1/deployments', { token, body: own });
+      const made = await lab.ask('POST', '/api/v1/deployments', { token, body: own });
+      const { uid } = made.body['metadata'] as { readonly uid: string };
+      const at = new Date().toISOString();
+      if (name === 'api') stopNode = await startStandingIn(lab, { name, uid, at }, ['one', 'two', 'three']);
     }
   });
   after(async () => {
+    stopNode?.();
     await lab?.stop();
     await kubectl?.stop();
   });
@@ -51,12 +60,21 @@ describe('kubectl', function () {
       .replaceAll(/\b\d+[dhms](?:\d+[hms])?\b/g, '1s')
       .replaceAll(/\b(?:dep|job|net|vol)_[0-9a-z]+/g, '<uid>');
 
-  const answers: { readonly command: KubectlCommand; readonly code: number; readonly line: string }[] = [];
+  /** After the command that waits has most likely begun; it succeeds too when it has not. */
+  const runMeanwhile = async (words: string) => {
+    await setTimeout(1_000);
+    const { code, err } = await kubectl.run('shop', splitWords(words));
+    expect(code, err).to.equal(0);
+  };
+
+  const answers: KubectlAnswer[] = [];
   for (const command of commands) {
     it(`${command.words} ${command.code === 0 ? 'works' : 'is refused'}`, async () => {
       if (command.file) await kubectl.write(command.file.name, command.file.text.replaceAll('<tenant>', lab.a));
       const words = command.words.replaceAll('<tenant>', lab.a).replaceAll('<another tenant>', lab.b);
-      const { code, out, err } = await kubectl.run(command.as ?? 'shop', splitWords(words));
+      const running = kubectl.run(command.as ?? 'shop', splitWords(words), command.editor);
+      if (command.meanwhile !== undefined) await runMeanwhile(command.meanwhile);
+      const { code, out, err } = await running;
       const said = settle(out + err);
       expect(said, command.words).to.match(command.says);
       expect(code, said).to.equal(command.code);
@@ -65,24 +83,70 @@ describe('kubectl', function () {
     });
   }
 
-  it('get -w prints every change as it happens', async () => {
-    const watch = kubectl.start('shop', ['get', 'deploy', '-w']);
-    try {
-      await until('the list', () => /^web +0\/2/m.test(watch.printed));
-      await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { replicas: 3 } });
-      await until('the change', () => /^web +0\/3/m.test(watch.printed));
-    } finally {
-      watch.end();
+  const watches = [
+    { words: 'get deploy -w', replicas: 3, before: /^web +0\/2/m, after: /^web +0\/3/m },
+    {
+      words: 'get deploy web -w --output-watch-events',
+      replicas: 4,
+      before: /^ADDED +web +0\/3/m,
+      after: /^MODIFIED +web +0\/4/m,
+    },
+  ];
+  for (const { words, replicas, before, after: changed } of watches) {
+    it(`${words} prints every change as it happens`, async () => {
+      const watch = kubectl.start('shop', splitWords(words));
+      try {
+        await until('the list', () => before.test(watch.printed));
+        await lab.ask('PUT', '/api/v1/deployments/web', { token, body: { replicas } });
+        await until('the change', () => changed.test(watch.printed));
+        const line = settle(watch.printed.split('\n').find(each => changed.test(each)) ?? '');
+        answers.push({ command: { words, code: 0, says: changed, shows: changed }, code: '-', line: line.trimEnd() });
+      } finally {
+        watch.end();
+      }
+    });
+  }
+
+  it('applies every example as it stands', async () => {
+    const files = await readdir('examples/kubernetes');
+    const written = (await readdir('examples')).filter(file => file.endsWith('.yaml'));
+    expect(files).to.have.members(written);
+    for (const said of [/created|configured/, /unchanged/]) {
+      const { code, out, err } = await kubectl.run('shop', ['apply', '-f', resolve('examples/kubernetes')]);
+      expect(code, err).to.equal(0);
+      const lines = out.trim().split('\n');
+      expect(lines).to.have.length(files.length);
+      for (const line of lines) expect(line).to.match(said);
     }
   });
 
   it('is documented by what it answered', async function () {
     const { out } = await kubectl.run('shop', ['version', '--client']);
-    // Another release may say it in other words.
-    if (answers.length < commands.length || !out.includes('Client Version: v1.32.')) this.skip();
+    if (!out.includes('Client Version: v1.32.')) {
+      const [version = ''] = out.split('\n');
+      this.test!.title +=
+        ` skipped: kubectl 1.32 is needed, since others may say it in other words (here is ${version})`;
+      this.skip();
+    }
+    if (answers.length < commands.length + watches.length) {
+      this.test!.title += ' skipped: not every command was run, or has passed';
+      this.skip();
+    }
+    this.test!.title += `: ${countReference(answers)}`;
     const table = renderTable(answers);
     if (process.env['MOORING_WRITE_DOCS']) await writeFile(DOCUMENT, table);
     expect(await readFile(DOCUMENT, 'utf8')).to.equal(table);
+  });
+
+  it('get deploy -w ends with the server, so that nobody takes its silence for peace', async () => {
+    const watch = kubectl.start('shop', ['get', 'deploy', '-w']);
+    try {
+      await until('the list', () => /^api /m.test(watch.printed));
+      await lab.stop();
+      await until('the end of the watch', () => watch.code !== undefined);
+    } finally {
+      watch.end();
+    }
   });
 });
 

@@ -14,6 +14,9 @@ interface ShownVolume {
   readonly replicas: readonly { readonly nodeName: string; readonly state: string; readonly syncedAt?: string }[];
 }
 
+/** What is written to the volume: words that nothing else has. */
+const MARKER = 'bytes-of-the-tenant-alone-7f3a9c';
+
 describe('copies of volumes, on a real engine', () => {
   let plane: ControlPlane;
   let fleet: Fleet;
@@ -58,7 +61,7 @@ describe('copies of volumes, on a real engine', () => {
     );
     await shop.apply({ name: 'db', image, replicas: 1, volumes: [{ volumeId: id, mountPath: '/data' }] });
     await shop.reaches('db', 'Running');
-    expect(await fleet.view.succeeds(await only(), 'echo kept > /data/file && sync')).to.equal(true);
+    expect(await fleet.view.succeeds(await only(), `echo ${MARKER} > /data/file && sync`)).to.equal(true);
     const written = Date.now();
     await becomes('the copy to have it', volume => isCopied(volume, 'shop-2', written));
   });
@@ -75,12 +78,24 @@ describe('copies of volumes, on a real engine', () => {
     const { status } = await shop.reaches('db', 'Running');
     expect(await only()).not.to.equal(former);
     expect(status?.placements.map(({ nodeName }) => nodeName)).to.deep.equal(['shop-2']);
-    expect(await fleet.view.succeeds(await only(), 'grep -qx kept /data/file')).to.equal(true);
+    expect(await fleet.view.succeeds(await only(), `grep -qx ${MARKER} /data/file`)).to.equal(true);
   });
 
   it('is made of the former primary when it returns', async () => {
     machine.agent.start();
     await becomes('the former primary to be a copy', volume => isCopied(volume, 'shop-1'));
     expect(await find()).to.include({ phase: 'Ready', primaryNodeName: 'shop-2', epoch: 2 });
+  });
+
+  it('went from agent to agent: nothing of it is in the store', async () => {
+    const store = plane.openStore();
+    try {
+      const { entries } = await store.list('');
+      const having = (text: string) => entries.filter(({ bytes }) => Buffer.from(bytes).includes(text));
+      expect(having('volume_ready'), 'what the store has of the volume').not.to.deep.equal([]);
+      expect(having(MARKER).map(({ key }) => key)).to.deep.equal([]);
+    } finally {
+      await store.close();
+    }
   });
 });

@@ -96,6 +96,39 @@ describe(`a database on a replicated volume${noBtrfs === undefined ? '' : `: ${n
     const isUntold = run % 2 === 0;
     const name = RUNS === 1 ? '' : ` (${run} of ${RUNS})`;
 
+    /** Every record that was acknowledged is there, nothing was set aside, and one writes. */
+    const lacksNothing = async ({ stored, printed }: Awaited<ReturnType<DatabaseLab['moves']>>): Promise<void> => {
+      const opening = await lab.opens();
+      const last = stored.at(-1)!;
+      const { lastMove, divergent } = await lab.find();
+      const outcome = `moved to ${lab.primary.name}: ${stored.length} acknowledged before, none missing, nothing could use it for ${lastMove?.downtimeSeconds} s`;
+      expect(opening, printed).to.include({ integrity: 'ok', broken: 0, count: opening.last });
+      expect(opening.last, printed).to.be.at.least(last.n);
+      expect(await lab.holds(last), `record ${last.n}`).to.equal(true);
+      expect(divergent.filter(({ epoch }) => epoch === lab.epoch - 1)).to.deep.equal([]);
+      expect(await lab.countWriters()).to.equal(1);
+      console.log(`      ${outcome}`);
+    };
+
+    it(`has every acknowledged record after a planned move and after a drain${name}`, async () => {
+      const moved = await lab.moves('volume', 'move', 'data', '--to', lab.copy.name);
+      await lacksNothing(moved);
+      expect(moved.printed).to.match(
+        /Stopping: what mounts it is stopped on [^]*moved: .*nothing could use it for \d+ s/,
+      );
+      await lab.becomes('copied again', ({ phase, replicas }) => {
+        return (
+          phase === 'Ready' && replicas.some(({ state, nodeName }) => state === 'synced' && nodeName === lab.copy.name)
+        );
+      });
+      await lab.arm(lab.primary, 'volume.final_taken');
+      const drained = lab.moves('nodes', 'drain', lab.primary.name, '--wait');
+      await lab.primary.agent.died('volume.final_taken', 240_000);
+      lab.primary.agent.start();
+      await lacksNothing(await drained);
+      await lab.undrains();
+    });
+
     it(`goes on writing while its volume is resized and the agent dies meanwhile${name}`, async () => {
       const { capacityBytes } = await lab.find();
       const [size, points] = capacityBytes === SMALL ? [LARGE, GROWTH_POINTS] : [SMALL, SHRINK_POINTS];
@@ -115,6 +148,7 @@ describe(`a database on a replicated volume${noBtrfs === undefined ? '' : `: ${n
       const { capacityBytes } = await lab.find();
       await survive({ when: await wait(), isUntold });
       expect((await lab.find()).capacityBytes).to.equal(capacityBytes);
+      await lab.discards();
     });
 
     it(`has every record up to the reported lag when its machine is lost in the middle of a sync${name}`, async () => {

@@ -1,4 +1,4 @@
-import { readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
@@ -35,13 +35,16 @@ describe('volumes, on a real engine', () => {
   let images: readonly string[];
   let machine: EnrolledMachine;
   let holder: EnrolledMachine;
+  let allowed: string;
 
   before(async () => {
     plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10' });
     fleet = await Fleet.start(plane);
     shop = await TenantClient.open(plane, 'shop');
     images = [await fleet.image('1'), await fleet.image('2')];
-    const driver = { flags: ['--volume-driver=directory'] };
+    allowed = join(plane.folder, 'allowed');
+    await mkdir(allowed, { mode: 0o755 });
+    const driver = { flags: ['--volume-driver=directory', `--bind-root=${allowed}`] };
     const enrol = (name: string) => fleet.enrol(shop.client, name, {}, driver);
     [machine, holder] = await Promise.all([enrol('shop-1'), enrol('shop-2')]);
   });
@@ -210,6 +213,24 @@ describe('volumes, on a real engine', () => {
     await shop.reaches('cache', 'Running');
     expect(await fleet.view.succeeds(await only('cache'), 'test -e /scratch/file')).to.equal(false);
     await shop.remove('cache');
+  });
+
+  it('of type bind are folders that the operator of the machine offers, and their files stay', async () => {
+    await mkdir(join(allowed, 'photos'));
+    await writeFile(join(allowed, 'photos', 'old'), 'old\n');
+    const { id } = await make({ name: 'photos', type: 'bind', primaryNode: 'shop-2' });
+    expect(await reaches('photos', 'Ready')).to.include({ driver: 'bind', usedBytes: null });
+    const volumes = [{ volumeId: id, mountPath: '/photos' }];
+    await shop.apply({ name: 'gallery', image: images[0], replicas: 1, volumes });
+    await shop.reaches('gallery', 'Running');
+    const gallery = await only('gallery');
+    expect(await holds(gallery, '/photos/old', 'old')).to.equal(true);
+    expect(await fleet.view.succeeds(gallery, 'echo new > /photos/new')).to.equal(true);
+    await shop.remove('gallery');
+    await until('nothing to mount it', async () => (await remove('photos')).ok, 120_000);
+    await until('the volume to be gone', async () => (await find('photos')) === undefined, 120_000);
+    expect(await readFile(join(allowed, 'photos', 'new'), 'utf8')).to.equal('new\n');
+    expect((await listMounts()).filter(({ path }) => path.includes(id))).to.deep.equal([]);
   });
 
   it('are Degraded while their node is silent, and stay where they are', async () => {

@@ -8,12 +8,15 @@ import { loadavg } from 'node:os';
 import { measureAdmission } from './admission.js';
 import { compareWith } from './against.js';
 import { applyToRunning, measureUsage, rollOut, runJobs } from './containers.js';
+import { measureFirstPaint } from './first-paint.js';
+import { keepIdleVolumes } from './idle-volumes.js';
 import { holdLimits } from './limits.js';
 import { measureOverload } from './overload.js';
 import { measureReads } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
 import { measureScheduling } from './scheduler.js';
 import { measureSchedulingOnEtcd } from './scheduler-etcd.js';
+import { measureUnusedFace } from './unused-face.js';
 import { replicateVolumes } from './volumes.js';
 import { createOverHttp, measureStoreLayer } from './writes.js';
 
@@ -31,6 +34,9 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   limits: holdLimits,
   overload: measureOverload,
   volumes: replicateVolumes,
+  idle: keepIdleVolumes,
+  face: measureUnusedFace,
+  paint: measureFirstPaint,
 };
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);

@@ -7,7 +7,8 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-import { bootstrap, createApi, startServer } from '../../api/index.js';
+import { createApi, startServer } from '../../api/index.js';
+import { bootstrap } from '../../pkg/bootstrap/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { openKeyring } from '../../pkg/auth/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';

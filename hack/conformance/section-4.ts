@@ -1,5 +1,5 @@
 import { CODE_TITLE } from '../checks/conformance.js';
-import { holds, inSection, notBuilt, type Sentence, testsIn } from './sentence.js';
+import { holds, inSection, type Sentence, testsIn } from './sentence.js';
 
 const backups = testsIn('api/routes/backup/routes.test.ts');
 const archives = testsIn('api/routes/archive/routes.test.ts');
@@ -228,7 +228,12 @@ export const endpointSentences: readonly Sentence[] = [
       releasedByTenant,
       testsIn('crds/node/requests.test.ts')('is refused with the tenant ${JSON.stringify(header)}'),
     ),
-    notBuilt('dashboard', 'Platform administrators choose a tenant in the dashboard, which supplies it'),
+    holds(
+      'Platform administrators choose a tenant in the dashboard, which supplies it',
+      testsIn('e2e/dashboard/dashboard.test.ts')(
+        'lets an administrator of the platform choose a tenant, and shows nothing of another',
+      ),
+    ),
     holds(
       'Secret paths are resolved inside the tenant’s own secrets mount',
       testsIn('pkg/secrets/resolve.test.ts')('does not read the credentials of another tenant'),

@@ -10,7 +10,7 @@ describe('the suites', () => {
   });
 
   const files = ['a.test.ts', 'b.test.ts', 'c.test.ts', 'd.test.ts', 'd.ts'];
-  const suite: Suite = { name: 'some', has: path => path !== 'd.test.ts' };
+  const suite: Suite = { name: 'some', track: 1, has: path => path !== 'd.test.ts' };
 
   it('run in one process, where nothing else is said', () => {
     expect(planParts(suite, files)).to.deep.equal([files.slice(0, 3)]);

@@ -10,8 +10,8 @@ export interface Suite {
   readonly timeoutMs?: number;
   /** A program without which the suite cannot run. */
   readonly needs?: string;
-  /** It keeps the cores busy, and so runs beside the suites that mostly wait for the programs they start. */
-  readonly computes?: true;
+  /** Two tracks run beside each other, each one suite after the other: the first computes and then turns to etcd, the second waits for engines and browsers. */
+  readonly track: 1 | 2;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
   readonly sideBySide?: true;
   /** Among how many processes the files are divided, which run side by side: loading the product costs each some time. */
@@ -23,12 +23,20 @@ export interface Suite {
 export const suites: readonly Suite[] = [
   {
     name: 'unit',
+    track: 1,
     has: path => !/\.(?:etcd|docker|kernel)\.test\.ts$|^e2e\/(?!(?:lab|history|agreement)\/)/.test(path),
     processes: availableParallelism(),
-    computes: true,
+  },
+  {
+    name: 'simulation',
+    track: 1,
+    has: path => path.startsWith('e2e/simulation/'),
+    timeoutMs: 600_000,
+    processes: availableParallelism(),
   },
   {
     name: 'etcd',
+    track: 1,
     has: path => path.endsWith('.etcd.test.ts'),
     timeoutMs: 120_000,
     needs: 'etcd',
@@ -36,20 +44,8 @@ export const suites: readonly Suite[] = [
     first: ['up/up.etcd.test.ts'],
   },
   {
-    name: 'engine',
-    has: path => path.endsWith('.docker.test.ts'),
-    timeoutMs: 300_000,
-    needs: 'dockerd',
-    sideBySide: true,
-  },
-  {
-    name: 'kernel',
-    has: path => path.endsWith('.kernel.test.ts'),
-    timeoutMs: 120_000,
-    sideBySide: true,
-  },
-  {
     name: 'cluster',
+    track: 1,
     has: path => path.startsWith('e2e/cluster/'),
     timeoutMs: 180_000,
     needs: 'etcd',
@@ -58,20 +54,30 @@ export const suites: readonly Suite[] = [
   },
   {
     name: 'security',
+    track: 1,
     has: path => path.startsWith('e2e/security/'),
     timeoutMs: 180_000,
     needs: 'etcd',
     sideBySide: true,
   },
   {
-    name: 'simulation',
-    has: path => path.startsWith('e2e/simulation/'),
-    timeoutMs: 600_000,
-    processes: availableParallelism(),
-    computes: true,
+    name: 'engine',
+    track: 2,
+    has: path => path.endsWith('.docker.test.ts'),
+    timeoutMs: 300_000,
+    needs: 'dockerd',
+    sideBySide: true,
+  },
+  {
+    name: 'kernel',
+    track: 2,
+    has: path => path.endsWith('.kernel.test.ts'),
+    timeoutMs: 120_000,
+    sideBySide: true,
   },
   {
     name: 'dashboard',
+    track: 2,
     has: path => path.startsWith('e2e/dashboard/'),
     timeoutMs: 300_000,
     needs: 'chromium',
@@ -79,6 +85,7 @@ export const suites: readonly Suite[] = [
   },
   {
     name: 'e2e',
+    track: 2,
     has: path => path.startsWith('e2e/stories/'),
     timeoutMs: 300_000,
     needs: 'dockerd',

@@ -4,11 +4,12 @@ import type { Clock, Random } from '../clock/index.js';
 import type { AgentLink } from '../link/index.js';
 import type { Logger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';
+import type { Tracer } from '../trace/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
 import type { ProcessTable } from './process-table.js';
 import type { Peers } from './replication/index.js';
-import type { VolumeDriver } from './volumes/index.js';
+import type { BoundFolders, VolumeDriver, VolumeRoom } from './volumes/index.js';
 
 /** The outside world of an agent: everything that is not a pure function. */
 export interface AgentEnv {
@@ -20,12 +21,18 @@ export interface AgentEnv {
   readonly disk: Disk;
   /** Keeps the bytes of volumes. Without it the node provides none that are on disk. */
   readonly volumes?: VolumeDriver | undefined;
+  /** What there is for volumes now. Without it what is free is told as it was at the start. */
+  readonly room?: Pick<VolumeRoom, 'bytes' | 'run'> | undefined;
+  /** Finds volumes of type bind. Without it the node provides none. */
+  readonly binds?: BoundFolders | undefined;
   /** The agents that copies of volumes are exchanged with. Without it none are. */
   readonly peers?: Peers | undefined;
   /** Tells whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
   readonly processes?: ProcessTable | undefined;
   /** Milliseconds since the boot of the machine, suspended or not. Without it those of `clock`. */
   readonly uptimeMs?: (() => number) | undefined;
+  /** Without it nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */
   readonly resolve?: HostResolver;
 }

@@ -18,13 +18,16 @@ import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
 import { NodeNetworks } from './networks.js';
-import { findWriter, NodeVolumes } from './node-volumes.js';
+import { NodeVolumes } from './node-volumes.js';
 import { clearFormerNodes, keepRemovingOrphans, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
 import { Redial, sendReports } from './server-calls.js';
 import { ReplicaWorker } from './replica-worker.js';
+import { StartSpans } from './start-spans.js';
 import { StartHistory } from './start-history.js';
+import { StateFolder } from './state-folder.js';
+import { findWriter } from './volume-writers.js';
 
 const EVERYTHING = 'everything';
 const STOP_GRACE_MS = 5_000;
@@ -70,15 +73,15 @@ interface Run {
  * while the control plane accepts it as the one agent of its node.
  */
 export class Agent {
-  readonly #env: AgentEnv;
+  readonly #env: AgentEnv & { readonly disk: StateFolder };
   readonly #options: AgentOptions;
   readonly #membership: Membership;
   #hold: NodeHold | undefined;
 
   constructor(env: AgentEnv, options: AgentOptions) {
-    this.#env = env;
+    this.#env = { ...env, disk: new StateFolder(env.disk, env.log) };
     this.#options = options;
-    this.#membership = new Membership(env, options, () => this.#hold?.header ?? '');
+    this.#membership = new Membership(this.#env, options, () => this.#hold?.header ?? '');
   }
 
   /** Runs until aborted. Resolves when all its work has ended. */
@@ -98,7 +101,7 @@ export class Agent {
     setMaxListeners(0, signal); // everything that an agent does at times listens to it
     const run = await this.#prepare(node, hold, signal);
     await Promise.all([
-      sendHeartbeats(this.#env, this.#options, { ...run, call: call => this.#call(call) }),
+      sendHeartbeats(this.#env, this.#options, { ...run, state: this.#env.disk, call: call => this.#call(call) }),
       this.#membership.keepTokenFresh(signal),
       this.#followAssignments(run),
       this.#watchEngine(run),
@@ -107,6 +110,7 @@ export class Agent {
       keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
       run.volumes.recover(hold, signal),
       this.#every(DISK_MS, signal, () => run.volumes.check()),
+      this.#every(DISK_MS, signal, () => this.#env.disk.retry()),
       run.volumes.replicate(run, signal),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),
@@ -128,7 +132,7 @@ export class Agent {
     const dial = new Redial(clock, signal);
     const report = (seen: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(seen));
     const networks = new NodeNetworks(this.#env, { node, view, report });
-    const find = (id: string) => findWriter(id, view, assignments);
+    const find = (id: string) => findWriter(id, { view, assignments, engine });
     const volumes = new NodeVolumes(this.#env, seen => this.#call(() => link.reportVolumes(seen)), find);
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,
@@ -145,6 +149,7 @@ export class Agent {
       requestLogin: request => this.#call(() => link.pullCredential(request)),
       requestSecrets: request => this.#call(() => link.environment(request)),
       requestTickets: () => dial.again(),
+      spans: new StartSpans(this.#env),
       runAside: act => queue.runAside(act),
     });
     const { concurrency = 8 } = this.#options;

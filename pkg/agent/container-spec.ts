@@ -1,4 +1,4 @@
-import type { ResourceRequests } from '../../crds/deployment/index.js';
+import { getStopGrace, type ResourceRequests } from '../../crds/deployment/index.js';
 import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Secret } from '../secrets/index.js';
@@ -35,6 +35,9 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
   const { user, readOnlyRootFilesystem, resources } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
   const writes = listWrittenVolumes(replica);
+  const stopGraceSeconds = getStopGrace(replica.template);
+  const { limits: _limits, ...asked } = resources ?? {};
+  const requests = parseLimits(asked);
   return {
     name: containerName(replica, parts),
     image,
@@ -47,6 +50,8 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
     ...(user === undefined ? {} : { user }),
     ...(readOnlyRootFilesystem ? { readOnlyRootFilesystem } : {}),
     ...(resources?.limits ? { limits: parseLimits(resources.limits) } : {}),
+    ...(Object.keys(requests).length > 0 && { requests }),
+    ...(stopGraceSeconds !== undefined && { stopGraceSeconds }),
     ...(mounts.length > 0 && { mounts }),
     network: `mooring-${tenant}`,
     ...joined,

@@ -57,6 +57,11 @@ export class ContainerView {
     this.#uncertain.add(uid);
   }
 
+  /** Whether a call failed of which it is not known yet whether it took effect. */
+  isUncertain(uid: string): boolean {
+    return this.#uncertain.has(uid);
+  }
+
   /** Records what the agent has just done or inspected. */
   set(uid: string, container: ContainerStatus | undefined): void {
     this.#steps++;

@@ -7,6 +7,8 @@ export interface Disk {
   read(name: string): Promise<string | undefined>;
   /** Replaces the whole file. Once resolved, the content survives a power loss. */
   write(name: string, text: string): Promise<void>;
+  /** As `write`, of what the agent can go on without: where it is the disk of an agent (`StateFolder`), it does not fail. */
+  keep(name: string, text: string): Promise<void>;
   /** The names of all files. */
   list(): Promise<readonly string[]>;
   /** Does nothing when there is no such file. */
@@ -33,20 +35,27 @@ export async function readStateFile<T extends object>(
 
 /** Files in one folder, which is created when missing. */
 export function createDirectoryDisk(folder: string): Disk {
-  return {
-    async read(name) {
-      return readFile(join(folder, name), 'utf8').catch(ignoreMissing);
-    },
-    async write(name, text) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      const draft = join(folder, `.${name}.${randomUUID()}`);
+  const write = async (name: string, text: string) => {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const draft = join(folder, `.${name}.${randomUUID()}`);
+    try {
       await withFile(draft, 'wx', async file => {
         await file.writeFile(text);
         await file.sync();
       });
       await rename(draft, join(folder, name));
-      await withFile(folder, 'r', entries => entries.sync()); // persist the rename too
+    } catch (thrown) {
+      await unlink(draft).catch(() => undefined); // it may not be there; drafts must not fill what is full
+      throw thrown;
+    }
+    await withFile(folder, 'r', entries => entries.sync()); // persist the rename too
+  };
+  return {
+    async read(name) {
+      return readFile(join(folder, name), 'utf8').catch(ignoreMissing);
     },
+    write,
+    keep: write,
     async list() {
       return (await readdir(folder).catch(ignoreMissing)) ?? [];
     },
@@ -74,6 +83,7 @@ export function createMemoryDisk(files = new Map<string, string>()): Disk {
   return {
     read: name => Promise.resolve(files.get(name)),
     write: (name, text) => Promise.resolve(void files.set(name, text)),
+    keep: (name, text) => Promise.resolve(void files.set(name, text)),
     list: () => Promise.resolve([...files.keys()]),
     remove: name => Promise.resolve(void files.delete(name)),
   };

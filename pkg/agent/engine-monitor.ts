@@ -119,7 +119,7 @@ export class EngineMonitor {
   async #refresh(): Promise<EngineFactsRecord> {
     const read = await readEngine(this.#env.engine, this.#options);
     this.#readAt = this.#clock.monotonic();
-    if (JSON.stringify(read) !== JSON.stringify(this.#known)) await this.#env.disk.write(FILE, JSON.stringify(read));
+    if (JSON.stringify(read) !== JSON.stringify(this.#known)) await this.#env.disk.keep(FILE, JSON.stringify(read));
     this.#known = read;
     return read;
   }

@@ -8,6 +8,7 @@ import type { ContainerView } from './container-view.js';
 import type { NodeHold } from './node-hold.js';
 import type { NodeVolumes } from './node-volumes.js';
 import { sendHeartbeat } from './server-calls.js';
+import type { StateFolder } from './state-folder.js';
 import { UsageSampler } from './usage-sampler.js';
 
 /** How long to wait after a heartbeat that failed: an agent that waits for the lease of another asks soon again. */
@@ -19,8 +20,9 @@ const AGAIN = {
 
 interface HeartbeatParts {
   readonly hold: NodeHold;
-  readonly volumes: Pick<NodeVolumes, 'fence'>;
+  readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed'>;
   readonly monitor: EngineMonitor;
+  readonly state: Pick<StateFolder, 'conditions'>;
   readonly view: ContainerView;
   readonly call: <T>(call: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal;
@@ -29,7 +31,11 @@ interface HeartbeatParts {
 /** Sends heartbeats until aborted, with what containers use. The first that is accepted lets the agent act. */
 export async function sendHeartbeats(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts): Promise<void> {
   const sampler = new UsageSampler(env, parts.view);
-  await Promise.all([sampler.run(options.usageMs, parts.signal), beat(env, options, parts, sampler)]);
+  await Promise.all([
+    sampler.run(options.usageMs, parts.signal),
+    env.room?.run(() => parts.volumes.countUsed(), parts.signal),
+    beat(env, options, parts, sampler),
+  ]);
 }
 
 async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts, sampler: UsageSampler): Promise<void> {
@@ -41,16 +47,22 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
   for (let failures = 0; !signal.aborted; ) {
     let waitMs = heartbeatMs;
     try {
-      const known = await monitor.load();
-      const conditions = [...engine.conditions(), monitor.describe()];
+      const { capacity: found, ...known } = await monitor.load();
+      const capacity = env.room ? { ...found, disk: env.room.bytes } : found;
+      const conditions = [...engine.conditions(), monitor.describe(), ...parts.state.conditions];
       warnOf(conditions, warned, env);
       const { containersSeenMsAgo } = monitor;
       const usage = sampler.unsent;
       const { address: volumeAddress } = env.peers ?? {};
-      const sometimes = { ...(usage && { usage }), ...(volumeAddress !== undefined && { volumeAddress }) };
+      const { lacks } = engine;
+      const sometimes = {
+        ...(usage && { usage }),
+        ...(volumeAddress !== undefined && { volumeAddress }),
+        ...(lacks && { lacks }),
+      };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const sentAt = fence.now();
-      const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, ...known, ...told }));
+      const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, capacity, ...known, ...told }));
       sampler.markSent(usage);
       hold.confirm();
       fence.heard(sentAt);

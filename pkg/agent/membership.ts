@@ -209,7 +209,7 @@ export class Membership {
       ...(former.length > 0 && { former }),
     };
     await this.#present(token);
-    await this.#env.disk.write(FILE, JSON.stringify(this.#enrolment));
+    await this.#env.disk.keep(FILE, JSON.stringify(this.#enrolment)); // a token that is lost is renewed with the key
     if (isOtherNode) this.#left.abort();
   }
 

@@ -13,10 +13,11 @@ import {
 } from './engine/index.js';
 import { HostPortReservedFault } from './host-ports.js';
 import { NetworkMissingFault } from './networks.js';
-import { VolumeMissingFault } from './node-volumes.js';
+import { VolumeHeldFault, VolumeMissingFault } from './node-volumes.js';
 import { VolumeBusyFault } from './volume-writers.js';
 import { VolumeFault } from './volumes/index.js';
 import { normaliseMessage } from './normalise-message.js';
+import { StateFolderFault } from './state-folder.js';
 
 /** Everything that the next step of one replica depends on. */
 export interface NextStepInput {
@@ -175,7 +176,9 @@ function toReason(step: ReplicaStep['kind'], error: Error): Reason {
   if (error instanceof NameConflictFault) return 'name_conflict';
   if (error instanceof NetworkMissingFault) return 'network_missing';
   if (error instanceof VolumeBusyFault) return 'volume_busy';
+  if (error instanceof VolumeHeldFault) return 'volume_held';
   if (error instanceof VolumeMissingFault || error instanceof VolumeFault) return 'volume_missing';
   if (error instanceof HostPortReservedFault) return 'host_port_reserved';
+  if (error instanceof StateFolderFault) return 'state_folder_unwritable';
   return (error instanceof EngineRefusedFault && REFUSED_STEPS[step]) || 'agent_failed';
 }

@@ -1,4 +1,3 @@
-import { asError } from '../fault/index.js';
 import { ENDED_RUNS_MAX, formatAgentRun } from '../link/index.js';
 import type { AgentEnv } from './agent-env.js';
 
@@ -124,12 +123,8 @@ export class NodeHold {
   }
 
   /** An agent that cannot write goes on: its successor waits until the lease of this run has ended. */
-  async #save(own: StoredRun): Promise<void> {
-    try {
-      await this.#env.disk.write(FILE, JSON.stringify([own, ...this.#former].slice(0, ENDED_RUNS_MAX)));
-    } catch (thrown) {
-      this.#env.log.warn('the state folder cannot be written', { error: asError(thrown) });
-    }
+  #save(own: StoredRun): Promise<void> {
+    return this.#env.disk.keep(FILE, JSON.stringify([own, ...this.#former].slice(0, ENDED_RUNS_MAX)));
   }
 }
 

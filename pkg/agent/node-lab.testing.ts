@@ -5,7 +5,7 @@ import { silentLogger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';
 import { Agent } from './agent.js';
 import { createMemoryDisk } from './disk.js';
-import type { VolumeDriver } from './volumes/index.js';
+import type { BoundFolders, VolumeDriver, VolumeRoom } from './volumes/index.js';
 import { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './engine/index.js';
 
 /** A second machine with the identity of the first. */
@@ -25,6 +25,8 @@ export class NodeLab extends DispatcherLab {
   resolve: HostResolver | undefined;
   containerDiskBytes: number | undefined;
   volumes: VolumeDriver | undefined;
+  room: VolumeRoom | undefined;
+  binds: BoundFolders | undefined;
   latencyMs: (operation: EngineOperation) => number = () => 0;
   #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
   #starts = 0;
@@ -50,6 +52,8 @@ export class NodeLab extends DispatcherLab {
       disk,
       log: silentLogger,
       volumes: this.volumes,
+      room: this.room,
+      binds: this.binds,
       ...(this.resolve && { resolve: this.resolve }),
     };
     const end = new AbortController();

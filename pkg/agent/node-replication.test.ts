@@ -2,11 +2,19 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { Report } from '../../crds/report/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import type { SeenVolume, StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { seededRandom, untilAborted } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
+import { silentLogger } from '../log/index.js';
 import { value } from '../store/index.js';
+import type { AgentEnv } from './agent-env.js';
+import { createMemoryDisk } from './disk.js';
+import { EngineUnreachableFault } from './engine/index.js';
 import { NodeLab } from './node-lab.testing.js';
+import { NodeVolumes } from './node-volumes.js';
 import { MemoryDriver } from './replication/memory-driver.testing.js';
+import { type Peers, PeerFault } from './replication/peers.js';
 import { VolumeFault } from './volumes/index.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
@@ -52,8 +60,28 @@ describe('replicated volumes of a node', () => {
     const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id));
     return entry && value<VolumeReport>(entry);
   };
+  const containerReport = () => {
+    const told = lab.cache.get(keys.report(LAB_TENANT, LAB_NODE.id, consumer().uid));
+    return told && value<Report>(told);
+  };
   const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false } as const;
   const consumer = () => replica({ template: { image: 'registry.test/web:1', secretsVersion: 0, volumes: [mount] } });
+
+  it('keep what mounts them waiting while they are held, which is no fault of it, however long that is', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    await lab.assign(consumer());
+    await lab.clock.pass(5_000);
+    expect(lab.running).to.deep.equal(['web running']);
+    await declare(1, LAB_NODE.id, { phase: 'Degraded', reason: 'volume_moving', finalFor: 2 });
+    lab.engine.crash(lab.engine.containers[0]!.id, 143);
+    await lab.clock.pass(600_000);
+    expect(containerReport()).to.include({ state: 'creating', reason: 'volume_held', restarts: 0 });
+    expect(containerReport()?.message).to.match(/moves to another node/);
+    await declare(1, LAB_NODE.id);
+    await lab.clock.pass(5_000);
+    expect(lab.running, 'soon after it may').to.deep.equal(['web running']);
+  });
 
   it('are reported with the part that the node has, which it keeps over a restart', async () => {
     await declare(3, 'node_2');
@@ -72,9 +100,7 @@ describe('replicated volumes of a node', () => {
     await lab.assign(consumer());
     await lab.clock.pass(5_000);
     expect(lab.running).to.deep.equal([]);
-    const { uid } = consumer();
-    const told = lab.cache.get(keys.report(LAB_TENANT, LAB_NODE.id, uid));
-    expect(told && value<Report>(told)).to.include({ reason: 'volume_missing' });
+    expect(containerReport()).to.include({ state: 'creating', reason: 'volume_held' });
 
     await disk.driver.snapshot(ID, S);
     disk.volumes.get(ID)!.snapshots.set(S, 'of the primary');
@@ -131,6 +157,33 @@ describe('replicated volumes of a node', () => {
     await lab.clock.pass(30_000);
     expect(report()).to.include({ state: 'ready', role: 'replica' });
     expect(disk.volumes.get(ID)!.snapshots.get('divergent-1')).to.equal('flushed at the end');
+  });
+
+  it('of which this node was the primary are not set aside while a container may run whose start was not answered', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    const isLost = { start: false };
+    lab.failure = (operation, when) => {
+      if (operation === 'start' && when === 'after') isLost.start = true;
+      const fails = isLost.start && (operation === 'list' || operation === 'start');
+      return fails ? new EngineUnreachableFault('it does not answer') : undefined;
+    };
+    await lab.assign(consumer());
+    await lab.clock.pass(5_000);
+    expect(lab.running, 'and the agent does not know').to.deep.equal(['web running']);
+    await declare(2, 'node_2');
+    await lab.clock.pass(10_000);
+    expect(report())
+      .to.include({ state: 'failed' })
+      .and.to.have.property('message')
+      .that.matches(/container web may still write/);
+    disk.write(ID, 'written meanwhile');
+    lab.failure = undefined;
+    const { tenant, deployment, slot } = consumer();
+    await lab.delete(keys.replica(tenant, deployment, slot));
+    await lab.clock.pass(120_000);
+    expect(report()).to.include({ state: 'ready', role: 'replica' });
+    expect(disk.volumes.get(ID)!.snapshots.get('divergent-1')).to.equal('written meanwhile');
   });
 
   it('of which this node was the primary wait for what is known to write to them, and for nothing else', async () => {
@@ -210,5 +263,35 @@ describe('replicated volumes of a node', () => {
     await lab.clock.pass(2_000);
     expect(report()).to.include({ state: 'removed' });
     expect([...lab.files.keys()].filter(name => name.startsWith('replication-'))).to.deep.equal([]);
+  });
+});
+
+describe('the last snapshot of a volume that is to move', () => {
+  it('is told no more once something may write again', async () => {
+    const [clock, disk, end] = [new ManualClock(), new MemoryDriver(), new AbortController()];
+    const peers: Peers = {
+      address: undefined,
+      listen: (_handle, signal) => untilAborted(signal),
+      connect: () => Promise.reject(new PeerFault('nobody answers; it is tried again')),
+    };
+    const told: SeenVolume[] = [];
+    const report = async (seen: readonly SeenVolume[]) => void told.push(...seen);
+    const common = { clock, random: seededRandom(1), log: silentLogger, disk: createMemoryDisk(), engine: {} };
+    const writers: string[] = [];
+    const env = { ...common, volumes: disk.driver, peers } as unknown as AgentEnv;
+    const node = new NodeVolumes(env, report, async () => writers[0]);
+    const parts = { view: { isListed: true, containers: [] }, queue: { add: () => undefined } };
+    void node.replicate({ ...parts, dial: { again: () => undefined } } as never, end.signal);
+    const peer = { nodeId: 'node_2', publicKey: 'key', address: '127.0.0.1:1' };
+    const base = { epoch: 1, role: 'primary', peers: [peer], intervalSeconds: 5, fenceAfterSeconds: 30 } as const;
+    const volume = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 20 } as const;
+    node.assign([{ ...volume, replication: { ...base, finalFor: 2 } }], true);
+    await clock.pass(15_000);
+    expect(told.at(-1)?.final).to.include({ epoch: 2 });
+    writers.push('the container web');
+    await clock.pass(45_000);
+    expect(told.at(-1)).to.include({ state: 'ready', role: 'primary', epoch: 1 }).and.to.not.have.property('final');
+    end.abort();
+    await clock.pass(5_000);
   });
 });

@@ -2,13 +2,14 @@ import { expect } from 'chai';
 import sinon from 'sinon';
 
 import { keys } from '../../crds/keys/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { sleep } from '../clock/index.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
 import { value } from '../store/index.js';
 import { NodeLab } from './node-lab.testing.js';
-import { type VolumeDriver, VolumeFault } from './volumes/index.js';
+import { type BoundFolders, type VolumeDriver, VolumeFault, VolumeRoom } from './volumes/index.js';
 import { checkReserve } from './volumes/volume-checks.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
@@ -129,6 +130,27 @@ describe('volumes of a node', () => {
     expect(report()?.usedBytes).to.equal(2 ** 21);
   });
 
+  it('have the room that is free now, which is stored when it changes by much', async () => {
+    await lab.stopAgent();
+    const GIB = 2 ** 30;
+    let free = 10 * GIB;
+    lab.room = new VolumeRoom(lab.clock, free, usedBytes => Promise.resolve(free + usedBytes));
+    await lab.startAgent();
+    await declare();
+    const stored = () => lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!;
+    const disk = () => value<StoredNode>(stored()).capacity.disk;
+    await lab.clock.pass(65_000);
+    expect(disk()).to.equal(10 * GIB);
+    const { revision } = stored();
+    free = 9.9 * GIB;
+    await lab.clock.pass(65_000);
+    expect(stored().revision, 'nothing is written for little').to.equal(revision);
+    free = 2 * GIB;
+    fake.state.used = 3 * GIB;
+    await lab.clock.pass(165_000);
+    expect(disk(), 'what volumes hold was taken from it').to.equal(5 * GIB);
+  });
+
   it('are ready also where they cannot be measured', async () => {
     fake.state.used = 2 ** 21;
     await declare();
@@ -241,6 +263,17 @@ describe('volumes of a node', () => {
     expect(report()).to.include({ state: 'removed' });
   });
 
+  it('are not told to be removed while the disk that holds them is away', async () => {
+    await declare();
+    fake.state.failure = new VolumeFault('not_found', 'the disk is not mounted; mount it');
+    await declare(deleted);
+    expect(report()).to.include({ state: 'failed', isMissing: true });
+    fake.state.failure = undefined;
+    await lab.clock.pass(10_000);
+    expect(report()).to.include({ state: 'removed' });
+    expect([...fake.held.keys()]).to.deep.equal([]);
+  });
+
   it('are mounted by containers, below a folder of them', async () => {
     const created = sinon.spy(lab.engine, 'create');
     await declare();
@@ -289,6 +322,27 @@ describe('volumes of a node', () => {
     expect(lab.running).to.deep.equal(['other running']);
   });
 
+  it('that fail a container which is to be restarted are tried ever more seldom, and it comes back', async () => {
+    await declare();
+    await lab.assign(mounting());
+    await lab.clock.pass(2 * 60_000);
+    const { mountPoint } = fake.driver;
+    let tries = 0;
+    let isAway = true;
+    fake.driver.mountPoint = (id, subPath) => {
+      if (tries++ > 200) isAway = false; // a loop without waits would never end
+      return isAway ? Promise.reject(new VolumeFault('failed', 'the disk is away; mount it')) : mountPoint(id, subPath);
+    };
+    lab.engine.crash(lab.engine.containers[0]!.id, 1);
+    await lab.clock.pass(10 * 60_000);
+    expect(tries).to.be.within(10, 18);
+    expect(containerReport()).to.include({ restarts: 0 });
+    expect(lab.running).to.deep.equal(['web exited']);
+    isAway = false;
+    await lab.clock.pass(60_000);
+    expect(containerReport()).to.include({ state: 'running', restarts: 1 });
+  });
+
   it('of memory need no disk', async () => {
     const created = sinon.spy(lab.engine, 'create');
     await declare({ type: 'tmpfs' });
@@ -300,6 +354,39 @@ describe('volumes of a node', () => {
       { kind: 'tmpfs', target: '/data', readOnly: false, sizeBytes: SIZE },
     ]);
     expect([...fake.held]).to.deep.equal([]);
+  });
+
+  it('of type bind are folders that are found, never measured, and let go of', async () => {
+    const created = sinon.spy(lab.engine, 'create');
+    await declare({ type: 'bind' });
+    expect(report()).to.include({ state: 'failed' });
+    expect(report()?.message).to.contain('type bind, which this agent does not provide');
+    const released: string[] = [];
+    const folders: Partial<BoundFolders> = {
+      check: ({ name }) => {
+        if (name === 'data') return Promise.resolve();
+        throw new VolumeFault('refused', 'there is no folder; make it');
+      },
+      mountPoint: ({ name }) => Promise.resolve(`/pinned/${name}`),
+      release: id => Promise.resolve(void released.push(id)),
+    };
+    await lab.stopAgent();
+    lab.binds = folders as BoundFolders;
+    await lab.startAgent();
+    await declare({ type: 'bind', name: 'other' });
+    expect(report()).to.include({ state: 'failed', message: 'there is no folder; make it' });
+    expect(report()).not.to.have.property('isMissing');
+    await declare({ type: 'bind' });
+    await lab.clock.pass(10_000);
+    expect(report()).to.include({ state: 'ready', driver: 'bind', capacityBytes: SIZE, targetBytes: SIZE });
+    expect(report()).not.to.have.property('usedBytes');
+    await lab.assign(mounting());
+    await lab.clock.pass(5_000);
+    expect(created.firstCall.args[0].mounts).to.deep.equal([
+      { kind: 'bind', source: '/pinned/data', target: '/data', readOnly: false },
+    ]);
+    await declare({ ...deleted, type: 'bind' });
+    expect([report()?.state, released, [...fake.held]]).to.deep.equal(['removed', [ID], []]);
   });
 
   it('that are not here, or going, keep a container from being made', async () => {

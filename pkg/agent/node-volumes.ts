@@ -4,16 +4,14 @@ import { untilAborted } from '../clock/index.js';
 import { asError, Fault } from '../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../reconcile/index.js';
 import type { AgentEnv } from './agent-env.js';
-import type { Assignments } from './assignments.js';
-import type { ContainerView } from './container-view.js';
 import type { ContainerMount, ContainerStatus } from './engine/index.js';
 import { VolumeFitter } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
 import type { NodeHold } from './node-hold.js';
-import { isReplicationNews, Replication } from './replication/index.js';
+import { isReplicationNews, Replication, withoutReplication } from './replication/index.js';
 import { type GuardParts, VolumeFence } from './volume-fence.js';
 import { VolumeWriters } from './volume-writers.js';
-import { type VolumeDriver, VolumeFault } from './volumes/index.js';
+import { BoundFolders, type VolumeDriver, VolumeFault } from './volumes/index.js';
 
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
@@ -40,6 +38,11 @@ export class VolumeMissingFault extends Fault {
   }
 }
 
+/** A volume that a container mounts is not to be used here now: it moves, a copy takes over, or it is fenced. That passes by itself. */
+export class VolumeHeldFault extends VolumeMissingFault {
+  readonly againMs = 2_000;
+}
+
 /**
  * The volumes of this node, as last received from the control plane: made when they are missing, and removed when that is ordered.
  * Bytes of a volume that is merely not assigned any more are kept: a control plane that was restored from an old backup knows less
@@ -60,7 +63,7 @@ export class NodeVolumes {
   constructor(
     env: AgentEnv,
     report: (volumes: readonly SeenVolume[]) => Promise<void>,
-    findWriter: (id: string) => string | undefined,
+    findWriter: (id: string) => Promise<string | undefined>,
   ) {
     this.#env = env;
     this.#report = report;
@@ -69,7 +72,8 @@ export class NodeVolumes {
     const { clock, random, engine } = env;
     this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
-    const find = (id: string) => (this.writers.isStarting(id) ? 'a container that is being started' : findWriter(id));
+    const find = async (id: string) =>
+      this.writers.isStarting(id) ? 'a container that is being started' : findWriter(id);
     this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, findWriter: find, onChange });
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
   }
@@ -95,6 +99,11 @@ export class NodeVolumes {
   /** Sends and receives copies of volumes, and guards those that may be promoted elsewhere, until aborted. */
   async replicate(parts: GuardParts, signal: AbortSignal): Promise<void> {
     await Promise.all([this.#replication?.run(signal), this.fence.guard(parts, signal)]);
+  }
+
+  /** What the volumes of this node hold, as far as it was measured. */
+  countUsed(): number {
+    return [...this.#said.values()].reduce((sum, { usedBytes = 0 }) => sum + usedBytes, 0);
   }
 
   /** Compares what is wanted with what the disk has, and measures it. */
@@ -134,11 +143,16 @@ export class NodeVolumes {
       // Whoever waits until nothing writes sees this one from here on: what is assigned after it counts.
       if (!readOnly) await this.writers.claim(volumeId, uid, containers);
       const volume = this.#demand(volumeId);
-      const driver = this.#demandDriver(volume);
+      if (type === 'bind') {
+        const source = await this.#demandFolders(volume).mountPoint(volume, subPath);
+        prepared.push({ kind: 'bind', source, target: mountPath, readOnly });
+        continue;
+      }
+      const driver = this.#demandDriver(volumeId);
       const unusable = await this.#replication?.explainUnusable(volume);
-      if (unusable !== undefined) throw new VolumeMissingFault(volumeId, unusable);
+      if (unusable !== undefined) throw new VolumeHeldFault(volumeId, unusable);
       const isFenced = !readOnly && !(await this.fence.admit(volumeId, uid));
-      if (isFenced) throw new VolumeMissingFault(volumeId, FENCED);
+      if (isFenced) throw new VolumeHeldFault(volumeId, FENCED);
       await (this.#replication ?? driver).materialise(volume);
       prepared.push({ kind: 'bind', source: await driver.mountPoint(volumeId, subPath), target: mountPath, readOnly });
     }
@@ -162,7 +176,8 @@ export class NodeVolumes {
   async #tellOfCopies(volume: AssignedVolume): Promise<ReconcileResult> {
     const before = this.#said.get(volume.id);
     const seen = before?.state === 'ready' ? await this.#replication?.describe(volume) : undefined;
-    if (before && seen && this.#wanted?.get(volume.id) === volume) await this.#say(volume, { ...before, ...seen });
+    const isKnown = seen?.epoch !== undefined && this.#wanted?.get(volume.id) === volume;
+    if (before && isKnown) await this.#say(volume, { ...withoutReplication(before), ...seen });
     return done;
   }
 
@@ -170,10 +185,10 @@ export class NodeVolumes {
     const { id } = volume;
     try {
       if (volume.type === 'tmpfs') {
-        const size = { capacityBytes: volume.sizeBytes, targetBytes: volume.sizeBytes };
-        return { id, driver: 'tmpfs', ...size, ...(volume.isDeleted ? GONE : IN_MEMORY) };
+        return { id, driver: 'tmpfs', ...asAsked(volume), ...(volume.isDeleted ? GONE : IN_MEMORY) };
       }
-      const driver = this.#demandDriver(volume);
+      if (volume.type === 'bind') return await this.#findFolder(volume);
+      const driver = this.#demandDriver(id);
       if (volume.isDeleted) {
         await driver.remove(id);
         await this.#replication?.remove(id);
@@ -212,12 +227,27 @@ export class NodeVolumes {
     return volume;
   }
 
-  #demandDriver({ id, type }: AssignedVolume) {
+  #demandDriver(id: string): VolumeDriver {
     const { volumes } = this.#env;
-    if (!volumes)
-      throw new VolumeMissingFault(id, 'has no place here: the agent was started without a folder for volumes');
-    if (type === 'bind') throw new VolumeMissingFault(id, 'is of type bind, which this agent does not provide');
-    return volumes;
+    if (volumes) return volumes;
+    throw new VolumeMissingFault(id, 'has no place here: the agent was started without a folder for volumes');
+  }
+
+  #demandFolders({ id }: AssignedVolume): BoundFolders {
+    const { binds } = this.#env;
+    if (binds) return binds;
+    throw new VolumeMissingFault(id, 'is of type bind, which this agent does not provide');
+  }
+
+  /** Its files are not the agent's: they are neither made nor measured nor removed. */
+  async #findFolder(volume: AssignedVolume): Promise<SeenVolume> {
+    const { id } = volume;
+    if (volume.isDeleted) {
+      await this.#env.binds?.release(id);
+      return { id, ...GONE };
+    }
+    await this.#demandFolders(volume).check(volume);
+    return { id, state: 'ready', driver: 'bind', limits: BoundFolders.limits, ...asAsked(volume) };
   }
 
   async #say(volume: AssignedVolume, seen: SeenVolume): Promise<void> {
@@ -228,20 +258,9 @@ export class NodeVolumes {
   }
 }
 
-/** The container of this node, in words, that may write to a volume. Those that are not assigned any more say themselves what they write. */
-export function findWriter(
-  id: string,
-  view: Pick<ContainerView, 'isListed' | 'containers'>,
-  assignments: Pick<Assignments, 'get'>,
-): string | undefined {
-  if (!view.isListed) return 'a container';
-  const isWriter = ({ state, owner }: ContainerStatus) => {
-    const mounts = assignments.get(owner.replica)?.template.volumes ?? [];
-    const isMounted = mounts.some(mount => mount.volumeId === id && !mount.readOnly);
-    return state === 'running' && (isMounted || owner.writes?.includes(id));
-  };
-  const writer = view.containers.find(isWriter);
-  return writer && `the container ${writer.name}`;
+/** The size of what has none of its own. */
+function asAsked({ sizeBytes }: AssignedVolume): Pick<SeenVolume, 'capacityBytes' | 'targetBytes'> {
+  return { capacityBytes: sizeBytes, targetBytes: sizeBytes };
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {

@@ -78,7 +78,7 @@ export async function clearFormerNodes(
   if (former.every(id => pruned.includes(id))) return;
 
   await engine.pruneImages();
-  await disk.write(PRUNED_FILE, JSON.stringify(former));
+  await disk.keep(PRUNED_FILE, JSON.stringify(former));
   log.info('removed the images of former node identities');
 }
 

@@ -8,18 +8,24 @@ const MIN_GRACE_SECONDS = 1;
 export interface PreStop {
   readonly replica: string;
   readonly container: string;
-  readonly command: readonly string[];
+  /** Undefined where nothing is run. */
+  readonly command: readonly string[] | undefined;
   /** The whole time that it has to stop, in seconds. */
   readonly grace: number;
 }
 
-/**
- * Runs the command that a deployment has before its containers end. Answers what is left of their time, in seconds. Whatever
- * becomes of the command, the container is stopped after it.
- */
-export async function runPreStop(
-  { clock, engine, log }: Pick<AgentEnv, 'clock' | 'engine' | 'log'>,
-  { replica, container, command, grace }: PreStop,
+type StopEnv = Pick<AgentEnv, 'clock' | 'engine' | 'log'>;
+
+/** Stops a container after its preStop, whatever becomes of that. */
+export async function stopContainer(env: StopEnv, stop: PreStop): Promise<void> {
+  const { container, command, grace } = stop;
+  await env.engine.stop(container, command ? await runPreStop(env, { ...stop, command }) : grace);
+}
+
+/** Runs the command that a deployment has before its containers end. Answers what is left of their time, in seconds. */
+async function runPreStop(
+  { clock, engine, log }: StopEnv,
+  { replica, container, command, grace }: PreStop & { readonly command: readonly string[] },
 ): Promise<number> {
   const begun = clock.monotonic();
   try {

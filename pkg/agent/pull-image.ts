@@ -1,6 +1,6 @@
 import type { Replica } from '../../crds/replica/index.js';
 import type { PullCredential } from '../link/index.js';
-import { type Engine, ImagePullFault } from './engine/index.js';
+import { type Engine, ImagePullFault, type OnPullProgress } from './engine/index.js';
 import type { PulledImages } from './pulled-images.js';
 
 export interface PullParts {
@@ -8,7 +8,7 @@ export interface PullParts {
   readonly images: PulledImages;
   /** Fetches the tenant's login with a ticket; undefined when the control plane knows no such tickets. */
   readonly fetchLogin: ((replica: Replica) => Promise<PullCredential>) | undefined;
-  readonly onProgress: () => void;
+  readonly onProgress: OnPullProgress;
 }
 
 /**
@@ -18,13 +18,14 @@ export interface PullParts {
 export async function pullImage(replica: Replica, parts: PullParts): Promise<void> {
   const { engine, images, fetchLogin, onProgress } = parts;
   const { image } = replica.template;
+  const { nodeId } = replica;
   try {
-    await engine.pull(image, undefined, onProgress);
+    await engine.pull(image, undefined, onProgress, nodeId);
   } catch (thrown) {
     const isDenied =
       thrown instanceof ImagePullFault && (thrown.failure === 'denied' || thrown.failure === 'not_found');
     if (!isDenied || !fetchLogin) throw thrown;
-    await pullAsTenant(parts, image, await fetchLogin(replica), thrown);
+    await pullAsTenant(parts, replica, await fetchLogin(replica), thrown);
   }
   const id = await engine.findImage(image);
   if (id !== undefined) await images.add(image, id);
@@ -32,7 +33,7 @@ export async function pullImage(replica: Replica, parts: PullParts): Promise<voi
 
 async function pullAsTenant(
   { engine, onProgress }: PullParts,
-  image: string,
+  { template: { image }, nodeId }: Replica,
   login: PullCredential,
   before: ImagePullFault,
 ): Promise<void> {
@@ -41,7 +42,7 @@ async function pullAsTenant(
     throw before.failure === 'denied' ? new ImagePullFault('login_required', { secret, cause: before.cause }) : before;
   }
   try {
-    await engine.pull(image, login, onProgress);
+    await engine.pull(image, login, onProgress, nodeId);
   } catch (thrown) {
     if (!(thrown instanceof ImagePullFault) || thrown.failure !== 'denied') throw thrown;
     throw new ImagePullFault('credential_refused', { secret, cause: thrown.cause });

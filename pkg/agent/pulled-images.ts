@@ -22,7 +22,6 @@ export class PulledImages {
   readonly #disk: Disk;
   readonly #nodeId: string;
   readonly #images: Map<string, string>;
-  #writing: Promise<void> = Promise.resolve();
 
   private constructor(disk: Disk, nodeId: string, images: ReadonlyMap<string, string>) {
     this.#disk = disk;
@@ -54,12 +53,7 @@ export class PulledImages {
     this.#images.set(image, id);
     const [oldest] = this.#images.keys();
     if (this.#images.size > IMAGES_MAX && oldest !== undefined) this.#images.delete(oldest);
-    // In order: a write that began earlier must not end later.
-    const write = () => {
-      const stored: StoredImages = { nodeId: this.#nodeId, images: Object.fromEntries(this.#images) };
-      return this.#disk.write(FILE, JSON.stringify(stored));
-    };
-    this.#writing = this.#writing.then(write, write);
-    await this.#writing;
+    const stored: StoredImages = { nodeId: this.#nodeId, images: Object.fromEntries(this.#images) };
+    await this.#disk.keep(FILE, JSON.stringify(stored));
   }
 }

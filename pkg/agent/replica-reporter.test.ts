@@ -5,7 +5,13 @@ import { keys } from '../../crds/keys/index.js';
 import { sleep } from '../clock/index.js';
 import { LAB_TENANT, replica } from '../link/dispatcher-lab.testing.js';
 import { LinkRefusedFault } from '../link/index.js';
-import { EngineRefusedFault, type EngineOperation, ImagePullFault } from './engine/index.js';
+import {
+  EngineRefusedFault,
+  type EngineOperation,
+  type ImageLogin,
+  ImagePullFault,
+  type OnPullProgress,
+} from './engine/index.js';
 import { NodeLab } from './node-lab.testing.js';
 
 describe('reports of an agent', () => {
@@ -179,6 +185,43 @@ describe('reports of an agent', () => {
     expect(lab.report('rep_1')).to.include({ state: 'pulling', reason: 'pull_stuck' });
     await lab.clock.pass(300_000);
     expect(lab.report('rep_1')).to.include({ state: 'running' }).and.to.not.have.property('reason');
+  });
+
+  it('say how much of an image has arrived, in few writes however long it takes', async () => {
+    const pull = lab.engine.pull.bind(lab.engine);
+    const totalBytes = 2_000_000_000;
+    let isQuick = false;
+    lab.engine.pull = async (image: string, login?: ImageLogin, onProgress?: OnPullProgress) => {
+      const seconds = isQuick ? 2 : 3600;
+      for (let second = 1; second <= seconds; second++) {
+        await sleep(lab.clock, 1_000);
+        onProgress?.({ receivedBytes: Math.floor((totalBytes * second) / seconds), totalBytes });
+      }
+      return pull(image, login);
+    };
+    const sent: (number | undefined)[] = [];
+    const send = lab.wire.report.bind(lab.wire);
+    lab.wire.report = async batch => {
+      sent.push(...batch.reports.map(report => report.pull?.receivedBytes));
+      await send(batch);
+    };
+    await lab.assign(replica());
+    await lab.clock.pass(1_800_000);
+    const seen = lab.report('rep_1');
+    expect(seen).to.include({ state: 'pulling' }).and.to.not.have.property('reason');
+    expect(seen!.pull!.receivedBytes / totalBytes).to.be.within(0.44, 0.51);
+    await lab.clock.pass(1_900_000);
+    expect(lab.report('rep_1')).to.include({ state: 'running' }).and.to.not.have.property('pull');
+    // One that is sent again and differs in nothing is not written.
+    const told = [...new Set(sent.filter(bytes => bytes !== undefined))];
+    expect(told.length).to.be.within(15, 21);
+    expect(told).to.deep.equal(told.toSorted((a, b) => a - b));
+
+    [isQuick, sent.length] = [true, 0];
+    await lab.assign(replica({ uid: 'rep_2', slot: 1, template: { ...replica().template, image: 'other:1' } }));
+    await lab.clock.pass(10_000);
+    expect(lab.report('rep_2')).to.include({ state: 'running' });
+    expect(sent.filter(bytes => bytes !== undefined)).to.deep.equal([]);
   });
 
   it('say that the engine does not stop a container, and what it says', async () => {

@@ -1,14 +1,15 @@
 import type { Reason } from '../../crds/reasons/index.js';
-import type { ContainerState, FailedCheck, Report, RetrySchedule } from '../../crds/report/index.js';
-import { findNextRetry } from '../../crds/report/index.js';
+import type { ContainerState, FailedCheck, Report, RetrySchedule, ToldPull } from '../../crds/report/index.js';
+import { findNextRetry, isPullNews } from '../../crds/report/index.js';
 import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
 import type { AgentEnv } from './agent-env.js';
 import type { Assignments } from './assignments.js';
 import type { ContainerView } from './container-view.js';
-import type { ContainerStatus, Engine } from './engine/index.js';
+import type { ContainerStatus, Engine, OnPullProgress } from './engine/index.js';
 import type { StepFailure } from './next-step.js';
 import type { Outbox } from './outbox.js';
+import { type SlowStep, STUCK } from './slow-step.js';
 import type { SlotTemplate, StartHistory } from './start-history.js';
 
 const SLOW_STEP_MS = 300;
@@ -34,17 +35,11 @@ export interface ReporterParts {
 export type ReportDetails = Partial<
   Pick<
     Report,
-    'health' | 'containerId' | 'containerName' | 'exitCode' | 'message' | 'failedCheck' | 'retry' | 'startedAt'
+    'health' | 'containerId' | 'containerName' | 'exitCode' | 'message' | 'failedCheck' | 'retry' | 'startedAt' | 'pull'
   > & {
     readonly reason: Reason;
   }
 >;
-
-/** A step of the engine that may be slow: the state that it is reported as, and how long it may take beyond the usual. */
-export interface SlowStep {
-  readonly state: 'pulling' | 'creating' | 'stopping';
-  readonly allowedMs?: number;
-}
 
 /** Says what is seen of the container of a replica: its state, since when, how it ended last, and when it is tried again. */
 export class ReplicaReporter {
@@ -165,7 +160,7 @@ export class ReplicaReporter {
   async reportIfSlow<T>(
     uid: string,
     { state, allowedMs = 0 }: SlowStep,
-    act: (noteProgress: () => void) => Promise<T>,
+    act: (noteProgress: OnPullProgress) => Promise<T>,
   ): Promise<T> {
     const { clock } = this.#env;
     const slot = this.#parts.assignments.get(uid) ?? this.#parts.view.get(uid)?.owner;
@@ -175,6 +170,7 @@ export class ReplicaReporter {
       if (this.#parts.outbox.latest(uid)?.state !== state) this.report(uid, state);
     });
     let progressAt = clock.monotonic();
+    let told: ToldPull = { at: progressAt };
     let cancelStuck = () => {};
     const watch = (ms: number) => {
       cancelStuck = clock.after(ms, () => {
@@ -184,11 +180,15 @@ export class ReplicaReporter {
       });
     };
     watch(STUCK_STEP_MS + allowedMs);
-    const noteProgress = () => {
+    const noteProgress: OnPullProgress = pull => {
       progressAt = clock.monotonic();
-      if (this.#parts.outbox.latest(uid)?.reason !== STUCK[state].reason) return;
-      this.report(uid, state);
-      watch(STUCK_STEP_MS + allowedMs);
+      const latest = this.#parts.outbox.latest(uid);
+      const wasStuck = latest?.reason === STUCK[state].reason;
+      const isNews = pull !== undefined && latest?.state === state && isPullNews(told, pull, progressAt);
+      if (!wasStuck && !isNews) return;
+      if (pull) told = { at: progressAt, progress: pull };
+      this.report(uid, state, pull && { pull });
+      if (wasStuck) watch(STUCK_STEP_MS + allowedMs);
     };
     try {
       return await act(noteProgress);
@@ -278,23 +278,4 @@ const LOST: StepFailure = {
   reason: 'container_lost',
   message:
     'its container was removed by something else, so its exit code is not known: look on the node for what removes containers',
-};
-
-/** What is reported of a step that the engine does not finish. */
-const STUCK: Readonly<Record<SlowStep['state'], StepFailure>> = {
-  pulling: {
-    reason: 'pull_stuck',
-    message:
-      'the container engine has received nothing of the image for a minute: check that the node reaches the registry, and look at the log of the engine; it is tried again by itself',
-  },
-  creating: {
-    reason: 'create_stuck',
-    message:
-      'the container engine does not finish creating or starting the container: look at the log and the load of the engine of this node, and restart it if it hangs',
-  },
-  stopping: {
-    reason: 'stop_stuck',
-    message:
-      'the container engine does not finish stopping or removing the container: look at the log of the engine of this node, for example for a process that cannot be killed, and restart the engine or the machine',
-  },
 };

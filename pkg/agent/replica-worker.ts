@@ -1,4 +1,5 @@
 import { getStopGrace } from '../../crds/deployment/index.js';
+import type { Replica } from '../../crds/replica/index.js';
 import { failpoint } from '../failpoint/index.js';
 import { asError } from '../fault/index.js';
 import { again, done, type ReconcileResult } from '../reconcile/index.js';
@@ -8,17 +9,18 @@ import { buildContainerSpec } from './container-spec.js';
 import type { DiskLimit } from './disk-limit.js';
 import { checkHostPorts } from './host-ports.js';
 import type { KeptLogs } from './kept-logs.js';
-import { EngineRefusedFault, ImageMissingFault } from './engine/index.js';
+import { type ContainerMount, EngineRefusedFault, ImageMissingFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
 import { decideNextStep, isStart, OUTDATED, type ReplicaStep, toStepFailure } from './next-step.js';
-import type { NodeNetworks } from './networks.js';
-import type { NodeVolumes } from './node-volumes.js';
-import { runPreStop } from './pre-stop.js';
+import type { JoinedNetworks, NodeNetworks } from './networks.js';
+import { type NodeVolumes, VolumeHeldFault } from './node-volumes.js';
+import { stopContainer } from './pre-stop.js';
 import { pullImage } from './pull-image.js';
 import type { PulledImages } from './pulled-images.js';
 import { ReplicaReporter, type ReporterParts } from './replica-reporter.js';
 import { SecretFetcher, type SecretFetcherParts } from './secret-fetcher.js';
 import type { SlotTemplate } from './start-history.js';
+import type { StartSpans } from './start-spans.js';
 
 /** How soon a replica is looked at again that something else has to make room for. */
 const SOON_MS = 300;
@@ -33,6 +35,7 @@ export interface WorkerParts extends SecretFetcherParts, ReporterParts {
   readonly diskLimit: DiskLimit;
   readonly networks: NodeNetworks;
   readonly volumes: NodeVolumes;
+  readonly spans: StartSpans;
   /** Waits for what may take as long as a deployment says, without keeping other replicas from being worked on. */
   readonly runAside: (act: () => Promise<void>) => Promise<void>;
 }
@@ -71,12 +74,12 @@ export class ReplicaWorker {
       const slot = this.#findSlot(uid);
       const wanted = assignments.wanted(uid, container?.owner);
       if (container && wanted === 'run') await this.#reporter.recordOutput(container);
-      const backoffMs = slot ? history.backoffMs(slot) : 0;
+      const restarts = history.restarts(uid);
       const step = decideNextStep({
         wanted,
         container,
         imageMissing,
-        backoffMs,
+        backoffMs: slot ? history.backoffMs(slot) : 0,
         isSlotTaken: view.hasOtherOf(assignments.get(uid)),
         isOverDisk: container !== undefined && this.#parts.diskLimit.findExcess(container) !== undefined,
         attempt: await attempts.observe(assignments.get(uid), container),
@@ -86,7 +89,7 @@ export class ReplicaWorker {
         if (next) return next;
         imageMissing = false;
       } catch (thrown) {
-        if (!(thrown instanceof ImageMissingFault)) return this.#onFailure(uid, step, asError(thrown));
+        if (!(thrown instanceof ImageMissingFault)) return this.#onFailure(uid, step, asError(thrown), restarts);
         imageMissing = true;
       }
     }
@@ -95,6 +98,7 @@ export class ReplicaWorker {
 
   /** Takes one step. Undefined when another may follow at once. */
   async #take(uid: string, step: ReplicaStep): Promise<ReconcileResult | undefined> {
+    const { spans, assignments } = this.#parts;
     switch (step.kind) {
       case 'leave':
         return done;
@@ -120,7 +124,7 @@ export class ReplicaWorker {
       case 'create':
       case 'start':
       case 'restart':
-        await this.#bringUp(uid, step.kind);
+        await spans.during(assignments.get(uid), step.kind, this.#bringUp.bind(this, uid, step.kind));
         return undefined;
       case 'stop':
       case 'remove':
@@ -149,6 +153,7 @@ export class ReplicaWorker {
     const { assignments, view, attempts } = this.#parts;
     const replica = assignments.get(uid);
     const container = view.get(uid);
+    this.#parts.spans.settle(uid, container);
     if (!replica?.once) this.#reporter.reportStatus(uid);
     else attempts.report(replica, container, this.#reporter);
     const leftMs = attempts.countLeft(replica, container);
@@ -167,22 +172,19 @@ export class ReplicaWorker {
     await this.#takeDown(uid, 'remove');
     const retry = this.#reporter.scheduleRetry(uid, slot);
     this.#reporter.report(uid, 'failed', { reason: 'disk_limit_exceeded', message, ...(retry && { retry }) });
-    this.#env.log.warn('removed a container that wrote too much to its disk', {
-      replica: uid,
-      container: container.id,
-    });
+    this.#env.log.warn('removed a container that wrote too much', { replica: uid, container: container.id });
     return again(history.backoffMs(slot), 'disk_limit_exceeded');
   }
 
   async #bringUp(uid: string, step: 'pull' | 'create' | 'start' | 'restart'): Promise<void> {
     const { engine, log } = this.#env;
-    const { assignments, view, history, node } = this.#parts;
+    const { assignments, view, history } = this.#parts;
     const replica = assignments.get(uid);
     if (!replica) return; // unassigned meanwhile: the next decision differs
     const { image } = replica.template;
-
-    const { registries } = assignments.policy;
-    if (step !== 'restart') await demandImageAllowed(this.#env, registries, { image, isPull: step === 'pull' });
+    const isInPlace = step === 'restart' && !engine.startsOnce;
+    if (!isInPlace)
+      await demandImageAllowed(this.#env, assignments.policy.registries, { image, isPull: step === 'pull' });
     if (step === 'pull') {
       log.info('pulling image', { replica: uid, image });
       const parts = { engine, images: this.#parts.images, fetchLogin: this.#fetcher.fetchLogin };
@@ -191,31 +193,12 @@ export class ReplicaWorker {
       );
     }
     checkHostPorts(replica, this.#options.reservedHostPorts ?? []);
-    if (step === 'restart') await history.countRestart(uid, replica);
-    const joined = await this.#parts.networks.prepare(replica, view.get(uid));
     const mounts = await this.#parts.volumes.prepare(replica, view.containers);
-    if (step === 'create') {
-      await this.#parts.images.demand(image, engine);
-      const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));
-      failpoint('agent.secrets_fetched');
-      const { namePrefix: prefix = '' } = this.#options;
-      const { restoreEpoch } = assignments;
-      const order = buildContainerSpec(replica, {
-        nodeId: node.id,
-        prefix,
-        others: view.containers,
-        secrets,
-        restoreEpoch,
-        ...(joined && { joined }),
-        mounts,
-      });
-      const id = await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.create(order));
-      failpoint('agent.created');
-      const { name, owner } = order;
-      view.set(uid, { id, name, owner, state: 'created', health: 'none', exitCode: undefined });
-      log.info('container created', { replica: uid, deployment: replica.deployment, container: id });
-      return;
-    }
+    if (step === 'restart') await history.countRestart(uid, replica); // not while it waits for a volume
+    if (step === 'restart' && !isInPlace) await this.#takeDown(uid, 'remove');
+    const joined = await this.#parts.networks.prepare(replica, view.get(uid));
+    if (step !== 'start' && !isInPlace) await this.#make(replica, mounts, joined);
+    if (step === 'create') return;
     const { id = '' } = view.get(uid) ?? {};
     if (replica.once) {
       await this.#parts.attempts.noteStart(uid);
@@ -235,6 +218,24 @@ export class ReplicaWorker {
     log.info('container started', { replica: uid, deployment: replica.deployment, container: id });
   }
 
+  async #make(replica: Replica, mounts: readonly ContainerMount[], joined: JoinedNetworks | undefined): Promise<void> {
+    const { engine, log } = this.#env;
+    const { assignments, view, node, images } = this.#parts;
+    const { uid } = replica;
+    await images.demand(replica.template.image, engine);
+    const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));
+    failpoint('agent.secrets_fetched');
+    const { namePrefix: prefix = '' } = this.#options;
+    const known = { nodeId: node.id, prefix, others: view.containers, secrets, mounts };
+    const { restoreEpoch } = assignments;
+    const order = buildContainerSpec(replica, { ...known, restoreEpoch, ...(joined && { joined }) });
+    const id = await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.create(order));
+    failpoint('agent.created');
+    const { name, owner } = order;
+    view.set(uid, { id, name, owner, state: 'created', health: 'none', exitCode: undefined });
+    log.info('container created', { replica: uid, deployment: replica.deployment, container: id });
+  }
+
   async #takeDown(uid: string, step: 'stop' | 'remove'): Promise<void> {
     const { engine, log } = this.#env;
     const { view } = this.#parts;
@@ -244,12 +245,7 @@ export class ReplicaWorker {
       const { template } = this.#parts.assignments.get(uid) ?? {};
       const grace = (template && getStopGrace(template)) ?? this.#options.stopGraceSeconds ?? STOP_GRACE_SECONDS;
       const slow = { state: 'stopping', allowedMs: grace * 1000 } as const;
-      const stop = async () => {
-        const left = template?.preStop
-          ? await runPreStop(this.#env, { replica: uid, container: id, command: template.preStop, grace })
-          : grace;
-        await engine.stop(id, left);
-      };
+      const stop = () => stopContainer(this.#env, { replica: uid, container: id, command: template?.preStop, grace });
       await this.#parts.runAside(() => this.#reporter.reportIfSlow(uid, slow, stop));
       failpoint('agent.stopped');
       await view.inspect(uid, id);
@@ -266,6 +262,7 @@ export class ReplicaWorker {
   async #onGone(uid: string): Promise<ReconcileResult> {
     const { assignments, view, history, outbox } = this.#parts;
     await history.forget(uid, this.#findSlot(uid));
+    this.#parts.spans.forget(uid);
     this.#reporter.report(uid, 'removed');
     if (assignments.get(uid)) return done; // the assignment stays until the control plane has read the report
     outbox.forget(uid);
@@ -275,7 +272,7 @@ export class ReplicaWorker {
   }
 
   /** Returns how long the slot must wait, or throws to be retried when it is not the start that failed. */
-  async #onFailure(uid: string, step: ReplicaStep, error: Error): Promise<ReconcileResult> {
+  async #onFailure(uid: string, step: ReplicaStep, error: Error, restarts: number): Promise<ReconcileResult> {
     const { view, history } = this.#parts;
     view.markUncertain(uid);
     const failure = toStepFailure(step.kind, error);
@@ -285,8 +282,11 @@ export class ReplicaWorker {
     const slot = this.#findSlot(uid);
     if (failure && !isStart(step.kind)) this.#reporter.report(uid, 'stopping', failure);
     if (!failure || !slot || !isStart(step.kind)) throw error;
-
-    if (step.kind !== 'restart') await history.countFailure(slot); // a restart was counted before it happened
+    if (error instanceof VolumeHeldFault) {
+      this.#reporter.report(uid, 'creating', failure);
+      return again(error.againMs, code);
+    }
+    if (history.restarts(uid) === restarts) await history.countFailure(slot); // else this restart is counted already
     const retry = this.#reporter.scheduleRetry(uid, slot);
     this.#reporter.report(uid, 'failed', { ...failure, ...(retry && { retry }) });
     return again(history.backoffMs(slot), code);

@@ -108,24 +108,4 @@ describe('StartHistory', () => {
     await history.countFailure(slot);
     expect(history.failures({ ...slot, slot: 2_099 })).to.equal(0);
   });
-
-  it('writes counts in the order in which they came about', async () => {
-    const written: string[] = [];
-    let first = true;
-    const disk = {
-      ...createMemoryDisk(),
-      async write(_: string, text: string) {
-        if (first) {
-          first = false;
-          await new Promise(resolve => setImmediate(resolve));
-        }
-        written.push(text);
-      },
-    };
-    const history = await StartHistory.load(clock, disk);
-    await Promise.all([history.countRestart('a', slot), history.countRestart('a', slot)]);
-
-    expect(JSON.parse(written.at(-1)!)).to.deep.equal({ restarts: { a: 2 }, slots: { 'dep_1/0/h': 2 } });
-    expect(written).to.have.length(2);
-  });
 });

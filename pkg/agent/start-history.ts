@@ -49,7 +49,6 @@ export class StartHistory {
   readonly #readySince = new Map<string, number>();
   /** The end that was seen last, of containers that are seen exited. */
   readonly #exited = new Map<string, string | undefined>();
-  #saved: Promise<void> = Promise.resolve();
 
   private constructor(clock: Clock, disk: Disk, { restarts, slots, ends = {} }: StoredHistory) {
     this.#clock = clock;
@@ -128,7 +127,7 @@ export class StartHistory {
     await this.countFailure(slot);
   }
 
-  /** Counts a start that failed, or an exit. It is on disk before the next start. */
+  /** Counts a start that failed, or an exit. It is on disk before the next start, where the disk takes it. */
   async countFailure(slot: SlotTemplate): Promise<void> {
     const key = slotKey(slot);
     const failures = this.failures(slot) + 1;
@@ -163,20 +162,16 @@ export class StartHistory {
     }
   }
 
-  /** Writes are serialised, so that an older count never overwrites a newer one. */
+  /** Where it cannot be written, the next agent knows less of the back-off: no reason to leave a container stopped. */
   #save(): Promise<void> {
-    const write = () => {
-      const slots = [...this.#slots].map(([key, { failures }]) => [key, failures]);
-      const ends = [...this.#ends].map(([uid, end]) => [uid, withoutOutput(end)]);
-      const stored: StoredHistory = {
-        restarts: Object.fromEntries(this.#restarts),
-        slots: Object.fromEntries(slots),
-        ...(ends.length > 0 && { ends: Object.fromEntries(ends) }),
-      };
-      return this.#disk.write(FILE, JSON.stringify(stored));
+    const slots = [...this.#slots].map(([key, { failures }]) => [key, failures]);
+    const ends = [...this.#ends].map(([uid, end]) => [uid, withoutOutput(end)]);
+    const stored: StoredHistory = {
+      restarts: Object.fromEntries(this.#restarts),
+      slots: Object.fromEntries(slots),
+      ...(ends.length > 0 && { ends: Object.fromEntries(ends) }),
     };
-    this.#saved = this.#saved.then(write, write);
-    return this.#saved;
+    return this.#disk.keep(FILE, JSON.stringify(stored));
   }
 }
 

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 
 import type { AssignedVolume } from '../../crds/volume/index.js';
+import { sleep } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import type { AgentEnv } from './agent-env.js';
-import { createMemoryDisk } from './disk.js';
+import { createMemoryDisk, type Disk } from './disk.js';
 import { type GuardParts, VolumeFence } from './volume-fence.js';
 
 const V = `vol_${'1'.repeat(26)}`;
@@ -15,12 +16,21 @@ describe('the fence of replicated volumes', () => {
   let stopped: string[];
   let end: AbortController;
   const running = new Set<string>();
+  /** What the labels of the containers say that they write to. */
+  const labels = new Map<string, readonly string[]>();
+  /** The containers whose stop is not answered. */
+  const hanging = new Set<string>();
+  let refused: Error | undefined;
+  /** How long the next writes take. */
+  const delays: number[] = [];
   beforeEach(() => {
     clock = new ManualClock();
     files = new Map();
     stopped = [];
     end = new AbortController();
-    running.clear();
+    for (const each of [running, labels, hanging]) each.clear();
+    delays.length = 0;
+    refused = undefined;
     running.add('writer').add('reader');
   });
   afterEach(async () => {
@@ -30,15 +40,17 @@ describe('the fence of replicated volumes', () => {
 
   const view = {
     get containers() {
-      return [...running].map(id => ({ id, state: 'running', owner: { replica: id } }));
+      return [...running].map(id => ({ id, state: 'running', owner: { replica: id, writes: labels.get(id) } }));
     },
+    isListed: true,
     markChanged: () => undefined,
   } as unknown as GuardParts['view'];
   const assigned = (
     role: 'primary' | 'replica' = 'primary',
     held: { readonly isHeld?: true } = {},
+    id = V,
   ): AssignedVolume => ({
-    id: V,
+    id,
     name: 'data',
     type: 'volume',
     sizeBytes: 1,
@@ -47,10 +59,18 @@ describe('the fence of replicated volumes', () => {
   const open = async (boot = 'first') => {
     const stop = async (id: string) => {
       stopped.push(id);
+      if (hanging.has(id)) return new Promise<void>(() => undefined);
       running.delete(id);
     };
+    const memory = createMemoryDisk(files);
+    const write: Disk['write'] = async (name, text) => {
+      const ms = delays.shift();
+      if (ms !== undefined) await sleep(clock, ms);
+      if (refused) throw refused;
+      await memory.write(name, text);
+    };
     const processes = { boot, self: '', isRunning: () => false };
-    const env = { clock, log: silentLogger, disk: createMemoryDisk(files), engine: { stop }, processes };
+    const env = { clock, log: silentLogger, disk: { ...memory, write }, engine: { stop }, processes };
     const fence = new VolumeFence(env as unknown as AgentEnv);
     const asked = { count: 0 };
     const dial = { again: () => void asked.count++ };
@@ -73,13 +93,111 @@ describe('the fence of replicated volumes', () => {
   it('never closes while heartbeats are answered, nor for a copy', async () => {
     const { fence } = await open();
     await fence.assign([assigned()], true);
+    fence.heard(fence.now());
+    expect(await fence.admit(V, 'writer')).to.equal(true);
     for (let beat = 0; beat < 20; beat++) {
       fence.heard(fence.now());
       await clock.pass(5_000);
+      expect(fence.isFenced(V)).to.equal(false);
     }
     await fence.assign([assigned('replica')], true);
     await clock.pass(60_000);
-    expect(stopped).to.deep.equal([]);
+    expect([stopped, fence.isFenced(V)]).to.deep.equal([[], false]);
+  });
+
+  for (const isBack of [true, false]) {
+    it(`stops what writes to a volume that was left out of a line, and ${isBack ? 'is back' : 'is still missing'}`, async () => {
+      const { fence } = await open();
+      fence.heard(fence.now());
+      await fence.assign([assigned()], true);
+      await fence.admit(V, 'writer');
+      await fence.assign([], false);
+      await clock.pass(2_000);
+      if (isBack) await fence.assign([assigned()], false);
+      await clock.pass(22_000);
+      expect(stopped).to.deep.equal(['writer']);
+    });
+  }
+
+  it('forgets a volume that is not assigned any more once its containers are gone', async () => {
+    const { fence } = await open();
+    fence.heard(fence.now());
+    await fence.assign([assigned()], true);
+    await fence.admit(V, 'writer');
+    await fence.assign([], true);
+    await clock.pass(2_000);
+    expect(files.get('heard.json')).to.include(V);
+    running.delete('writer');
+    await clock.pass(2_000);
+    expect(files.get('heard.json')).to.not.include(V);
+  });
+
+  it('stops what says of itself that it writes, whatever was noted, and knows it after a restart', async () => {
+    const { fence } = await open();
+    fence.heard(fence.now());
+    labels.set('writer', [V]);
+    await fence.assign([assigned()], true);
+    await clock.pass(2_000);
+    expect(files.get('heard.json')).to.include('"writer"');
+    await clock.pass(20_000);
+    expect(stopped).to.deep.equal(['writer']);
+  });
+
+  it('stops the others in time when one stop is not answered', async () => {
+    const { fence } = await open();
+    const other = `vol_${'2'.repeat(26)}`;
+    hanging.add('reader');
+    fence.heard(fence.now());
+    await fence.assign([assigned(), assigned('primary', { isHeld: true }, other)], true);
+    await fence.admit(other, 'reader');
+    await fence.admit(V, 'writer');
+    await clock.pass(15_000);
+    expect(stopped, 'it is asked once').to.deep.equal(['reader']);
+    await clock.pass(7_000);
+    expect(stopped).to.deep.equal(['reader', 'writer']);
+  });
+
+  it('lets nothing write whose name is not on the disk', async () => {
+    const { fence } = await open();
+    fence.heard(fence.now());
+    await fence.assign([assigned()], true);
+    refused = new Error('ENOSPC');
+    for (const _attempt of [1, 2]) {
+      const outcome = await fence.admit(V, 'writer').catch((thrown: Error) => thrown.message);
+      expect(outcome).to.match(/state folder .* cannot be written.*; ./);
+    }
+    refused = undefined;
+    expect(await fence.admit(V, 'writer')).to.equal(true);
+    expect(files.get('heard.json')).to.include('"writer"');
+  });
+
+  it('leaves the newest on the disk, however long each write takes', async () => {
+    const { fence } = await open();
+    delays.push(8_000, 1_000);
+    fence.heard(fence.now());
+    const assigning = fence.assign([assigned()], true);
+    const admitted = clock.pass(0).then(() => fence.admit(V, 'writer'));
+    await clock.pass(12_000);
+    await assigning;
+    expect([await admitted, files.get('heard.json')?.includes('"writer"')]).to.deep.equal([true, true]);
+  });
+
+  it('writes nothing to the disk while nobody uses a volume', async () => {
+    const { fence } = await open();
+    fence.heard(fence.now());
+    await fence.assign([assigned()], true);
+    const passTime = async () => {
+      for (let beat = 0; beat < 20; beat++) {
+        await clock.pass(5_000);
+        fence.heard(fence.now());
+      }
+      return files.get('heard.json');
+    };
+    const before = files.get('heard.json');
+    expect(await passTime()).to.equal(before);
+    await fence.admit(V, 'writer');
+    const used = files.get('heard.json');
+    expect(await passTime()).not.to.equal(used);
   });
 
   it('counts from when the heartbeat was sent, and not from its answer', async () => {

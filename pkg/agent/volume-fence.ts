@@ -4,6 +4,7 @@ import { asError } from '../fault/index.js';
 import type { AgentEnv } from './agent-env.js';
 import type { ContainerView } from './container-view.js';
 import { readStateFile } from './disk.js';
+import { VolumeFault } from './volumes/index.js';
 
 const FILE = 'heard.json';
 const CHECK_MS = 1_000;
@@ -13,6 +14,8 @@ const STOP_GRACE_SECONDS = 5;
 const SAVED_SHARE = 0.25;
 /** One writes at a time: of those before, a few may still have containers. */
 const WRITERS_MAX = 16;
+const UNSAVED =
+  'the state folder of the agent cannot be written, where what writes to a replicated volume is noted; make room in it, or repair its disk';
 const NEVER = Number.MIN_SAFE_INTEGER;
 
 /** What is kept of one volume that may be promoted elsewhere. */
@@ -22,6 +25,8 @@ interface FencedVolume {
   readonly writers: readonly string[];
   /** The control plane lets nobody write to it, whether it is heard or not. */
   readonly isHeld?: true;
+  /** It was left out of what was assigned last, maybe for a moment only: it is kept while a container of a writer is there. */
+  readonly isLeftOut?: true;
 }
 
 /** What is kept across restarts. */
@@ -34,7 +39,7 @@ interface HeardRecord {
 }
 
 export interface GuardParts {
-  readonly view: Pick<ContainerView, 'containers' | 'markChanged'>;
+  readonly view: Pick<ContainerView, 'containers' | 'isListed' | 'markChanged'>;
   readonly queue: { add(uid: string): void };
   /** Asks for everything that is assigned. */
   readonly dial: { again(): void };
@@ -51,6 +56,11 @@ export class VolumeFence {
   #heardAt = NEVER;
   #savedAt = NEVER;
   #volumes: Readonly<Record<string, FencedVolume>> = {};
+  /** What is on the disk of them. */
+  #saved: Readonly<Record<string, FencedVolume>> = this.#volumes;
+  #saving: Promise<boolean> = Promise.resolve(true);
+  /** The containers whose stop is not answered yet. */
+  readonly #stopping = new Set<string>();
   /** The time of some volume had passed: what is assigned may be out of date until all of it has come anew. */
   #isClosed = false;
 
@@ -68,15 +78,20 @@ export class VolumeFence {
   async assign(volumes: readonly AssignedVolume[], isFresh: boolean): Promise<void> {
     await this.#loaded;
     if (isFresh) this.#isClosed = false;
-    const before = JSON.stringify(this.#volumes);
+    const told = new Set(volumes.map(({ id }) => id));
+    const leftOut = Object.entries(this.#volumes)
+      .filter(([id, { writers }]) => writers.length > 0 && !told.has(id))
+      .map(([id, volume]) => [id, { ...volume, isLeftOut: true }] as const);
     const fenced = volumes.flatMap(({ id, replication }) => {
       const { writers = [] } = this.#volumes[id] ?? {};
       if (replication?.role !== 'primary') return [];
       const { fenceAfterSeconds, isHeld } = replication;
       return [[id, { afterMs: fenceAfterSeconds * 1000, writers, ...(isHeld && { isHeld }) }] as const];
     });
-    this.#volumes = Object.fromEntries(fenced);
-    if (JSON.stringify(this.#volumes) !== before) await this.#save();
+    const next = Object.fromEntries<FencedVolume>([...fenced, ...leftOut]);
+    if (JSON.stringify(this.#volumes) === JSON.stringify(next)) return;
+    this.#volumes = next;
+    await this.#save();
   }
 
   /** Says that this agent keeps to the time that it was told: a copy is promoted only then. */
@@ -87,7 +102,9 @@ export class VolumeFence {
   /** A heartbeat that was sent at `sentAt` was answered. */
   heard(sentAt: number): void {
     this.#heardAt = Math.max(this.#heardAt, sentAt);
-    const shortest = Math.min(...Object.values(this.#volumes).map(({ afterMs }) => afterMs));
+    // Where nothing writes there is nothing to stop in time: an older moment on the disk only makes the next agent wait to be told.
+    const written = Object.values(this.#volumes).filter(({ writers }) => writers.length > 0);
+    const shortest = Math.min(...written.map(({ afterMs }) => afterMs));
     if (this.#heardAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
   }
 
@@ -97,7 +114,7 @@ export class VolumeFence {
     return volume !== undefined && (this.#isClosed || volume.isHeld === true || this.#hasPassed(volumeId));
   }
 
-  /** Lets the container of a replica write to a volume, which is on disk before it does; false while it is fenced. */
+  /** Lets the container of a replica write to a volume, which is on disk before it does, or throws; false while it is fenced. */
   async admit(volumeId: string, replica: string): Promise<boolean> {
     await this.#loaded;
     const volume = this.#volumes[volumeId];
@@ -105,8 +122,8 @@ export class VolumeFence {
     if (!volume.writers.includes(replica)) {
       const writers = [...volume.writers, replica].slice(-WRITERS_MAX);
       this.#volumes = { ...this.#volumes, [volumeId]: { ...volume, writers } };
-      await this.#save();
     }
+    if (this.#volumes !== this.#saved && !(await this.#save())) throw new VolumeFault('failed', UNSAVED);
     return !this.isFenced(volumeId);
   }
 
@@ -116,6 +133,7 @@ export class VolumeFence {
     while (!signal.aborted) {
       await sleep(this.#env.clock, CHECK_MS, signal);
       if (signal.aborted) return;
+      this.#observe(parts.view);
       const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id));
       if (hasPassed) this.#isClosed = true;
       else if (this.#isClosed) parts.dial.again();
@@ -124,8 +142,29 @@ export class VolumeFence {
       const running = parts.view.containers.filter(
         ({ state, owner }) => state === 'running' && writers.has(owner.replica),
       );
-      await Promise.all(running.map(({ id, owner }) => this.#stop(id, owner.replica, parts)));
+      for (const { id, owner } of running) if (!this.#stopping.has(id)) void this.#stop(id, owner.replica, parts);
     }
+  }
+
+  /** Notes what writes by its own account, whatever was admitted, and lets go of what is not assigned any more and has no container. */
+  #observe({ isListed, containers }: GuardParts['view']): void {
+    if (!isListed) return;
+    let next = this.#volumes;
+    for (const { state, owner } of containers) {
+      for (const id of (state === 'running' && owner.writes) || []) {
+        const volume = next[id];
+        if (!volume || volume.writers.includes(owner.replica)) continue;
+        next = { ...next, [id]: { ...volume, writers: [...volume.writers, owner.replica].slice(-WRITERS_MAX) } };
+      }
+    }
+    for (const [id, { writers, isLeftOut }] of Object.entries(next)) {
+      if (!isLeftOut || containers.some(({ owner }) => writers.includes(owner.replica))) continue;
+      const { [id]: _gone, ...others } = next;
+      next = others;
+    }
+    if (next === this.#volumes) return;
+    this.#volumes = next;
+    void this.#save();
   }
 
   #hasPassed(volumeId: string): boolean {
@@ -134,6 +173,7 @@ export class VolumeFence {
 
   async #stop(container: string, replica: string, { view, queue }: GuardParts): Promise<void> {
     const { engine, log } = this.#env;
+    this.#stopping.add(container);
     try {
       await engine.stop(container, STOP_GRACE_SECONDS);
       const because = this.#isClosed ? 'the control plane was not heard for too long' : 'the volume is held';
@@ -145,6 +185,8 @@ export class VolumeFence {
         replica,
         error: asError(thrown),
       });
+    } finally {
+      this.#stopping.delete(container);
     }
   }
 
@@ -153,6 +195,7 @@ export class VolumeFence {
     const stored = await readStateFile<HeardRecord>(this.#env.disk, FILE, isSound).catch(() => undefined);
     if (!stored) return;
     this.#volumes = stored.volumes;
+    this.#saved = stored.volumes;
     if (stored.boot === this.#boot) this.#heardAt = Math.max(this.#heardAt, stored.at);
   }
 
@@ -160,14 +203,25 @@ export class VolumeFence {
     return this.#env.processes?.boot ?? '';
   }
 
-  /** One that cannot be written leaves an older moment on the disk: the next agent stops earlier. */
-  async #save(): Promise<void> {
+  /**
+   * Says whether it is on the disk. A moment that cannot be written leaves an older one there: the next agent stops earlier.
+   * Writes are serialised, so that an older record never overwrites a newer one.
+   */
+  #save(): Promise<boolean> {
     this.#savedAt = this.#heardAt;
+    this.#saving = this.#saving.then(() => this.#write());
+    return this.#saving;
+  }
+
+  async #write(): Promise<boolean> {
     const record: HeardRecord = { boot: this.#boot, at: this.#heardAt, volumes: this.#volumes };
     try {
       await this.#env.disk.write(FILE, JSON.stringify(record));
+      this.#saved = record.volumes;
+      return true;
     } catch (thrown) {
       this.#env.log.warn('the state folder cannot be written', { error: asError(thrown) });
+      return false;
     }
   }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { ContainerStatus } from './engine/index.js';
-import { VolumeBusyFault, VolumeWriters } from './volume-writers.js';
+import { findWriter, VolumeBusyFault, VolumeWriters } from './volume-writers.js';
 
 describe('the writers of a volume on one node', () => {
   const container = (
@@ -83,5 +83,48 @@ describe('the writers of a volume on one node', () => {
     expect([writers.isStarting('v'), writers.isStarting('w')]).to.deep.equal([true, false]);
     writers.release('a');
     expect(writers.isStarting('v')).to.equal(false);
+  });
+});
+
+describe('the container that may write to a volume', () => {
+  const assigned = { volumes: [{ volumeId: 'v', type: 'volume', mountPath: '/data', readOnly: false }] };
+  type State = ContainerStatus['state'];
+  const rows: readonly {
+    name: string;
+    seen?: State;
+    inspected?: State | 'fails';
+    writes?: readonly string[];
+    isAssigned?: true;
+    isUncertain?: true;
+    found: boolean;
+  }[] = [
+    { name: 'runs', seen: 'running', found: true },
+    { name: 'was seen before it ran', seen: 'created', inspected: 'running', found: true },
+    { name: 'has ended', seen: 'exited', inspected: 'exited', found: false },
+    { name: 'is gone', seen: 'exited', found: false },
+    { name: 'cannot be looked at', seen: 'created', inspected: 'fails', found: true },
+    { name: 'was sent a start that was not answered', seen: 'created', isUncertain: true, found: true },
+    { name: 'writes elsewhere', seen: 'running', writes: ['w'], found: false },
+    { name: 'is assigned to write', seen: 'running', writes: [], isAssigned: true, found: true },
+  ];
+  for (const { name, seen = 'created', inspected, writes = ['v'], isAssigned, isUncertain, found } of rows) {
+    it(`is ${found ? '' : 'not '}one that ${name}`, async () => {
+      const container = { id: 'c', name: 'web', state: seen, owner: { replica: 'r', writes } };
+      const parts = {
+        view: { isListed: true, containers: [container], isUncertain: () => isUncertain === true },
+        assignments: { get: () => (isAssigned ? { template: assigned } : undefined) },
+        engine: {
+          inspect: async () => {
+            if (inspected === 'fails') throw new Error('it does not answer');
+            return inspected && { ...container, state: inspected };
+          },
+        },
+      };
+      expect(await findWriter('v', parts as never)).to.equal(found ? 'the container web' : undefined);
+    });
+  }
+
+  it('is any one before they were listed', async () => {
+    expect(await findWriter('v', { view: { isListed: false } } as never)).to.equal('a container');
   });
 });

@@ -1,4 +1,6 @@
 import { Fault } from '../fault/index.js';
+import type { Assignments } from './assignments.js';
+import type { ContainerView } from './container-view.js';
 import type { ContainerStatus, Engine } from './engine/index.js';
 
 /** A volume that a container is to write to is still written to by another one of this node. */
@@ -45,4 +47,35 @@ export class VolumeWriters {
   release(replica: string): void {
     for (const [volumeId, holder] of this.#starting) if (holder === replica) this.#starting.delete(volumeId);
   }
+}
+
+export interface FindWriterParts {
+  readonly view: Pick<ContainerView, 'isListed' | 'containers' | 'isUncertain'>;
+  readonly assignments: Pick<Assignments, 'get'>;
+  readonly engine: Pick<Engine, 'inspect'>;
+}
+
+/** The container of this node, in words, that may write to a volume. Those that are not assigned any more say themselves what they write. */
+export async function findWriter(
+  volumeId: string,
+  { view, assignments, engine }: FindWriterParts,
+): Promise<string | undefined> {
+  if (!view.isListed) return 'a container';
+  const isWriter = ({ owner }: ContainerStatus) => {
+    const mounts = assignments.get(owner.replica)?.template.volumes ?? [];
+    const isMounted = mounts.some(mount => mount.volumeId === volumeId && !mount.readOnly);
+    return isMounted || owner.writes?.includes(volumeId);
+  };
+  // What was last seen of one may be old: the answer to its start may have been lost.
+  const mayRun = async ({ id, state, owner }: ContainerStatus) => {
+    if (state === 'running' || view.isUncertain(owner.replica)) return true;
+    return engine.inspect(id).then(
+      found => found?.state === 'running',
+      () => true,
+    );
+  };
+  for (const container of view.containers.filter(isWriter)) {
+    if (await mayRun(container)) return `the container ${container.name}`;
+  }
+  return undefined;
 }

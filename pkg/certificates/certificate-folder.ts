@@ -1,7 +1,20 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fchownSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import {
   type CertificateAuthority,
@@ -33,6 +46,17 @@ export function readCertificates({ ca, cert, key }: CertificateFiles): {
   readonly key: Buffer;
 } {
   return { ca: readFileSync(ca), cert: readFileSync(cert), key: readFileSync(key) };
+}
+
+/** A certificate of a folder, as its file says. */
+export interface CertificateSummary {
+  readonly name: string;
+  readonly hosts: readonly string[];
+  readonly usages: readonly CertificateUsage[];
+  /** ISO 8601. */
+  readonly expiresAt: string;
+  /** Whether so much of its life is over that it is to be issued again. */
+  readonly isDue: boolean;
 }
 
 export interface CertificateFolderOptions {
@@ -77,6 +101,29 @@ export class CertificateFolder {
       issueCertificate({ name, key, hosts, usages, now: this.#now(), days: CERTIFICATE_DAYS }, this.#authority),
     );
     return { ca: this.#path('ca.pem'), cert: this.#path(`${name}.pem`), key: this.#path(`${name}.key`) };
+  }
+
+  /** What the authority has issued here, and itself as `ca`. */
+  list(): readonly CertificateSummary[] {
+    const names = readdirSync(this.#folder).flatMap(file => /^(.+)\.key$/.exec(file)?.[1] ?? []);
+    return names.sort().flatMap(name => {
+      const certificate = this.#readCertificate(name, this.#openKey(name));
+      if (!certificate) return [];
+      const usages = (['server', 'client'] as const).filter(usage => hasUsages(certificate, [usage]));
+      const expiresAt = new Date(certificate.validTo).toISOString();
+      return [{ name, hosts: listHosts(certificate), usages, expiresAt, isDue: isExpiring(certificate, this.#now()) }];
+    });
+  }
+
+  /** Issues again what is due, or all, each for its key, hosts and usages; answers the names. */
+  renew({ all }: { readonly all: boolean }): readonly string[] {
+    const due = this.list().filter(({ name, isDue }) => name !== 'ca' && (all || isDue));
+    for (const { name, hosts, usages } of due) {
+      const key = this.#openKey(name);
+      const request = { name, key, hosts, usages, now: this.#now(), days: CERTIFICATE_DAYS };
+      writePrivate(this.#path(`${name}.pem`), issueCertificate(request, this.#authority));
+    }
+    return due.map(({ name }) => name);
   }
 
   #openKey(name: string): KeyObject {
@@ -135,6 +182,10 @@ function covers(certificate: X509Certificate, host: string): boolean {
   return (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
 }
 
+function listHosts({ subjectAltName }: X509Certificate): readonly string[] {
+  return Array.from(subjectAltName?.matchAll(/(?:DNS|IP Address):([^,\s]+)/g) ?? [], ([, host]) => host!);
+}
+
 function hasUsages({ keyUsage }: X509Certificate, usages: readonly CertificateUsage[]): boolean {
   return usages.every(usage => keyUsage?.includes(usageIds[usage]));
 }
@@ -148,12 +199,20 @@ function readText(path: string): string | undefined {
   }
 }
 
+/** A file that root renews stays readable by the server that it was made for. */
+function keepOwner(file: number, path: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(existsSync(path) ? path : dirname(path));
+  fchownSync(file, uid, gid);
+}
+
 /** Readers see the old file or the new one, also after a crash. */
 function writePrivate(path: string, content: string | Buffer): void {
   const draft = `${path}.${process.pid}.new`;
   const file = openSync(draft, 'w', PRIVATE_FILE);
   try {
     writeFileSync(file, content);
+    keepOwner(file, path);
     fsyncSync(file);
   } finally {
     closeSync(file);

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -96,6 +96,17 @@ describe('a folder of certificates', () => {
       0o600, 0o600, 0o600, 0o600,
     ]);
     expect(statSync(folder).mode & 0o777).to.equal(0o700);
+  });
+
+  it('leaves renewed files to whom the folder belongs, also when root renews them', () => {
+    const { cert } = openServer();
+    const owner = process.getuid?.() === 0 ? 65_534 : statSync(cert).uid;
+    for (const path of [folder, cert]) chownSync(path, owner, owner === 65_534 ? owner : statSync(path).gid);
+    open().renew({ all: true });
+    open().ensure('another', HOSTS, ['server']);
+
+    const owners = ['server.pem', 'another.pem', 'another.key'].map(name => statSync(join(folder, name)).uid);
+    expect(owners).to.deep.equal([owner, owner, owner]);
   });
 
   it('changes nothing while everything is sound', () => {

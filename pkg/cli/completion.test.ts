@@ -9,8 +9,10 @@ import { run } from './run.js';
 const STUB = `moor() {
   case "$*" in
     "get deployments -o name") printf 'deployment/web\\ndeployment/shop\\n' ;;
+    "context list -o name") echo context/shop ;;
     "get nodes -o name") echo node/attic ;;
     "get secrets -o name") echo secret/deployments/web-db ;;
+    "get volumes -o name") echo volume/data ;;
     "up --help") printf '  --nodes <count>   agents\\n  -h, --help\\n' ;;
   esac
 }
@@ -41,11 +43,18 @@ const cases: readonly { readonly typed: readonly string[]; readonly offered: rea
   { typed: ['secrets', 'write', ''], offered: ['deployments/web-db'] },
   { typed: ['secrets', 'generate', 'deployments/web-db', '--by'], offered: ['--bytes'] },
   { typed: ['tokens', 'create', '--role', 'dep'], offered: ['deployer'] },
+  { typed: ['volumes', 'replicas', ''], offered: ['add', 'remove', '--help'] },
+  { typed: ['volumes', 'replicas', 'add', 'd'], offered: ['data'] },
+  { typed: ['volumes', 'move', 'd'], offered: ['data'] },
+  { typed: ['admin', 'certs', 'li'], offered: ['list'] },
+  { typed: ['admin', 'certs', 'renew', '--fo'], offered: ['--folder'] },
   { typed: ['explain', 'dep'], offered: ['deployment'] },
   { typed: ['explain', 'deployment', 's'], offered: ['shop'] },
   { typed: ['up', '--n'], offered: ['--nodes'] },
   { typed: ['contr'], offered: ['controllers'] },
   { typed: ['apply', '-f', 'LICEN'], offered: ['LICENSE'] },
+  { typed: ['context', 'use', 's'], offered: ['shop'] },
+  { typed: ['--context', ''], offered: ['shop'] },
   { typed: ['completion', ''], offered: ['bash', 'zsh'] },
 ];
 
@@ -72,6 +81,7 @@ describe('completion', function () {
       ['moor status w', 'moor status web '],
       ['moor explain deployment sh', 'moor explain deployment shop '],
       ['moor get nodes -o js', 'moor get nodes -o json '],
+      ['moor volumes replicas add da', 'moor volumes replicas add data '],
       ['moor up --no', 'moor up --nodes '],
     ] as const) {
       expect(completedInZsh(`${STUB}${await scriptFor('zsh')}`, typed)).to.equal(completed);

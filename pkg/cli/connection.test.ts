@@ -49,12 +49,56 @@ describe('findConnection', () => {
     });
   });
 
+  it('uses the context that a flag or the environment names, and sends it nothing that is not its own', async () => {
+    development();
+    write(
+      '.config/mooring/config.yaml',
+      'current: a\ncontexts:\n  a: {server: "http://a:1", token: mtk_a}\n  b: {server: "http://b:1", token: mtk_b, tenant: t-b, caFile: b.pem}\n',
+    );
+    const b = { server: 'http://b:1', token: 'mtk_b', tenant: 't-b', caFile: 'b.pem' };
+    const other = { MOORING_SERVER: 'http://e:1', MOORING_TOKEN: 'mtk_e', MOORING_CA_FILE: 'e.pem' };
+
+    expect(await find({})).to.include({ server: 'http://a:1', token: 'mtk_a', tenant: undefined });
+    expect(await find({}, { MOORING_CONTEXT: 'b' })).to.include(b);
+    expect(await find({ context: 'b' }, other)).to.include(b);
+    expect(await find({ context: 'b', tenant: 't-c' })).to.include({ token: 'mtk_b', tenant: 't-c' });
+    expect(await find({}, { ...other, MOORING_CONTEXT: 'b' })).to.include({ server: 'http://e:1', token: 'mtk_e' });
+    expect(await find({ context: 'development' })).to.include({ origin: 'development', token: 'mtk_d' });
+    for (const flags of [{ context: 'c' }, { context: 'a', server: 'http://a:1' }])
+      expect(await find(flags).catch((error: unknown) => error)).to.be.instanceOf(UsageFault);
+  });
+
   it('never returns a token for a server it was not configured for', async () => {
     development();
     config();
 
     expect((await find({ server: 'http://elsewhere:1' })).token).to.equal(undefined);
     expect((await find({ server: 'http://127.0.0.1:7070/' })).token).to.equal('mtk_d');
+  });
+
+  it('sends a token of the environment only to a server that is named beside it, and to the development server', async () => {
+    development();
+    const own = { MOORING_TOKEN: 'mtk_e' };
+    expect(await find({}, own)).to.include({ origin: 'development', token: 'mtk_e' });
+    config();
+    const tokenFile = write('token', 'mtk_f\n');
+    for (const [environment, variable] of [
+      [own, 'MOORING_TOKEN'],
+      [{ ...own, MOORING_CONTEXT: 'default' }, 'MOORING_TOKEN'],
+      [{ MOORING_TOKEN_FILE: tokenFile }, 'MOORING_TOKEN_FILE'],
+    ] as const) {
+      const thrown = (await find({}, environment).catch((error: unknown) => error)) as UsageFault;
+      expect(thrown).to.be.instanceOf(UsageFault);
+      expect(thrown.message).to.equal(
+        `${variable} is set without MOORING_SERVER, so it is not sent to https://moor.example.com of a context. Name its server with MOORING_SERVER or --server, or unset it.`,
+      );
+    }
+    const named = { server: 'https://moor.example.com', token: 'mtk_e' };
+    expect(await find({ server: named.server }, own)).to.include(named);
+    expect(await find({}, { ...own, MOORING_SERVER: named.server })).to.include(named);
+    expect(await find({}, { ...own, MOORING_CONTEXT: 'development' })).to.include({ token: 'mtk_e' });
+    expect((await find({ context: 'default' }, own)).token).to.equal('mtk_c');
+    expect((await find({ tokenFile }, own)).token).to.equal('mtk_f');
   });
 
   it('returns the platform token for the platform scope', async () => {

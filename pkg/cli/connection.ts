@@ -1,8 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
-
 import { Client } from '../client/index.js';
+import { type Context, DEVELOPMENT, getContext, readContexts, readIfPresent } from './contexts.js';
 import { UsageFault } from './exit-code.js';
 import { findDevelopmentFile, type Terminal } from './terminal.js';
 
@@ -12,6 +9,7 @@ export interface ConnectionFlags {
   readonly tokenFile?: string;
   readonly caFile?: string;
   readonly tenant?: string;
+  readonly context?: string;
 }
 
 /** Whose token a command needs: the tenant's own, or the platform administrator's. */
@@ -27,33 +25,58 @@ export interface Connection {
 }
 
 /**
- * Finds the server and the token: flags, then environment, then the configuration file, then the development server of
- * this clone.
+ * Finds the server and the token: flags, then environment, then the current context of the configuration file, then the
+ * development server of this clone.
  *
  * A token belongs to the server it was configured for: the token of a file is never sent to a server that the file does not
- * name.
+ * name, and that of the environment is never sent to the server of a context.
  */
 export async function findConnection(
   flags: ConnectionFlags,
   { environment }: Terminal,
   scope: TokenScope = 'tenant',
 ): Promise<Connection> {
-  const files = [await readConfig(environment), readDevelopment(environment)].filter(file => file !== undefined);
-  const named = flags.server ?? environment['MOORING_SERVER'];
+  if (flags.context !== undefined && flags.server !== undefined)
+    throw new UsageFault('--context and --server exclude each other: a context names its server.');
+  const named = flags.context === undefined ? (flags.server ?? environment['MOORING_SERVER']) : undefined;
+  const asked = named === undefined ? (flags.context ?? environment['MOORING_CONTEXT']) : undefined;
+  const files = await findFiles(environment, asked);
   const server = named === undefined ? files[0]?.server : checkServer(named);
   if (server === undefined) {
     throw new UsageFault(
-      'no server is known. Start one here with "moor up", or name one with --server or MOORING_SERVER.',
+      'no server is known. Start one here with "moor up", sign in with "moor login --server URL", or name one with --server or MOORING_SERVER.',
     );
   }
   const file = files.find(each => each.server === server);
+  const set = flags.context === undefined ? environment : {};
+  const isContext = named === undefined && !files.some(each => each.server === server && each.origin === 'development');
+  const variable = flags.tokenFile === undefined && isContext ? findTokenVariable(set) : undefined;
+  if (variable !== undefined) {
+    throw new UsageFault(
+      `${variable} is set without MOORING_SERVER, so it is not sent to ${server} of a context. Name its server with MOORING_SERVER or --server, or unset it.`,
+    );
+  }
+  const token = readExplicitToken(flags, set);
   return {
     server,
     origin: flags.server !== undefined ? 'flag' : named !== undefined ? 'environment' : file!.origin,
-    token: readExplicitToken(flags, environment) ?? file?.tokens[scope] ?? file?.tokens.tenant,
-    caFile: flags.caFile ?? environment['MOORING_CA_FILE'] ?? file?.caFile,
-    tenant: flags.tenant,
+    token: token ?? file?.readToken(scope),
+    caFile: flags.caFile ?? set['MOORING_CA_FILE'] ?? file?.caFile,
+    tenant: flags.tenant ?? (token === undefined ? file?.tenant : undefined),
   };
+}
+
+/** The context of this name alone; without a name the current one, and the development server after it. */
+async function findFiles(environment: Terminal['environment'], name = ''): Promise<readonly ServerFile[]> {
+  const contexts = await readContexts(environment);
+  const development = readDevelopment(environment);
+  if (name === DEVELOPMENT) {
+    if (development) return [development];
+    throw new UsageFault('there is no development server on this machine. Start one with "moor up".');
+  }
+  const chosen = name || contexts.current;
+  const current = chosen === undefined ? undefined : toServerFile(getContext(contexts, chosen));
+  return (name ? [current] : [current, development]).filter(file => file !== undefined);
 }
 
 /** Creates a client for the connection that `findConnection` returns. */
@@ -63,12 +86,23 @@ export async function connect(flags: ConnectionFlags, terminal: Terminal, scope?
   return new Client({ server, token, tenant, clock, random, ca: caFile === undefined ? undefined : readFile(caFile) });
 }
 
-/** A file that names a server and holds tokens for it. */
-interface ConnectionFile {
+/** A server that a file names, with the tokens for it. */
+interface ServerFile {
   readonly origin: 'config' | 'development';
   readonly server: string;
-  readonly tokens: Readonly<Partial<Record<TokenScope, string>>>;
+  readonly readToken: (scope: TokenScope) => string | undefined;
   readonly caFile?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
+function toServerFile({ server, token, tokenFile, caFile, tenant }: Context): ServerFile {
+  const readToken = () => token ?? (tokenFile === undefined ? undefined : readFile(tokenFile).trim());
+  return { origin: 'config', server: checkServer(server), readToken, caFile, tenant };
+}
+
+/** The variable of the environment that gives a token. */
+export function findTokenVariable(environment: Terminal['environment']): string | undefined {
+  return ['MOORING_TOKEN', 'MOORING_TOKEN_FILE'].find(name => environment[name]);
 }
 
 function readExplicitToken(flags: ConnectionFlags, environment: Terminal['environment']): string | undefined {
@@ -78,55 +112,40 @@ function readExplicitToken(flags: ConnectionFlags, environment: Terminal['enviro
   return path ? readFile(path).trim() : undefined;
 }
 
-function checkServer(text: string): string {
+/** The address of a server that a person has typed. */
+export function checkServer(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url.origin;
   throw new UsageFault(`"${text}" is not the address of a server. Write it as http://127.0.0.1:7070.`);
 }
 
-async function readConfig(environment: Terminal['environment']): Promise<ConnectionFile | undefined> {
-  const folder = environment['XDG_CONFIG_HOME'] || join(environment['HOME'] ?? homedir(), '.config');
-  const path = join(folder, 'mooring', 'config.yaml');
-  const text = readIfPresent(path);
-  if (text === undefined) return undefined;
-
-  const { parse } = await import('yaml');
-  const document = (parse(text) ?? {}) as Readonly<Record<string, unknown>>;
-  const readString = (name: string) => (typeof document[name] === 'string' ? document[name] : undefined);
-  const server = readString('server');
-  if (server === undefined) throw new UsageFault(`${path}: must name a server.`);
-  const tokenFile = readString('tokenFile');
-  const token = readString('token') ?? (tokenFile === undefined ? undefined : readFile(tokenFile).trim());
-  return {
-    origin: 'config',
-    server: checkServer(server),
-    tokens: token === undefined ? {} : { tenant: token },
-    caFile: readString('caFile'),
-  };
-}
-
-function readDevelopment(environment: Terminal['environment']): ConnectionFile | undefined {
+function readDevelopment(environment: Terminal['environment']): ServerFile | undefined {
   const path = findDevelopmentFile(environment);
   const text = readIfPresent(path);
   if (text === undefined) return undefined;
   try {
-    return { ...(JSON.parse(text) as ConnectionFile), origin: 'development' };
+    const { server, tokens = {}, caFile } = JSON.parse(text) as DevelopmentFile;
+    return { origin: 'development', server, caFile, readToken: scope => tokens[scope] ?? tokens.tenant };
   } catch {
     // What the parser says may quote a token.
     throw new UsageFault(`${path} is damaged: run "moor down" and "moor up", which write it anew.`);
   }
 }
 
-function readIfPresent(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw new UsageFault(`${path} cannot be read: ${(thrown as Error).message}`, { cause: thrown });
-  }
+/** What `moor up` writes. */
+interface DevelopmentFile {
+  readonly server: string;
+  readonly tokens?: Readonly<Partial<Record<TokenScope, string>>>;
+  readonly caFile?: string;
 }
 
-function readFile(path: string): string {
+/** The address of the server of `moor up` on this machine, where there is one. */
+export function findDevelopmentServer(environment: Terminal['environment']): string | undefined {
+  return readDevelopment(environment)?.server;
+}
+
+/** The text of a file that must exist. */
+export function readFile(path: string): string {
   const text = readIfPresent(path);
   if (text === undefined) throw new UsageFault(`there is no file ${path}.`);
   return text;

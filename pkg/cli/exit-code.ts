@@ -1,7 +1,7 @@
 import { Fault } from '../fault/index.js';
 
 /** The exit codes, for scripts, each with its meaning for `--help`. They never change. */
-const exitCodes = {
+export const exitCodes = {
   ok: [0, 'done'],
   refused: [1, 'refused by the server, or what was waited for failed'],
   usage: [2, 'the command line or a file cannot be understood'],

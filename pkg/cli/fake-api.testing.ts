@@ -105,6 +105,8 @@ export function createTestTerminal(environment: Terminal['environment'], more: P
     },
     readInput: () => Promise.resolve(''),
     confirm: () => Promise.resolve(false),
+    ask: () => Promise.resolve(undefined),
+    askSecret: () => Promise.resolve(undefined),
     width: undefined,
     colours: false,
     environment,

@@ -1,8 +1,9 @@
 import { type Command as Commander, Option } from 'commander';
 
 import type { ConnectionFlags } from './connection.js';
-import { type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
+import { addList, type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
 import type { OutputFormat } from './print/text.js';
+import { addVolumes } from './volume-group.js';
 
 /** Adds the commands that stand in groups, each named after what it manages: `moor secrets write`. */
 export function addGroups(program: Commander, run: Run): void {
@@ -118,7 +119,7 @@ function addNodes(program: Commander, run: Run): void {
   nodes
     .command('drain <name>')
     .description('empty a node: its replicas are started elsewhere first')
-    .option('--wait', 'wait until no replica is left on it')
+    .option('--wait', 'wait until no replica and no primary of a replicated volume is left on it')
     .option('--timeout <duration>', 'with --wait: give up waiting after this long', parseDurationOption)
     .action((name: string, options: Options) => run(order, { order: 'drain', name, ...options }));
   nodes
@@ -149,62 +150,6 @@ function addNetworks(program: Commander, run: Run): void {
     .description('delete a network; refused while something joins it')
     .action((name: string) =>
       run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'network', name, wait: false }),
-    );
-}
-
-function addVolumes(program: Commander, run: Run): void {
-  const volumes = program.command('volumes').alias('volume').description('manage the storage that outlives containers');
-  addList(volumes, run);
-  volumes
-    .command('create <name>')
-    .description('create a volume; its node is chosen where none is named')
-    .requiredOption('--size <amount>', 'how much it holds, as 10Gi')
-    .addOption(new Option('--class <class>').choices(['ephemeral', 'replicated', 'object']).default('ephemeral'))
-    .addOption(new Option('--type <type>', 'how it reaches containers').choices(['volume', 'bind', 'tmpfs']))
-    .option('--replicas <count>', 'copies on other nodes, of class replicated', parseCount)
-    .option('--node <name>', 'the node that is to have its bytes, by name or id')
-    .option('--country <code>', 'the only country that its bytes may be in')
-    .option('--region <name>', 'the only region that its bytes may be in')
-    .option('--dry-run', 'print what would happen, and change nothing')
-    .action((name: string, options: { size: string; class: string }) =>
-      run(async () => (await import('./commands/volumes.js')).createVolume, { name, ...options }),
-    );
-  volumes
-    .command('describe <name>')
-    .description('show where its bytes are, who mounts it and its events')
-    .action((name: string) =>
-      run(async () => (await import('./commands/describe.js')).describe, { kind: 'volume', name }),
-    );
-  volumes
-    .command('grow <name>')
-    .description('change the size of a volume while it is in use, and wait until it has it')
-    .requiredOption('--size <amount>', 'how much it is to hold, as 20Gi')
-    .option('--shrink', 'allow a size that is smaller than the present one')
-    .option('--no-wait', 'do not wait')
-    .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)
-    .option('--dry-run', 'print what would happen, and change nothing')
-    .action((name: string, options: { size: string; wait: boolean }) =>
-      run(async () => (await import('./commands/volumes.js')).growVolume, { name, ...options }),
-    );
-  volumes
-    .command('delete <name>')
-    .description('delete a volume with its bytes; refused while something mounts it')
-    .option('--wait', 'until its bytes are gone')
-    .action((name: string, { wait = false }: { wait?: boolean }) =>
-      run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'volume', name, wait }),
-    );
-  const replicas = volumes.command('replicas').description('add and remove copies of a replicated volume');
-  const change = async () => (await import('./commands/volumes.js')).changeReplicas;
-  replicas
-    .command('add <name> <node>')
-    .description('ask for one more copy, on this node')
-    .action((name: string, node: string) => run(change, { name, node, change: 'add' }));
-  replicas
-    .command('remove <name> <node>')
-    .description('remove the copy on this node, with its bytes, once they are elsewhere')
-    .option('--force', 'at once, with what only this node has')
-    .action((name: string, node: string, options: Options) =>
-      run(change, { name, node, change: 'remove', ...options }),
     );
 }
 
@@ -285,14 +230,4 @@ function addAccess(program: Commander, run: Run): void {
     .command('revoke <id>')
     .description('revoke a token at once')
     .action((id: string) => run(async () => (await access()).revokeToken, { id }));
-}
-
-function addList(group: Commander, run: Run): void {
-  group
-    .command('list', { isDefault: true })
-    .description('list all')
-    .addOption(outputOption())
-    .action(({ output }: { output: OutputFormat }) =>
-      run(async () => (await import('./commands/get.js')).get, { kind: group.name(), output }),
-    );
 }

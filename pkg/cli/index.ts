@@ -16,6 +16,7 @@
  *
  * @module
  */
+export { findCurrentContext } from './contexts.js';
 export type { ExitCode } from './exit-code.js';
 export { exitCode } from './exit-code.js';
 export type { Paint } from './print/text.js';

@@ -1,3 +1,4 @@
+import { findNearestName } from '../../crds/grammar/index.js';
 import type { Column, Kind } from '../../crds/kind/index.js';
 import { findKindByName, kinds, listKindNames } from '../../crds/kinds/index.js';
 import { BrokenInvariantFault } from '../fault/index.js';
@@ -45,7 +46,12 @@ export function findKind(word: string, known: readonly Kind[] = kinds): CliKind 
   const found = findKindByName(word, known.filter(isListed));
   if (found) return toCliKind(found);
   const names = listKinds(known).map(({ names: [, plural] }) => plural);
-  throw new UsageFault(`there is no kind "${word}". The kinds are ${names.join(', ')}.`);
+  const nearest = findNearestName(
+    word,
+    listKinds(known).flatMap(each => each.names),
+  );
+  const proposal = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+  throw new UsageFault(`there is no kind "${word}".${proposal} The kinds are ${names.join(', ')}.`);
 }
 
 function isListed({ columns, operations }: Kind): boolean {

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 
+import { type Clock, systemClock } from '../clock/index.js';
 import { useCommandLab } from './command-lab.testing.js';
-import { replyRefused } from './fake-api.testing.js';
+import { replyRefused, type TestTerminal } from './fake-api.testing.js';
 
 const WATCH = 'GET /api/v1/nodes?watch=true';
 
@@ -67,6 +68,63 @@ describe('moor nodes', () => {
       expect(answer.err === '').to.equal(code === 0);
     });
   }
+
+  describe('drain --wait says what is left', () => {
+    const hurried: Clock = { ...systemClock, after: (ms, then) => systemClock.after(ms <= 2_000 ? 5 : ms, then) };
+    const item = { deployment: 'web', replica: 0, state: 'run\u001bning', retiringSince: '2026-01-01T00:00:00Z' };
+    const items = [item, { ...item, replica: 1, retiringSince: null }];
+    const move = { phase: 'Syncing', message: '5 MB' };
+    const volume = { name: 'data', class: 'replicated', primaryNode: 'node_1', move };
+    /** One replica less at each look; the fourth one interrupts. */
+    const drain = (more: Partial<TestTerminal>) => {
+      const stop = new AbortController();
+      let looks = 0;
+      lab.api.replies.set('GET /api/v1/nodes/node_1/replicas', () => {
+        looks++;
+        if (looks === 4) stop.abort();
+        return { status: 200, body: { items: items.slice(looks - 1) } };
+      });
+      const known = [volume, { ...volume, class: 'ephemeral' }, { ...volume, primaryNode: 'node_2' }];
+      lab.api.replies.set('GET /api/v1/dvm/volumes', { status: 200, body: { items: known, revision: '1' } });
+      lab.api.replies.set(WATCH, { lines: [shown(draining, 'added'), bookmark] });
+      return lab.moor(['nodes', 'drain', 'n1', '--wait'], { clock: hurried, interrupted: stop.signal, ...more });
+    };
+
+    it('with the cause, when it takes too long', async () => {
+      const items = [{ ...volume, move: { phase: 'Blocked', message: 'it is Degraded: mount failed' } }];
+      lab.api.replies.set('GET /api/v1/nodes/node_1/replicas', { status: 200, body: { items: [] } });
+      lab.api.replies.set('GET /api/v1/dvm/volumes', { status: 200, body: { items, revision: '1' } });
+      lab.api.replies.set(WATCH, { lines: [shown(draining, 'added'), bookmark] });
+      const { code, err } = await moor('drain', 'n1', '--wait', '--timeout', '300ms');
+      expect(code).to.equal(5);
+      expect(err).to.equal(
+        'node/n1 still has 1 volume; the drain continues\n  volume data  Blocked: it is Degraded: mount failed\n',
+      );
+    });
+
+    it('in a pipe by a line at each change', async () => {
+      const { code, out, err } = await drain({});
+      expect(err.split('\n')).to.deep.equal([
+        'node/n1 still has 2 replicas and 1 volume',
+        'node/n1 still has 1 replica and 1 volume',
+        'node/n1 still has 1 volume',
+        '',
+      ]);
+      expect([code, out]).to.deep.equal([130, 'node/n1 draining\n']);
+    });
+
+    it('on a terminal in one place, with what they are', async () => {
+      const drawn: (readonly string[])[] = [];
+      const { code, err } = await drain({ live: { draw: lines => void drawn.push(lines) } });
+      expect(drawn[0]).to.deep.equal([
+        'node/n1 still has 2 replicas and 1 volume',
+        '  web/0  run ning, on its way out',
+        '  web/1  run ning',
+        '  volume data  Syncing: 5 MB',
+      ]);
+      expect([code, err, drawn.at(-1)]).to.deep.equal([130, '', []]);
+    });
+  });
 
   it('prints the rejection of the server', async () => {
     lab.api.replies.set('POST /api/v1/nodes/n1/fence', replyRefused(409, 'node_is_control_plane'));

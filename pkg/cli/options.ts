@@ -1,6 +1,6 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command as Commander, InvalidArgumentError, Option } from 'commander';
 
-import { outputFormats } from './print/text.js';
+import { type OutputFormat, outputFormats } from './print/text.js';
 import type { Command } from './session.js';
 
 /** Loads a command and runs it with its input. */
@@ -28,4 +28,15 @@ export function parseDurationOption(text: string): number {
 export function parseCount(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('Must be a whole number, 0 or more.');
+}
+
+/** `list`, which a group does by itself. */
+export function addList(group: Commander, run: Run): void {
+  group
+    .command('list', { isDefault: true })
+    .description('list all')
+    .addOption(outputOption())
+    .action(({ output }: { output: OutputFormat }) =>
+      run(async () => (await import('./commands/get.js')).get, { kind: group.name(), output }),
+    );
 }

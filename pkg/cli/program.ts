@@ -3,10 +3,14 @@ import { Command as Commander, type CommanderError, Option } from 'commander';
 import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeHelp, UsageFault } from './exit-code.js';
+import { addAdmin } from './admin-group.js';
+import { addContexts } from './context-group.js';
 import { addGroups } from './groups.js';
+import { addHelpExamples } from './help-examples.js';
 import { addRecommendations } from './recommendation-group.js';
 import { type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
 import type { OutputFormat } from './print/text.js';
+import { addSelf } from './self-group.js';
 import { openSession } from './session.js';
 import type { Terminal } from './terminal.js';
 
@@ -24,6 +28,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
     .option('--token-file <path>', 'file that holds the token (MOORING_TOKEN, MOORING_TOKEN_FILE)')
     .option('--ca-file <path>', 'certificate authority of the server (MOORING_CA_FILE)')
     .option('--tenant <id>', 'tenant to act for, when the token is an administrator’s')
+    .option('--context <name>', 'server and token of "moor login" to use instead of the current ones (MOORING_CONTEXT)')
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .exitOverride()
     .showHelpAfterError('(moor --help lists the commands)')
@@ -42,7 +47,10 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
   addWriting(program, run);
   addGroups(program, run);
   addRecommendations(program, run);
+  addAdmin(program, run);
+  addContexts(program, run);
   addSelf(program, run);
+  addHelpExamples(program);
   return program;
 }
 
@@ -139,6 +147,27 @@ function addWriting(program: Commander, run: Run): void {
       run(async () => (await import('./commands/apply.js')).apply, options),
     );
   program
+    .command('init [name]')
+    .description('write the file of a first deployment: by asking, from options, or from what "docker inspect" prints')
+    .option('--image <reference>', 'the image, with its version; without it, you are asked')
+    .option('--port <port...>', 'a port that it listens on, as 8080, or 8080:80 to be reached at 8080 of the machine')
+    .option('-e, --env <pair...>', 'a variable, as NAME=value; credentials belong into secrets')
+    .option('--replicas <number>', 'number of replicas', parseCount)
+    .option('--cpu <cores>', 'what each replica needs, as 0.25')
+    .option('--memory <amount>', 'the most that each replica may use, as 512m')
+    .option('--inspect <path>', 'instead: the output of "docker inspect", - for standard input')
+    .option('-f, --file <path>', 'the file to write; - prints it (default: NAME.yaml)')
+    .option('--force', 'replace the file')
+    .action((name: string | undefined, options: Options) =>
+      run(async () => (await import('./commands/init.js')).init, { ...(name !== undefined && { name }), ...options }),
+    );
+  program
+    .command('convert <file>')
+    .description(
+      'print the services of a compose file as deployments, and say what is not carried over; - for standard input',
+    )
+    .action((file: string) => run(async () => (await import('./commands/convert.js')).convert, { file }));
+  program
     .command('diff [name]')
     .description(
       'show what applying files would change, or what was changed since a revision of a deployment; exits with 1 when something differs, with more on failure',
@@ -217,50 +246,6 @@ function addWriting(program: Commander, run: Run): void {
     );
 }
 
-/** Commands about the installation itself. Those of `admin` use the settings of the servers instead of a token. */
-function addSelf(program: Commander, run: Run): void {
-  const admin = program.command('admin').description('commands for operators, on a machine of the control plane');
-  admin
-    .command('restore')
-    .description('declare that etcd was restored from a backup, so that agents accept what it says')
-    .argument('[settings...]', 'settings of the servers, such as --etcd-endpoints')
-    .allowUnknownOption()
-    .action((settings: string[]) => run(async () => (await import('./commands/restore.js')).restore, { settings }));
-  admin
-    .command('rekey')
-    .description('seal every secret again with the first key of the keyring, without downtime')
-    .option('--discard-unreadable', 'destroy the secrets that no key of the keyring opens')
-    .option('-y, --yes', 'with --discard-unreadable: do not ask')
-    .argument('[settings...]', 'settings of the servers, such as --etcd-endpoints and --secrets-key-file')
-    .allowUnknownOption()
-    .action((settings: readonly string[], options: Options) =>
-      run(async () => (await import('./commands/rekey.js')).rekey, { settings, ...options }),
-    );
-  program
-    .command('config')
-    .description('print every setting of the servers, its value, and where it was read')
-    .option('--config <path>', 'configuration file (MOORING_CONFIG)')
-    .option('--running', 'instead: those that the API server in use runs with (needs an administrator’s token)')
-    .addOption(outputOption())
-    .action((options: { output: OutputFormat }) =>
-      run(async () => (await import('./commands/config.js')).config, options),
-    );
-  program
-    .command('kubeconfig')
-    .description('print a kubeconfig with which kubectl acts for the tenant: moor kubeconfig > mooring.kubeconfig')
-    .action(() => run(async () => (await import('./commands/kubeconfig.js')).kubeconfig, {}));
-  program
-    .command('version')
-    .description('print the version of this command')
-    .action(() => run(async () => (await import('./commands/config.js')).printVersion, {}));
-  program
-    .command('completion <shell>')
-    .description('print the completion script for bash or zsh: source <(moor completion bash)')
-    .action((shell: string) =>
-      run(async () => (await import('./commands/completion.js')).completion, { shell, program }),
-    );
-}
-
 /** The exit code for an error of commander. A request for help is no error. */
 export function toUsageExitCode({ exitCode: code }: CommanderError): ExitCode {
   return code === 0 ? exitCode.ok : exitCode.usage;
@@ -272,6 +257,7 @@ The servers, each with its own --help:
   server                 the API server
   controllers            the reconcile loops
   agent                  the agent of one node
+  bridge                 objects of a Kubernetes cluster, mirrored into a tenant
 
 Exit codes:
 ${exitCodeHelp}`;

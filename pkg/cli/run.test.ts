@@ -217,7 +217,7 @@ describe('moor', () => {
         const { code, out } = await moor(['get', 'all']);
         expect(code).to.equal(0);
         expect(out).to.match(
-          /^deployments:\nNAME .*\nweb .*\na-longer-name .*\n\nsecrets:\nPATH .*\ndeployments\/db +2 +web\n$/,
+          /^deployments:\nNAME .*\nweb .*\na-longer-name .*\n\nsecrets:\nPATH .*\ndeployments\/db +2 +- +web\n$/,
         );
       });
 
@@ -365,6 +365,30 @@ describe('moor', () => {
       });
 
       expect(await moor(['delete', 'deployment', 'web'])).to.deep.include({ code: 0, out: 'deployment/web deleted\n' });
+    });
+
+    it('says what is left of one that takes longer', async () => {
+      const stop = new AbortController();
+      const placements = [0, 1].map(replica => ({ replica, state: 'stopping', nodeId: 'node_1' }));
+      const object = { ...deployment('web'), status: { placements, message: 'stopping' } };
+      lab.api.replies.set(remove, { status: 200, body: deployment('web') });
+      lab.api.replies.set('GET /api/v1/deployments?watch=true', { lines: [{ type: 'added', cursor: '1', object }] });
+      const drawn: (readonly string[])[] = [];
+      const draw = (lines: readonly string[]) => {
+        drawn.push(lines);
+        stop.abort();
+      };
+      const { code } = await lab.moor(['delete', 'deployment', 'web'], { live: { draw }, interrupted: stop.signal });
+
+      expect(drawn).to.deep.equal([
+        [
+          'deployment/web is being deleted, 2 replicas left: stopping',
+          '  replica 0  stopping',
+          '  replica 1  stopping',
+        ],
+        [],
+      ]);
+      expect(code).to.equal(130);
     });
 
     it('ends when the list no longer shows the deployment', async () => {

@@ -25,11 +25,17 @@ export async function run(argv: readonly string[], given: Terminal): Promise<Exi
 
 /** What servers, tenants and containers wrote may be anywhere in what a command prints. */
 function guardTerminal(terminal: Terminal): Terminal {
+  const { live } = terminal;
   return {
     ...terminal,
+    ...(live && {
+      live: { draw: lines => live.draw(lines.map(line => stripUnprintable(line.replaceAll('\n', ' ')))) },
+    }),
     out: text => terminal.out(stripUnprintable(text)),
     err: text => terminal.err(stripUnprintable(text)),
     confirm: question => terminal.confirm(stripUnprintable(question)),
+    ask: question => terminal.ask(stripUnprintable(question)),
+    askSecret: question => terminal.askSecret(stripUnprintable(question)),
   };
 }
 

@@ -26,6 +26,7 @@ describe('servers started with moor', () => {
     { words: ['server', '--bogus', 'x'], named: '--bogus' },
     { words: ['controllers', '--bogus', 'x'], named: '--bogus' },
     { words: ['controllers', '--only', 'scheduler,nope'], named: 'nope' },
+    { words: ['bridge', '--namespace', 'team=x'], named: 'NAMESPACE=TENANT' },
     { words: ['agent', '--server', 'http://127.0.0.1:1', '--bogus', 'x'], named: '--bogus' },
   ]) {
     it(`exit with 2 and name ${named} for ${words.join(' ')}`, async () => {
@@ -40,6 +41,7 @@ describe('servers started with moor', () => {
     { program: 'server', option: '--bootstrap-file' },
     { program: 'controllers', option: '--only' },
     { program: 'agent', option: '--state-dir' },
+    { program: 'bridge', option: '--kubeconfig' },
   ]) {
     it(`print the options of ${program} for --help`, async () => {
       const { code, out } = await moor(program, '--help');

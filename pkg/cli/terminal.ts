@@ -1,7 +1,11 @@
+import { once } from 'node:events';
+import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Writable } from 'node:stream';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
-import { clone } from '../version/index.js';
+import { clone, isClone } from '../version/index.js';
+import { type LiveArea, planDraw } from './print/live-area.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,6 +18,12 @@ export interface Terminal {
   readInput(): Promise<string>;
   /** Asks the user; false without a terminal. */
   confirm(question: string): Promise<boolean>;
+  /** The line that the user types; undefined without a terminal, and at the end of the input. */
+  ask(question: string): Promise<string | undefined>;
+  /** The same for a secret, which is not shown. */
+  askSecret(question: string): Promise<string | undefined>;
+  /** For views that change in place; absent where the output is no terminal that can. */
+  readonly live?: LiveArea;
   /** Columns to fit into, when the output is a terminal. */
   readonly width: number | undefined;
   readonly colours: boolean;
@@ -38,7 +48,10 @@ export function createProcessTerminal(): Terminal {
     out: text => void stdout.write(text),
     err: text => void stderr.write(text),
     readInput: readAll,
-    confirm: question => confirm(question, interrupt.signal),
+    confirm: async question => /^y(es)?$/i.test((await ask(question, interrupt))?.trim() ?? ''),
+    ask: question => ask(question, interrupt),
+    askSecret: question => ask(question, interrupt, true),
+    ...(stdout.isTTY && env['TERM'] !== 'dumb' && { live: createLiveArea(stdout) }),
     width: stdout.isTTY ? stdout.columns : undefined,
     colours: stdout.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     environment: env,
@@ -48,14 +61,36 @@ export function createProcessTerminal(): Terminal {
   };
 }
 
-async function confirm(question: string, signal: AbortSignal): Promise<boolean> {
-  if (!process.stdin.isTTY) return false;
+function createLiveArea(stdout: NodeJS.WriteStream): LiveArea {
+  let drawn = 0;
+  return {
+    draw(lines) {
+      const { text, rows } = planDraw(drawn, lines, { width: stdout.columns, height: stdout.rows });
+      drawn = rows;
+      stdout.write(text);
+    },
+  };
+}
+
+/** Asks on standard error. What is typed as a secret is shown nowhere, from the moment of the question on. */
+async function ask(question: string, interrupt: AbortController, isSecret = false): Promise<string | undefined> {
+  const { stdin, stderr } = process;
+  if (!stdin.isTTY) return undefined;
   const { createInterface } = await import('node:readline/promises');
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({
+    input: stdin,
+    ...(isSecret ? { output: nowhere, terminal: true } : { output: stderr }),
+  });
+  // While a line is read, Ctrl-C is a key.
+  lines.once('SIGINT', () => interrupt.abort());
+  const ended = once(lines, 'close').then(() => undefined);
   try {
-    return /^y(es)?$/i.test((await lines.question(question, { signal })).trim());
+    if (isSecret) stderr.write(question);
+    return await Promise.race([lines.question(isSecret ? '' : question, { signal: interrupt.signal }), ended]);
   } finally {
     lines.close();
+    if (isSecret) stderr.write('\n');
   }
 }
 
@@ -95,9 +130,14 @@ export function startDeadline({ clock, interrupted }: Terminal, { timeout }: Wai
   };
 }
 
-/** Where the all-in-one keeps everything: `MOORING_HOME`, or `.mooring` in the clone. */
+/**
+ * Where the all-in-one keeps everything: `MOORING_HOME`, or `.mooring` in the clone. An installed package is replaced by
+ * its next version, so it keeps its data where the user keeps that of other programs.
+ */
 export function findHomeFolder(environment: Environment): string {
-  return resolve(environment['MOORING_HOME'] || join(clone, '.mooring'));
+  if (environment['MOORING_HOME']) return resolve(environment['MOORING_HOME']);
+  if (isClone) return join(clone, '.mooring');
+  return resolve(environment['XDG_STATE_HOME'] || join(environment['HOME'] || homedir(), '.local', 'state'), 'mooring');
 }
 
 /**

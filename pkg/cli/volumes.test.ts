@@ -27,6 +27,8 @@ const data = {
   wantedReplicas: 0,
   replicas: [],
   divergent: [],
+  move: null,
+  lastMove: null,
   driver: 'directory',
   limits: 'The size is measured and not enforced.',
   usedBytes: 2 ** 20,
@@ -98,7 +100,14 @@ describe('moor volumes', () => {
 
   it('describe shows how far each copy is', async () => {
     const copies = [
-      { nodeId: 'node_2', nodeName: 'machine-2', state: 'synced', syncedAt: '2026-01-01T00:00:00Z', lagBytes: 2 ** 20 },
+      {
+        nodeId: 'node_2',
+        nodeName: 'machine-2',
+        state: 'synced',
+        syncedAt: '2026-01-01T00:00:00Z',
+        lagBytes: 2 ** 20,
+        lagSeconds: 90,
+      },
       { nodeId: 'node_3', nodeName: null, state: 'syncing', sentBytes: 1, totalBytes: 3, message: 'no route to it' },
     ];
     const body = { ...data, class: 'replicated', wantedReplicas: 2, epoch: 1, replicas: copies };
@@ -106,8 +115,53 @@ describe('moor volumes', () => {
     lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
     const { out } = await lab.moor(['volume', 'describe', 'data']);
     expect(out)
-      .to.match(/machine-2 +synced .*ago +1MiB/)
+      .to.match(/machine-2 +synced .*ago +1MiB, 1m30s/)
       .and.match(/node_3 +syncing +- +- +33% +no route to it/);
+  });
+
+  it('divergent lists what was set aside, and removes it by its name', async () => {
+    const one = { nodeId: 'node_2', nodeName: 'machine-2', name: 'divergent-1', epoch: 1, at: '2026-01-01T00:00:00Z' };
+    const body = { ...data, divergent: [one, { ...one, nodeName: null, name: 'divergent-3', isDiscarded: true }] };
+    lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body });
+    lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
+    const { out } = await lab.moor(['volume', 'divergent', 'list', 'data']);
+    expect(out)
+      .to.match(/machine-2 +divergent-1 +1 .*kept/)
+      .and.match(/node_2 +divergent-3 .*is being removed/);
+    expect((await lab.moor(['volume', 'describe', 'data'])).out).to.contain('divergent-1 on machine-2 (2026');
+    lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body: data });
+    expect((await lab.moor(['volume', 'divergent', 'list', 'data'])).err).to.contain('nothing of volume/data');
+    const path = '/api/v1/tenants/self/volumes/data/divergent/machine-2/divergent-1';
+    lab.api.replies.set(`DELETE ${path}`, { status: 200, body });
+    const removed = await lab.moor(['volume', 'divergent', 'delete', 'data', 'machine-2', 'divergent-1']);
+    expect(removed.out).to.equal('volume/data: divergent-1 on machine-2 is being removed\n');
+    lab.api.replies.set(`DELETE ${path}`, replyRefused(404, 'resource_not_found'));
+    const refused = await lab.moor(['volume', 'divergent', 'delete', 'data', 'machine-2', 'divergent-1']);
+    expect(refused.err).to.contain('resource_not_found');
+  });
+
+  it('replicas add waits until the copy is complete, and draws how far it is', async () => {
+    lab.api.replies.set('POST /api/v1/tenants/self/volumes/data/replicas', { status: 200, body: data });
+    const copy = (change: object) => ({ nodeId: 'node_2', nodeName: 'machine-2', state: 'syncing', ...change });
+    const views = [
+      [],
+      [copy({ sentBytes: 1, totalBytes: 4 })],
+      [copy({ message: 'no route' })],
+      [copy({ state: 'synced' })],
+    ];
+    const lines = views.map(replicas => ({ type: 'modified', cursor: '1', object: { ...data, replicas } }));
+    lab.api.replies.set(`GET ${PATH}?watch=true`, { lines });
+    const words = ['volume', 'replicas', 'add', 'data', 'machine-2', '--wait'];
+    const plain = await lab.moor(words);
+    expect(plain.out).to.contain('volume/data synced: the copy on machine-2 is complete\n');
+    const bar = `[${'█'.repeat(6)}${'░'.repeat(18)}] 25%`;
+    expect(plain.err).to.equal(`  waits for its node\n  syncing ${bar}\n  syncing no route\n`);
+    const drawn: (readonly string[])[] = [];
+    const { err, code } = await lab.moor(words, { live: { draw: shown => void drawn.push(shown) } });
+    expect([code, err]).to.deep.equal([0, '']);
+    expect(drawn).to.deep.equal([['  waits for its node'], [`  syncing ${bar}`], ['  syncing no route'], []]);
+    lab.api.replies.set(`GET ${PATH}?watch=true`, { lines: [{ type: 'deleted', cursor: '1', object: data }] });
+    expect((await lab.moor(words)).code).to.equal(1);
   });
 
   it('replicas are added and removed on a node', async () => {
@@ -178,6 +232,56 @@ describe('moor volumes', () => {
       0,
       'volume/data resizing: 1GiB → 512MiB\nvolume/data resized: it has 512MiB now\n',
     ]);
+  });
+
+  it('move prints each phase as it passes, and for how long nothing could use it', async () => {
+    const path = '/api/v1/tenants/self/volumes/data/move';
+    const asked = { ...data, class: 'replicated', phase: 'Ready', metadata: { ...data.metadata, generation: 2 } };
+    const line = (object: object) => ({ type: 'modified', cursor: '1', object });
+    const under = (phase: string, message: string) =>
+      line({ ...asked, move: { phase, message, to: 'node_2', toName: 'machine-2', generation: 2, since: '' } });
+    const ended = (change: object) =>
+      line({ ...asked, lastMove: { from: 'node_1', to: 'node_2', generation: 2, at: '', ...change } });
+    lab.api.replies.set(`POST ${path}`, { status: 200, body: { ...asked, alterations: [], warnings: [] } });
+    const steps = [under('Copying', 'a copy is made on machine-2'), under('Stopping', 'what mounts it is stopped')];
+    const words = ['volume', 'move', 'data', '--to', 'machine-2'];
+    lab.api.replies.set(`GET ${PATH}?watch=true`, {
+      lines: [line(data), ...steps, steps[1]!, ended({ message: 'it is on machine-2', downtimeSeconds: 4 })],
+    });
+    const { code, out, err } = await lab.moor(words);
+    expect(code).to.equal(0);
+    expect(err).to.equal('  Copying: a copy is made on machine-2\n  Stopping: what mounts it is stopped\n');
+    expect(out).to.equal(
+      'volume/data moves to machine-2\nvolume/data moved: it is on machine-2; nothing could use it for 4 s\n',
+    );
+    expect(lab.api.got[0]!.body).to.deep.equal({ node: 'machine-2' });
+
+    lab.api.replies.set(`GET ${PATH}?watch=true`, {
+      lines: [steps[1]!, ended({ isAborted: true, message: 'machine-2 is lost', downtimeSeconds: 9 })],
+    });
+    const aborted = await lab.moor(words);
+    expect([aborted.code, aborted.err]).to.satisfy(
+      ([exit, told]: [number, string]) => exit === 1 && told.includes('was not moved: machine-2 is lost; nothing'),
+    );
+    expect((await lab.moor([...words, '--no-wait'])).out).to.equal('volume/data moves to machine-2\n');
+    lab.api.replies.set(`DELETE ${path}`, { status: 200, body: asked });
+    expect((await lab.moor(['volume', 'move', 'data', '--cancel'])).out).to.equal('volume/data stays where it is\n');
+    expect((await lab.moor(['volume', 'move', 'data'])).code).to.equal(2);
+    lab.api.replies.set(`POST ${path}`, replyRefused(409, 'volume_move_under_way'));
+    expect((await lab.moor(words)).err).to.contain('volume_move_under_way');
+  });
+
+  it('describe shows how far a move is, what it waits for, and how the last one ended', async () => {
+    lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
+    const show = async (change: object) => {
+      lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body: { ...data, ...change } });
+      return (await lab.moor(['volume', 'describe', 'data'])).out;
+    };
+    const move = { phase: 'Syncing', message: 'the last changes are sent', to: 'node_2', toName: 'm2', since: '' };
+    expect(await show({ move })).to.match(/Move: +Syncing, to m2: the last changes are sent/);
+    expect(await show({ move: { phase: 'Blocked', message: 'no copy' } })).to.match(/Move: +Blocked: no copy/);
+    const lastMove = { from: 'a', to: 'b', message: 'it is on b', downtimeSeconds: 3, at: '2026-01-01T00:00:00Z' };
+    expect(await show({ lastMove })).to.match(/Move: +ended 2026.*: it is on b; nothing could use it for 3 s/);
   });
 
   it('delete is refused while something mounts it', async () => {

@@ -16,14 +16,12 @@ import { toFlag, InvalidSettingFault, settingsTable } from './settings.js';
 export type { Settings } from './settings.js';
 export { parseContainerDefaults } from './container-defaults.js';
 export {
-  InvalidSettingFault,
-  loadSettings,
   parseCompactionInterval,
   parseQuotaSettings,
   parseRegionSettings,
   parseReservedHostPorts,
-  toEnvironment,
-} from './settings.js';
+} from './parse-settings.js';
+export { InvalidSettingFault, loadSettings, toEnvironment } from './settings.js';
 export { settingsTable, toFlag };
 
 /** The parsed arguments of a process. */

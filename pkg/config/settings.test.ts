@@ -7,14 +7,12 @@ import { expect } from 'chai';
 import { defaultQuotas } from '../../crds/kinds/index.js';
 import { defaultRegions } from '../../crds/residency/index.js';
 import {
-  InvalidSettingFault,
-  loadSettings,
   parseCompactionInterval,
   parseQuotaSettings,
   parseRegionSettings,
   parseReservedHostPorts,
-} from './settings.js';
-import { toEnvironmentVariable, toFlag } from './settings.js';
+} from './parse-settings.js';
+import { InvalidSettingFault, loadSettings, toEnvironmentVariable, toFlag } from './settings.js';
 
 const readSettings = (environment: Readonly<Record<string, string>> = {}) => loadSettings({ environment }).settings;
 
@@ -43,6 +41,11 @@ describe('loadSettings', () => {
 
     expect([settings.listen, settings.logLevel, settings.heartbeatSeconds]).to.deep.equal(['c', 'debug', 7]);
     expect([origins.listen, origins.logLevel, origins.heartbeatSeconds]).to.deep.equal(['flag', 'environment', 'file']);
+  });
+
+  it('takes no collector from a variable that platforms set in every container', () => {
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317' };
+    expect(loadSettings({ environment }).settings.traceEndpoint).to.equal('');
   });
 
   it('reads lists from comma-separated text', () => {

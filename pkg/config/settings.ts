@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 
 import { parse } from 'yaml';
 
-import { defaultQuotas, mergeQuotas, parseQuota, quotaKinds, type TenantQuotas } from '../../crds/kinds/index.js';
-import { parsePortRange, type PortRange } from '../../crds/grammar/index.js';
-import { defaultRegions, isCountry, type Regions } from '../../crds/residency/index.js';
+import { defaultQuotas } from '../../crds/kinds/index.js';
+import { defaultRegions } from '../../crds/residency/index.js';
 import { Fault } from '../fault/index.js';
 
 type SettingValue = string | number | boolean | readonly string[];
@@ -15,7 +14,10 @@ const setting = <T extends SettingValue>(value: T, about: string) => ({ default:
 export const settingsTable = {
   etcdEndpoints: setting<readonly string[]>(['http://127.0.0.1:2379'], 'addresses of the etcd members'),
   etcdPrefix: setting<string>('/mooring/', 'prefix of every key in etcd'),
-  etcdQuotaBytes: setting<number>(2_147_483_648, 'the --quota-backend-bytes of etcd, to warn before it is reached'),
+  etcdQuotaBytes: setting<number>(
+    2_147_483_648,
+    'the --quota-backend-bytes of etcd: operators are warned from 80 % of it on, and from 95 % on tenants can only delete; 0: unknown, neither is done',
+  ),
   etcdCompactEverySeconds: setting<number>(
     300,
     'seconds of history that etcd keeps at least; 0: never compacted by us',
@@ -32,6 +34,11 @@ export const settingsTable = {
   baseUrl: setting<string>('', 'URL that documentation links begin with; default: from listen'),
   keyFile: setting<string>('.mooring/keys', 'file of mode 0600 with the pepper of the token digests'),
   metricsListen: setting<string>('', 'host:port where the controllers serve metrics; empty: nowhere'),
+  traceEndpoint: setting<string>(
+    '',
+    'URL of a collector that takes traces, OTLP over HTTP, such as http://127.0.0.1:4318; empty: nothing is traced',
+  ),
+  traceRatio: setting<number>(1, 'which part of the requests is traced when the caller does not say, from 0 to 1'),
   logLevel: setting<string>('info', 'lowest level that is logged: error, warn, info or debug'),
   logFormat: setting<string>('json', 'format of log lines: json or pretty'),
   maxReplicasPerDeployment: setting<number>(100, 'largest number of replicas of a deployment'),
@@ -241,59 +248,4 @@ function coerce(key: string, raw: unknown, fallback: SettingValue, origin: Setti
 /** A setting or an argument cannot be used. The message names it and its source. */
 export class InvalidSettingFault extends Fault {
   readonly retriable = false;
-}
-
-/** Shorter, and history would be gone before a lost answer is settled by it. */
-const COMPACT_EVERY_MIN_SECONDS = 60;
-const COMPACT_EVERY_MAX_SECONDS = 86_400;
-
-/** How often etcd is compacted, in milliseconds; 0: never. */
-export function parseCompactionInterval(settings: Pick<Settings, 'etcdCompactEverySeconds'>): number {
-  const { etcdCompactEverySeconds: seconds } = settings;
-  const isSound = seconds >= COMPACT_EVERY_MIN_SECONDS && seconds <= COMPACT_EVERY_MAX_SECONDS;
-  if (seconds === 0 || isSound) return seconds * 1_000;
-  const range = `from ${COMPACT_EVERY_MIN_SECONDS} to ${COMPACT_EVERY_MAX_SECONDS}`;
-  throw new InvalidSettingFault(`setting "etcdCompactEverySeconds": must be ${range}, or 0 to leave it to others`);
-}
-
-/** The host ports of the platform itself. One that cannot be parsed is a fault, never a port that is free. */
-export function parseReservedHostPorts({
-  reservedHostPorts,
-}: Pick<Settings, 'reservedHostPorts'>): readonly PortRange[] {
-  return reservedHostPorts.map(text => {
-    const range = parsePortRange(text);
-    if (range) return range;
-    throw new InvalidSettingFault(`setting "reservedHostPorts": "${text}" must be a port or a range, as 2379-2380`);
-  });
-}
-
-const NO_LIMIT = 'unlimited';
-
-/**
- * The quotas of a tenant that has none of its own. Kinds that the setting omits keep their defaults. An entry that cannot
- * be parsed is a fault, never a quota without a limit.
- */
-export function parseQuotaSettings({ quotas }: Pick<Settings, 'quotas'>): TenantQuotas {
-  const entries = quotas.map(text => {
-    const [name = '', amount = ''] = text.split('=');
-    const kind = quotaKinds.find(each => each === name);
-    const limit = kind && (amount === NO_LIMIT ? null : parseQuota(kind, amount));
-    if (kind && limit !== undefined) return [kind, limit] as const;
-    throw new InvalidSettingFault(
-      `setting "quotas": "${text}" must be one of ${quotaKinds.join(', ')} and an amount or "${NO_LIMIT}", as cpu=64`,
-    );
-  });
-  return mergeQuotas(defaultQuotas, Object.fromEntries(entries));
-}
-
-/** The regions of the settings. One that cannot be parsed is a fault, never a region without countries. */
-export function parseRegionSettings({ regions, residencyEnforcement }: Settings): Regions {
-  const declared = regions.map(text => {
-    const [, name, list] = /^([a-z][a-z0-9-]{0,62})=([A-Za-z|]+)$/.exec(text) ?? [];
-    const countries = list?.split('|') ?? [];
-    if (name !== undefined && countries.every(isCountry))
-      return { name, countries: countries.map(c => c.toUpperCase()) };
-    throw new InvalidSettingFault(`setting "regions": "${text}" must be a name and countries, as eu=DE|FR`);
-  });
-  return { enforced: residencyEnforcement, declared };
 }

@@ -69,7 +69,7 @@ const NO_REPLICAS: ReplicaCount = { all: 0, staying: 0 };
 
 /** A node with its load. `assumed` are replicas, by uid, that count although the cache does not show them yet. */
 export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMap<string, Replica>): Candidate {
-  const { id, name, controlPlane, labels, capacity, metadata } = node;
+  const { id, name, controlPlane, labels, capacity, lacks, metadata } = node;
   const replicas = listReplicasOn(id, cache, assumed);
   const replicasByDeployment = new Map<string, ReplicaCount>();
   for (const { deployment, retiringSince } of replicas) {
@@ -88,6 +88,7 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
     capacity,
     used: { cpu, memory },
     heldPorts: new Set(replicas.flatMap(({ template }) => listHostPorts(template))),
+    ...(lacks && { lacks }),
     replicas: replicas.length,
     replicasByDeployment,
   };

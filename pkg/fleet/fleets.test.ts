@@ -142,3 +142,27 @@ describe('TenantFleets', () => {
     expect([...(await new TenantFleets(cache).read('t1')).nodes]).to.deep.equal([]);
   });
 });
+
+describe('what a deployment needs of an engine', () => {
+  const clock = new ManualClock();
+  const cache = new WatchCache({ store: new MemoryStore({ clock }), clock, log: silentLogger });
+  defineFleetIndexes(cache);
+  const port = { containerPort: 80, protocol: 'tcp' } as const;
+  const cases: readonly (readonly [Partial<Deployment>, readonly string[]])[] = [
+    [{}, []],
+    [{ ports: [port], user: '1000:0', resources: { limits: { cpu: '1' } } }, []],
+    [{ ports: [{ ...port, hostPort: 80 }] }, ['host_ports']],
+    [{ networks: ['backend'] }, ['networks']],
+    [{ user: 'app' }, ['named_users']],
+    [{ user: '0:1000' }, ['named_users']],
+    [{ resources: { limits: { pids: 10 } } }, ['pid_limits']],
+    [{ preStop: ['sync'] }, ['pre_stop']],
+  ];
+  for (const [change, needs] of cases) {
+    it(`${JSON.stringify(change)}: ${needs.join(', ') || 'nothing'}`, () => {
+      const totals = { replicas: 0, cpu: 0, memory: 0 };
+      const workload = toWorkload({ ...webSpec, ...change }, 't1', { cache, policy: defaultPolicy }, totals);
+      expect(workload.needs).to.deep.equal(needs);
+    });
+  }
+});

@@ -27,6 +27,7 @@ export { TenantFleets, TenantUsage } from './fleets.js';
 export { explainWaiting, groupByForm, isHoldingOlder } from './forms.js';
 export { countUnended, type EndedJob, isJobEnded, listEndedJobs } from './jobs.js';
 export { findVolumeRoom, sumVolumesByNode, usesDisk } from './volume-room.js';
+export { explainBound, listMountedWith, listRunningJobs, listSeparated, type MountedVolume } from './volume-users.js';
 export { findUsage, readScaling, withWantedReplicas } from './scaling.js';
 export {
   defaultPolicy,

@@ -1,10 +1,10 @@
-import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
+import { type Deployment, isNumericUser, type StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { defaultQuotas, mergeQuotas, type TenantQuotas } from '../../crds/kinds/index.js';
 import type { StoredNetwork } from '../../crds/network/index.js';
 import { isHeldVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import type { NodeFeature, StoredNode } from '../../crds/node/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import { defaultRegions, type Regions } from '../../crds/residency/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
@@ -76,6 +76,7 @@ export function toWorkload(
     spreadOver: spec.placement?.antiAffinity?.topologyKey ?? 'node',
     requests,
     hostPorts: listHostPorts(spec),
+    needs: listNeeds(spec),
     quotas: [
       ...toQuotaUse('containers', containers, totals.replicas, 1),
       ...toQuotaUse('cpu', cpu, totals.cpu, requests.cpu ?? 0),
@@ -90,8 +91,9 @@ export function withForm<T extends Deployment>(
   deployment: T,
   { template, namedNode }: Pick<Replica, 'template' | 'namedNode'>,
 ): T {
-  const { nodeId: _, networks: __, ports: ___, resources: ____, volumes: _____, ...rest } = deployment;
-  const { networks, ports, resources, volumes } = template;
+  const { nodeId: _, networks: __, ports: ___, resources: ____, volumes: _____, ...others } = deployment;
+  const { user: ______, preStop: _______, ...rest } = others;
+  const { networks, ports, resources, volumes, user, preStop } = template;
   return {
     ...rest,
     ...(namedNode !== undefined && { nodeId: namedNode }),
@@ -99,7 +101,21 @@ export function withForm<T extends Deployment>(
     ...(volumes && { volumes }),
     ...(ports && { ports }),
     ...(resources && { resources }),
+    ...(user !== undefined && { user }),
+    ...(preStop && { preStop }),
   } as T;
+}
+
+/** What the engine of a node must be able to do. Volumes are kept by a node that can, and their workloads with them. */
+function listNeeds(spec: Deployment): readonly NodeFeature[] {
+  const needs: Readonly<Partial<Record<NodeFeature, boolean>>> = {
+    networks: (spec.networks ?? []).length > 0,
+    host_ports: listHostPorts(spec).length > 0,
+    named_users: spec.user !== undefined && !isNumericUser(spec.user),
+    pid_limits: spec.resources?.limits?.pids !== undefined,
+    pre_stop: spec.preStop !== undefined,
+  };
+  return (Object.keys(needs) as NodeFeature[]).filter(need => needs[need]);
 }
 
 /** A node that is removed while a deployment names it keeps its id: there is no other word for it. */
@@ -122,9 +138,17 @@ function findVolume(id: string, tenant: string, cache: Cache): VolumePlace {
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
   // While a copy takes over nothing is started: its bytes are not those of the volume yet.
   if (status?.phase === 'Promoting') return { id, name: stored.name, isPromoting: true };
+  if (status?.finalFor !== undefined) return { id, name: stored.name, isMoving: true };
   const nodeId = isHeldVolume(status) ? undefined : status?.primaryNode;
   const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache)?.name;
-  return { id, name: stored.name, ...(nodeId !== undefined && { nodeId }), ...(node !== undefined && { node }) };
+  const isRefused = stored.type === 'bind' && status?.reason === 'volume_refused';
+  return {
+    id,
+    name: stored.name,
+    ...(nodeId !== undefined && { nodeId }),
+    ...(node !== undefined && { node }),
+    ...(isRefused && { refusal: status.message }),
+  };
 }
 
 /** The residency of a deployment. Undefined when it declares none. */

@@ -36,8 +36,9 @@ export interface BuiltRevision {
   readonly puts: readonly [record: Put, archive: Put];
 }
 
-/** Metadata of the next revision of a stored deployment. */
-export function nextMetadata(before: Metadata, specHash: string, now: number): Metadata {
+/** Metadata of the next revision of a stored deployment. It is not part of the trace of the last one. */
+export function nextMetadata(metadata: Metadata, specHash: string, now: number): Metadata {
+  const { traceparent: _, ...before } = metadata;
   return { ...before, generation: before.generation + 1, updatedAt: new Date(now).toISOString(), specHash };
 }
 
@@ -48,7 +49,9 @@ export function buildRevision(
   cause: RevisionCause,
 ): BuiltRevision {
   const text = toCanonicalText(spec);
-  const metadata = toMetadata(hashText(text));
+  const { annotations, fieldOwners, ...identity } = toMetadata(hashText(text));
+  // What clients keep may be long, and readers look for the rest in the first bytes.
+  const metadata: Metadata = { ...identity, ...(annotations && { annotations }), ...(fieldOwners && { fieldOwners }) };
   // Metadata first: answers are spliced from these bytes.
   const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
   const { by, operation, alterations, change, ...more } = cause;

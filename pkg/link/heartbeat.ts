@@ -18,13 +18,22 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
     const stored = held && value<StoredNode>(held);
     if (held && stored?.id === node.id) {
       // Whether the control plane runs on the node was decided when it enrolled, and not by its agent.
-      const { labels, capacity, agentVersion, engine, volumeAddress, conditions = stored.conditions ?? [] } = beat;
+      const {
+        labels,
+        capacity,
+        agentVersion,
+        engine,
+        volumeAddress,
+        lacks,
+        conditions = stored.conditions ?? [],
+      } = beat;
       const advertised = {
         labels,
         capacity,
         agentVersion,
         ...(engine && { engine }),
         ...(volumeAddress !== undefined && { volumeAddress }),
+        ...(lacks && { lacks }),
         ...(conditions.length > 0 && { conditions }),
       };
       if (isDeepStrictEqual(advertised, pickAdvertised(stored))) return true;
@@ -35,7 +44,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         updatedAt: new Date(env.clock.now()).toISOString(),
         specHash: hashSpec(advertised),
       };
-      const { conditions: _former, engine: _replaced, volumeAddress: _left, ...rest } = stored;
+      const { conditions: _former, engine: _replaced, volumeAddress: _left, lacks: _able, ...rest } = stored;
       const updated: StoredNode = { ...rest, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
@@ -67,13 +76,14 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
 }
 
 /** What a heartbeat can change. */
-function pickAdvertised({ labels, capacity, agentVersion, engine, volumeAddress, conditions }: StoredNode) {
+function pickAdvertised({ labels, capacity, agentVersion, engine, volumeAddress, lacks, conditions }: StoredNode) {
   return {
     labels,
     capacity,
     agentVersion,
     ...(engine && { engine }),
     ...(volumeAddress !== undefined && { volumeAddress }),
+    ...(lacks && { lacks }),
     ...(conditions && { conditions }),
   };
 }

@@ -25,6 +25,8 @@ export interface LogFields {
   readonly loop?: string;
   readonly reconcileId?: string;
   readonly requestId?: string;
+  /** The id of the trace that the request belongs to. */
+  readonly trace?: string;
   /** Public id of the token of the request. */
   readonly token?: string;
   readonly method?: string;

@@ -18,6 +18,8 @@ export interface MetricRow {
   readonly labels: readonly string[];
   /** Upper bounds in the unit of the name, for histograms. */
   readonly buckets?: readonly number[];
+  /** Of agents, or of agents too; all others are of the server and the controllers. */
+  readonly agent?: true | 'too';
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -84,6 +86,59 @@ export const metricsTable = {
   mooring_store_quota_bytes: { kind: 'gauge', help: 'Size at which etcd stops accepting writes.', labels: [] },
   mooring_store_alarms: { kind: 'gauge', help: 'Alarms that etcd has raised.', labels: [] },
   mooring_loop_leader: { kind: 'gauge', help: '1 while this process leads the loop.', labels: ['loop'] },
+  mooring_volume_lag_seconds: {
+    kind: 'gauge',
+    help: 'Age of what the copy shows that is furthest behind its volume; 0: no copy that was ever complete lacks anything.',
+    labels: [],
+  },
+  mooring_volume_incomplete_copies: {
+    kind: 'gauge',
+    help: 'Copies of volumes that were never complete.',
+    labels: [],
+  },
+  mooring_trace_spans_total: {
+    kind: 'counter',
+    help: 'Spans of traces, by result: sent, refused by the collector, or dropped because too many waited or the process ended; of agents too.',
+    labels: ['result'],
+    agent: 'too',
+  },
+  mooring_agent_server_calls_total: {
+    kind: 'counter',
+    help: 'Calls of the agent to the API server, by call and by result: ok, refused or failed.',
+    labels: ['call', 'result'],
+    agent: true,
+  },
+  mooring_agent_last_heartbeat_timestamp_seconds: {
+    kind: 'gauge',
+    help: 'When the API server last accepted a heartbeat, in seconds since 1970; 0: not yet.',
+    labels: [],
+    agent: true,
+  },
+  mooring_agent_engine_up: {
+    kind: 'gauge',
+    help: '1 while the container engine answers, 0 when it did not answer last.',
+    labels: [],
+    agent: true,
+  },
+  mooring_agent_engine_calls_total: {
+    kind: 'counter',
+    help: 'Calls of the agent to its container engine, by call and by result: ok or failed.',
+    labels: ['call', 'result'],
+    agent: true,
+  },
+  mooring_agent_engine_call_seconds: {
+    kind: 'histogram',
+    help: 'Duration of calls to the container engine, by call; pull is the time that an image takes.',
+    labels: ['call'],
+    buckets: [...SECONDS, 30, 60, 300],
+    agent: true,
+  },
+  mooring_agent_containers: {
+    kind: 'gauge',
+    help: 'Containers of the node, by state, as listed last.',
+    labels: ['state'],
+    agent: true,
+  },
 } as const satisfies Readonly<Record<string, MetricRow>>;
 
 type MetricName = keyof typeof metricsTable;
@@ -122,13 +177,22 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** Creates a set. `processMetrics: false` omits the metrics of the whole process, for tests and simulations. */
-export function createMetrics({ processMetrics = true }: { readonly processMetrics?: boolean } = {}): Metrics {
+interface MetricsOptions {
+  /** `false` omits the metrics of the whole process, for tests and simulations. */
+  readonly processMetrics?: boolean;
+  /** Only those of an agent; default: all others. */
+  readonly agent?: boolean;
+}
+
+/** Creates a set. */
+export function createMetrics({ processMetrics = true, agent = false }: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   if (processMetrics) collectDefaultMetrics({ register: registry });
 
   const metrics = new Map<string, Counter | Gauge | Histogram>();
-  for (const [name, row] of Object.entries<MetricRow>(metricsTable)) metrics.set(name, create(name, row, registry));
+  for (const [name, row] of Object.entries<MetricRow>(metricsTable)) {
+    if (row.agent === 'too' || (row.agent ?? false) === agent) metrics.set(name, create(name, row, registry));
+  }
   return {
     count: (name, labels) => (metrics.get(name) as Counter).inc(labels),
     observe: (name, labels, value) => (metrics.get(name) as Histogram).observe(labels, value),

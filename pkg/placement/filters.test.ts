@@ -121,6 +121,13 @@ const cases: readonly Case[] = [
     reported: 'a',
   },
   {
+    name: 'reject the node of a volume that says that it cannot provide it, with what it says',
+    workload: { volumes: [{ id: 'vol_1', name: 'data', nodeId: 'node_a', node: 'a', refusal: 'there is no folder' }] },
+    refused: ['volume'],
+    required: 'volume data, which is on a',
+    reported: 'a: there is no folder',
+  },
+  {
     name: 'reject every node for a volume without one',
     workload: { volumes: [{ id: 'vol_1', name: 'data' }] },
     refused: ['volume'],
@@ -239,6 +246,20 @@ const cases: readonly Case[] = [
     refused: ['label_constraint'],
     required: 'no spot; gpu',
     reported: 'spot=; no gpu',
+  },
+  {
+    name: 'reject a node whose engine cannot do what is needed',
+    node: { lacks: ['volumes', 'host_ports', 'pre_stop'] },
+    workload: { needs: ['networks', 'host_ports', 'pre_stop'] },
+    refused: ['capability'],
+    required: 'host ports, commands before a stop',
+    reported: 'an engine that cannot do it',
+  },
+  {
+    name: 'accept a node that lacks something else, or of which nobody has heard yet',
+    node: { lacks: ['volumes', 'a_word_of_later'] },
+    workload: { needs: ['networks'] },
+    refused: [],
   },
   {
     name: 'reject a second replica of a deployment with anti-affinity to itself',

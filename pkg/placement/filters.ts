@@ -1,34 +1,19 @@
 import { formatAmount, formatCount } from '../../crds/grammar/index.js';
-import type { Reason } from '../../crds/reasons/index.js';
 import { checkResidency, nodeCountryLabel, nodeRegionLabel } from '../../crds/residency/index.js';
 import { type FilterRejection, type RejectedNode, toFilterRejection } from '../../crds/scheduling/index.js';
 import type { LabelConstraint } from '../../crds/workload/index.js';
+import { capabilityFilter, networkFilter, volumeFilter } from './engine-filters.js';
+import type { Filter } from './filter.js';
 import {
   type Amounts,
   type Candidate,
   findDomain,
-  type NetworkPlace,
   type QuotaUse,
   type ResidencyRule,
   resourceKinds,
   type TopologyCounts,
-  type VolumePlace,
   type Workload,
 } from './model.js';
-
-/**
- * One rule about which nodes may host a workload.
- *
- * Both functions are pure: they read no store and never throw. What cannot be decided is a rejection, so placement fails
- * closed.
- */
-export interface Filter {
-  readonly name: Reason;
-  /** Whether the node may host the workload. Called far more often than `describe`. */
-  accepts(node: Candidate, workload: Workload, counts: TopologyCounts): boolean;
-  /** Of a node that is not accepted: what is required, and what the node reports. */
-  describe(node: Candidate, workload: Workload, counts: TopologyCounts): readonly [required: string, reported: string];
-}
 
 /** Keeps a workload on the nodes of its own tenant. */
 const tenant: Filter = {
@@ -107,40 +92,6 @@ function formatConstraint({ key, operator, values = [] }: LabelConstraint): stri
   if (operator === 'Exists') return key;
   if (operator === 'DoesNotExist') return `no ${key}`;
   return `${key} ${operator === 'In' ? 'in' : 'not in'} ${values.join(', ')}`;
-}
-
-/** Keeps a workload on the node of the networks that it joins. */
-const network: Filter = {
-  name: 'network',
-  accepts: (node, { networks }) => networks.every(({ nodeId }) => nodeId === node.id),
-  describe: (node, { networks }) => {
-    const elsewhere = networks.filter(({ nodeId }) => nodeId !== node.id);
-    const places = elsewhere.map(each => `network ${each.name}, which ${describePlace(each)}`);
-    return [places.join('; '), node.name];
-  },
-};
-
-function describePlace({ nodeId, node }: NetworkPlace): string {
-  if (nodeId === undefined) return 'does not exist';
-  return node === undefined ? `is on ${nodeId}, which is not enrolled` : `is on ${node}`;
-}
-
-/** Keeps a workload on the node that has the bytes of the volumes that it mounts. */
-const volume: Filter = {
-  name: 'volume',
-  accepts: (node, { volumes }) => volumes.every(({ nodeId }) => nodeId === node.id),
-  describe: (node, { volumes }) => {
-    const elsewhere = volumes.filter(({ nodeId }) => nodeId !== node.id);
-    const places = elsewhere.map(each => `volume ${each.name ?? each.id}, which ${describeVolumePlace(each)}`);
-    return [places.join('; '), node.name];
-  },
-};
-
-function describeVolumePlace({ name, nodeId, node, isPromoting }: VolumePlace): string {
-  if (name === undefined) return 'does not exist';
-  if (isPromoting) return 'is being promoted on another node';
-  if (nodeId === undefined) return 'has no node yet';
-  return node === undefined ? `is on ${nodeId}, which is not enrolled` : `is on ${node}`;
 }
 
 /**
@@ -227,8 +178,9 @@ export const nodeFilters: readonly Filter[] = [
   namedNode,
   residency,
   labelConstraint,
-  volume,
-  network,
+  capabilityFilter,
+  volumeFilter,
+  networkFilter,
 ];
 
 /** Filters that read the load on the node and in its topology domain. */
@@ -270,10 +222,7 @@ export function rejectNodes(
 /** Combinations of reasons that a summary names; the rest is counted. */
 const NAMED_COMBINATIONS = 4;
 
-/**
- * The short form for a status message: `0 of 3 nodes: 2 resources, 1 not ready`. Each node is counted once, under all of its
- * reasons: `1 not ready and residency`.
- */
+/** The short form for a status message: `0 of 3 nodes: 2 resources, 1 not ready and residency`. Each node is counted once, under all of its reasons. */
 export function summariseRejections(able: number, refused: readonly RejectedNode[]): string {
   if (able + refused.length === 0) return 'the tenant has no nodes';
   const nodes = `${able} of ${formatCount(able + refused.length, 'node')}`;

@@ -45,6 +45,15 @@ describe('NodeFleet.place', () => {
     expect(names(place(1, [makeNode('b'), makeNode('a')]))).to.deep.equal(['a']);
   });
 
+  it('places nothing beside a volume while its node cannot provide it', () => {
+    const fleet = new NodeFleet([makeNode('a'), makeNode('b')]);
+    const volume = { id: 'vol_1', name: 'data', nodeId: 'node_b', node: 'b' };
+    const mounts = (refusal?: string) => makeWorkload({ volumes: [{ ...volume, ...(refusal && { refusal }) }] });
+    expect(names(fleet.place(1, mounts()))).to.deep.equal(['b']);
+    expect(names(fleet.place(1, mounts('there is no folder')))).to.deep.equal([]);
+    expect(names(fleet.place(1, mounts()))).to.deep.equal(['b']);
+  });
+
   it('gives the reason of every node that takes no more replicas', () => {
     const placed = place(
       3,

@@ -137,11 +137,14 @@ export class NodeFleet {
   }
 
   #findRanking(workload: Workload): NodeRanking {
-    const { platform, namedNode, residency, constraints, networks, volumes, requests } = workload;
+    const { platform, namedNode, residency, constraints, needs = [], networks, volumes, requests } = workload;
     const requested = [Boolean(requests.cpu), Boolean(requests.memory)];
     const { asked, regions } = residency ?? {};
-    const places = [...networks, ...volumes].map(({ nodeId = '' }) => nodeId);
-    const kind = JSON.stringify([platform, namedNode, asked, regions?.enforced, constraints, places, ...requested]);
+    const provided = volumes.filter(({ refusal }) => refusal === undefined);
+    const places = [...networks, ...provided].map(({ nodeId = '' }) => nodeId);
+    if (provided.length < volumes.length) places.push('');
+    const rules = [platform, namedNode, asked, regions?.enforced, constraints, needs];
+    const kind = JSON.stringify([...rules, places, ...requested]);
     const ranking = this.#rankings.get(kind) ?? new NodeRanking(workload, this.#nodes);
     this.#rankings.delete(kind); // re-inserted as the last: the first is the least recently used
     this.#rankings.set(kind, ranking);

@@ -1,4 +1,4 @@
-import type { NodeCondition } from '../../crds/node/index.js';
+import type { NodeCondition, NodeFeature } from '../../crds/node/index.js';
 import type { Regions, Residency } from '../../crds/residency/index.js';
 import type { LabelConstraint } from '../../crds/workload/index.js';
 
@@ -34,6 +34,8 @@ export interface Candidate {
   readonly used: Amounts;
   /** Host ports that replicas on the node hold, each as `80/tcp`. */
   readonly heldPorts: ReadonlySet<string>;
+  /** What its engine cannot do. */
+  readonly lacks?: readonly string[];
   /** Replicas on the node, of any deployment. */
   readonly replicas: number;
   /** The same, by the name of their deployment. */
@@ -75,6 +77,10 @@ export interface VolumePlace {
   readonly node?: string;
   /** A copy takes the place of a lost primary. */
   readonly isPromoting?: true;
+  /** It moves to another node: nothing is started until it is there. */
+  readonly isMoving?: true;
+  /** Why its node cannot provide it, in words: nothing else could, since it is a folder of that machine. */
+  readonly refusal?: string;
 }
 
 /** One quota of the tenant, and how much of it is used. */
@@ -109,6 +115,8 @@ export interface Workload {
   readonly requests: Partial<Amounts>;
   /** Host ports, each as `80/tcp`. */
   readonly hostPorts: readonly string[];
+  /** What the engine of its node must be able to do, beyond running containers. */
+  readonly needs?: readonly NodeFeature[];
   readonly quotas: readonly QuotaUse[];
 }
 

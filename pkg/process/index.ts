@@ -92,6 +92,7 @@ export function listenForMetrics(address: string, metrics: Metrics): Promise<Ser
   });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(Number(address.slice(split + 1)), address.slice(0, split), () => resolve(server));
+    const host = address.slice(0, split).replace(/^\[|\]$/g, '');
+    server.listen(Number(address.slice(split + 1)), host, () => resolve(server));
   });
 }

@@ -19,7 +19,7 @@ describe('maintenance of the store', () => {
     let alarms: readonly string[] = [];
     const store = Object.assign(new MemoryStore({ clock }), {
       compact: async (revision: Revision) => void compacted.push(revision),
-      health: async () => ({ databaseBytes: 4_096, alarms }),
+      health: async () => ({ databaseBytes: 4_096, usedBytes: 4_096, alarms }),
     });
     await create(store, keys.tenant(PLATFORM), { id: PLATFORM, name: 'platform', platform: true });
     const stop = new AbortController();

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { expect } from 'chai';
 
+import { until } from '../../dev/testing/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import type { CredentialLookup } from './challenge.js';
 import {
@@ -258,15 +259,18 @@ describe('image checker', () => {
       if (request.url?.includes('slow')) waiting.push(response);
       else has(request, response);
     };
-    const images = createChecker({ settings: settings(), clock: hurriedClock });
+    const clock = new ManualClock();
+    const images = createChecker({ settings: settings(), clock });
     const slow = Array.from({ length: 7 }, (_, number) =>
       images.check(REGISTRY_TENANT, `${registry.host}/slow/${number}:1`),
     );
     expect(await images.check(OTHER_TENANT, `${registry.host}/web:1`)).to.deep.equal(present);
+    await until('four checks to be under way', () => waiting.length >= 4);
+    expect(waiting).to.have.lengthOf(4);
 
+    await clock.pass(60_000);
     const outcomes = await Promise.all(slow);
     expect(outcomes.map(({ outcome }) => outcome)).to.deep.equal(slow.map(() => 'unreachable'));
-    expect(waiting).to.have.lengthOf(4);
     expect(await images.check(REGISTRY_TENANT, `${registry.host}/web:1`)).to.deep.equal(present);
   });
 });

@@ -29,8 +29,8 @@ export { isGuardMet } from './change.js';
 export type { Cache, CacheChange } from './watch-cache.js';
 export { WatchCache } from './watch-cache.js';
 export { compactPeriodically } from './compaction.js';
-export type { EtcdStoreOptions } from './etcd/etcd-store.js';
-export { EtcdStore } from './etcd/etcd-store.js';
+export type { EtcdInspection, EtcdStoreOptions } from './etcd/etcd-store.js';
+export { checkEtcdVersion, EtcdStore } from './etcd/etcd-store.js';
 export {
   CompactedFault,
   ConflictFault,

@@ -89,12 +89,20 @@ export class ReadBarrier {
 
   #probe(): RevisionProbe {
     const { promise, resolve, reject } = deferred<Revision>();
+    let shown = 0;
     const fresh = promise.then(revision => {
+      // What the cache shows is of a history that a restore has ended, until it is read anew.
+      if (revision < shown)
+        throw new StoreUnavailableFault('the store was set back to an older state, which is being read');
       if (this.#seen >= revision) return undefined;
       this.#forceProgressSoon();
       return this.reached(revision);
     });
-    return { fresh, send: () => this.#options.ask().then(resolve, reject) };
+    const send = () => {
+      shown = this.#seen;
+      return this.#options.ask().then(resolve, reject);
+    };
+    return { fresh, send };
   }
 
   #askSoon(): void {

@@ -128,6 +128,8 @@ export interface Store {
 export interface StoreHealth {
   /** The size of the database file of the member that answered. */
   readonly databaseBytes: number;
+  /** How much of that is in use, history included: the rest is written to again before the file grows. */
+  readonly usedBytes: number;
   /** Alarms that are raised, as etcd names them: `NOSPACE`, `CORRUPT`. */
   readonly alarms: readonly string[];
 }

@@ -230,6 +230,22 @@ describe('watch cache', () => {
       expect(probes()).to.equal(2);
     });
 
+    it('does not let through what a store that was set back has never held, until that is read', async () => {
+      const { store: restored, feed, revision } = silentStore();
+      const other = new WatchCache({ store: restored, clock, log: silentLogger });
+      void other.run(stop.signal);
+      feed().onReset({ entries: [entry('a', 7)], revision: 7 });
+      revision.now = 5;
+      const refusal = await other.barrier().then(
+        () => undefined,
+        (fault: unknown) => fault,
+      );
+      expect(refusal).to.be.instanceOf(StoreUnavailableFault);
+      feed().onReset({ entries: [], revision: 5 });
+      await other.barrier();
+      expect(other.get('a')).to.equal(undefined);
+    });
+
     it('forces the progress of a watch that does not move, and gives up in the end', async () => {
       const { store: stuck, feed, revision } = silentStore();
       const other = new WatchCache({ store: stuck, clock, log: silentLogger, deadlineMs: 1_000 });

@@ -14,6 +14,9 @@ function findPackageFolder(folder: string): string {
   return existsSync(join(folder, 'package.json')) ? folder : findPackageFolder(dirname(folder));
 }
 
+/** Whether that folder is a clone with sources, rather than a package that was installed. */
+export const isClone: boolean = existsSync(join(clone, 'tsconfig.json'));
+
 /** The arguments for Node that run a program of this clone, as `api/main.ts`, the way this one runs: compiled, or from source. */
 export function programArguments(main: string): readonly string[] {
   if (import.meta.url.endsWith('.js')) return [join(clone, 'dist', main.replace(/\.ts$/, '.js'))];

@@ -1,10 +1,10 @@
 import { ownsPort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
-import { type CertificateFiles, CertificateFolder } from '../../pkg/certificates/index.js';
+import { type CertificateFiles, issueServer } from '../../pkg/certificates/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { type Home, type PartFacts, toDevelopment } from '../home.js';
 import { type PartEnv, PartFault, type ProcessPart } from '../part.js';
-import { startProgram, waitUntilServing } from '../program.js';
+import { startOnPort, startProgram, waitUntilServing } from '../program.js';
 
 const USUAL_PORT = 7070;
 
@@ -17,64 +17,75 @@ export const serverPart: ProcessPart = {
   graceMs: 10_000,
   recipe: ({ etcd, etcdPeerPort, registry }) => JSON.stringify({ etcd, etcdPeerPort, registry, tls: true }),
   maintain: env => void ensureServerCertificate(env),
-  async start({ home, clock, facts, previous, sockets }) {
-    const socket = await sockets.hold('server', [Number(previous['serverPort'] ?? 0), USUAL_PORT]);
-    const { port } = socket;
-    const server = `http://127.0.0.1:${port}`;
-    const logFile = home.log('server');
-    const tokens = home.path('tokens.json');
-    const tls = ensureServerCertificate({ home, clock });
-    const pid = await startProgram({
-      main: 'api/main.ts',
-      argv: ['--bootstrap-file', tokens],
-      environment: {
-        ...toEnvironment(home.settings.read() ?? {}),
-        MOORING_LISTEN: `127.0.0.1:${port}`,
-        MOORING_RESERVED_HOST_PORTS: listReservedPorts({ ...facts, serverPort: String(port) }).join(),
-        // Agents use TLS and know the authority; people use plain HTTP on the same port.
-        MOORING_TLS_CERT_FILE: tls.cert,
-        MOORING_TLS_KEY_FILE: tls.key,
-        MOORING_TLS_CA_FILE: tls.ca,
-        MOORING_PLAIN_HTTP: 'true',
-        // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
-        ...(facts['registry'] === undefined
-          ? { MOORING_REGISTRY_CHECK: 'false' }
-          : {
-              MOORING_REGISTRY_INSECURE: facts['registry'],
-              MOORING_REGISTRY_LOGINS_FILE: home.registryLogins.path(),
-            }),
+  start({ home, clock, facts, previous, sockets }) {
+    const wanted = [Number(previous['serverPort'] ?? 0), USUAL_PORT];
+    return startOnPort(
+      async () => (await sockets.hold('server', wanted)).port,
+      async port => {
+        const server = `http://127.0.0.1:${port}`;
+        const tls = ensureServerCertificate({ home, clock });
+        const pid = await startServer({ home, clock, facts, sockets }, port, tls);
+        const access = home.tokens.read();
+        if (!access)
+          throw new PartFault(`${home.path('tokens.json')} is missing: the server did not write its first tokens`);
+        home.development.write(toDevelopment(server, access, tls.ca));
+        const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
+        const agentFacts = { agentServer: `https://127.0.0.1:${port}`, serverCa: tls.ca };
+        return { pid, facts: { server, serverPort: String(port), ...agentFacts }, detail: `${server}${moved}` };
       },
-      logFile,
-      socket,
-    });
-    const client = new Client({ server, timeoutMs: 2_000 });
-    try {
-      await waitUntilServing({
-        pid,
-        clock,
-        logFile,
-        serves: async () => (await client.stream('/readyz')).ok && (await ownsPort(pid, port)),
-      });
-    } catch (thrown) {
-      // Another program may listen there since: then a port of its own helps.
-      if (!(await ownsPort(process.pid, port))) sockets.release('server');
-      throw thrown;
-    } finally {
-      client.close();
-    }
-    const access = home.tokens.read();
-    if (!access) throw new PartFault(`${tokens} is missing: the server did not write its first tokens`);
-    home.development.write(toDevelopment(server, access, tls.ca));
-    const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
-    const agentFacts = { agentServer: `https://127.0.0.1:${port}`, serverCa: tls.ca };
-    return { pid, facts: { server, serverPort: String(port), ...agentFacts }, detail: `${server}${moved}` };
+    );
   },
 };
 
+type ServerEnv = Pick<PartEnv, 'home' | 'clock' | 'facts' | 'sockets'>;
+
+/** Starts the process on the port that is held for it, and resolves with its id when it serves. */
+async function startServer({ home, clock, facts, sockets }: ServerEnv, port: number, tls: CertificateFiles) {
+  const logFile = home.log('server');
+  const pid = await startProgram({
+    main: 'api/main.ts',
+    argv: ['--bootstrap-file', home.path('tokens.json')],
+    environment: {
+      ...toEnvironment(home.settings.read() ?? {}),
+      MOORING_LISTEN: `127.0.0.1:${port}`,
+      MOORING_RESERVED_HOST_PORTS: listReservedPorts({ ...facts, serverPort: String(port) }).join(),
+      // Agents use TLS and know the authority; people use plain HTTP on the same port.
+      MOORING_TLS_CERT_FILE: tls.cert,
+      MOORING_TLS_KEY_FILE: tls.key,
+      MOORING_TLS_CA_FILE: tls.ca,
+      MOORING_PLAIN_HTTP: 'true',
+      // Our own registry is on loopback, without TLS. Without a registry no image is pulled, so none is checked.
+      ...(facts['registry'] === undefined
+        ? { MOORING_REGISTRY_CHECK: 'false' }
+        : {
+            MOORING_REGISTRY_INSECURE: facts['registry'],
+            MOORING_REGISTRY_LOGINS_FILE: home.registryLogins.path(),
+          }),
+    },
+    logFile,
+    socket: await sockets.hold('server', []),
+  });
+  const client = new Client({ server: `http://127.0.0.1:${port}`, timeoutMs: 2_000 });
+  try {
+    await waitUntilServing({
+      pid,
+      clock,
+      logFile,
+      serves: async () => (await client.stream('/readyz')).ok && (await ownsPort(pid, port)),
+    });
+    return pid;
+  } catch (thrown) {
+    // Another program may listen there since: then a port of its own helps.
+    if (!(await ownsPort(process.pid, port))) sockets.release('server');
+    throw thrown;
+  } finally {
+    client.close();
+  }
+}
+
 /** The server reads its files again when they change. */
 function ensureServerCertificate({ home, clock }: Pick<PartEnv, 'home' | 'clock'>): CertificateFiles {
-  const authority = { folder: home.path('certificates', 'server'), authorityName: 'mooring', now: () => clock.now() };
-  return new CertificateFolder(authority).ensure('server', ['127.0.0.1', '::1', 'localhost'], ['server']);
+  return issueServer(home.path('certificates', 'server'), ['127.0.0.1', '::1', 'localhost'], () => clock.now());
 }
 
 /** The ports that the parts listen on: no container may have them. */

@@ -6,6 +6,7 @@ import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { type Home, listLocalNodes } from '../home.js';
 import { type ChorePart, PartFault, type ProcessPart } from '../part.js';
+import { adviseInstall } from '../wording.js';
 
 /** The address of this machine's own engine. Undefined when none answers. */
 export async function findSystemDocker(
@@ -56,7 +57,7 @@ export const dockerdPart: ProcessPart = {
   kind: 'process',
   name: 'dockerd',
   title: 'container engine (our own dockerd)',
-  remedy: 'Run "sh hack/setup.sh up" to install Docker, start it yourself, or use "moor up --engine simulated".',
+  remedy: `${adviseInstall('Docker', 'docker.io')}, start it yourself, or use "moor up --engine simulated".`,
   graceMs: 30_000,
   recipe: () => '',
   async start({ home, clock }) {

@@ -34,7 +34,7 @@ export function toNodeName(number: number): string {
  * The agent of one node. All nodes of the all-in-one share one engine: containers of every node but the first carry
  * the node's name before their own, so that names do not collide.
  */
-export function createAgentPart(number: number, engine: EngineKind): ProcessPart {
+export function createAgentPart(number: number, engine: EngineKind, bindRoots: readonly string[] = []): ProcessPart {
   const name = toNodeName(number);
   return {
     kind: 'process',
@@ -48,6 +48,7 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
         docker: facts['docker'],
         server: facts['agentServer'],
         ports: listReservedPorts(facts),
+        ...(bindRoots.length > 0 && { bindRoots }),
       }),
     async start({ home, clock, facts }) {
       const logFile = home.log(`agent-${number}`);
@@ -66,6 +67,7 @@ export function createAgentPart(number: number, engine: EngineKind): ProcessPart
             `--reserved-host-ports=${listReservedPorts(facts).join()}`,
             '--host-port-address=127.0.0.1',
             '--volume-listen=127.0.0.1:0',
+            ...bindRoots.map(root => `--bind-root=${root}`),
             ...(facts['registry'] === undefined ? [] : [`--registry-logins-file=${home.registryLogins.path()}`]),
             ...(facts['docker'] === undefined ? [] : [`--docker-host=${facts['docker']}`]),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),

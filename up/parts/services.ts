@@ -9,7 +9,8 @@ import { systemRandom } from '../../pkg/clock/index.js';
 import { type RegistryLogin, RegistryLogins } from '../../pkg/registry/index.js';
 import type { Home } from '../home.js';
 import type { ChorePart, ProcessPart } from '../part.js';
-import { choosePort } from '../program.js';
+import { choosePort, startOnPort } from '../program.js';
+import { adviseInstall } from '../wording.js';
 
 /**
  * The store of the all-in-one: one private etcd on loopback, which every user of this machine can reach, so it demands a
@@ -19,7 +20,7 @@ export const etcdPart: ProcessPart = {
   kind: 'process',
   name: 'etcd',
   title: 'etcd, the store',
-  remedy: 'Run "sh hack/setup.sh up" to install etcd, or read the log.',
+  remedy: `${adviseInstall('etcd', 'etcd-server')}, or read the log.`,
   graceMs: 10_000,
   recipe: () => 'with certificates',
   maintain: ({ home, clock }) => void ensureEtcdCertificates(findEtcdCertificates(home), clock),
@@ -55,16 +56,21 @@ export const registryPart: ProcessPart = {
   kind: 'process',
   name: 'registry',
   title: 'image registry',
-  remedy: 'Run "sh hack/setup.sh up" to install docker-registry, or read the log.',
+  remedy: `${adviseInstall('docker-registry', 'docker-registry')}, or read the log.`,
   graceMs: 5_000,
   recipe: () => 'with a login',
   async start({ home, previous }) {
-    const port = await choosePort([Number(previous['registryPort'] ?? 0), USUAL_PORT]);
-    const login = openLogin(home, `127.0.0.1:${port}`);
-    const registry = await RegistryProcess.start({ folder: home.path('registry'), port, login, detached: true });
-    const facts = { registry: registry.address, registryPort: String(port) };
-    const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
-    return { pid: registry.pid!, facts, detail: `${registry.address}${moved}` };
+    const wanted = [Number(previous['registryPort'] ?? 0), USUAL_PORT];
+    return startOnPort(
+      () => choosePort(wanted),
+      async port => {
+        const login = openLogin(home, `127.0.0.1:${port}`);
+        const registry = await RegistryProcess.start({ folder: home.path('registry'), port, login, detached: true });
+        const facts = { registry: registry.address, registryPort: String(port) };
+        const moved = port === USUAL_PORT ? '' : ` (${USUAL_PORT} is taken by another program)`;
+        return { pid: registry.pid!, facts, detail: `${registry.address}${moved}` };
+      },
+    );
   },
 };
 
@@ -84,7 +90,7 @@ export const demoImagePart: ChorePart = {
   kind: 'chore',
   name: 'demo-image',
   title: 'demo image',
-  remedy: 'Run "sh hack/setup.sh up" to install busybox-static.',
+  remedy: `${adviseInstall('busybox-static', 'busybox-static')}.`,
   recipe: ({ registry }) => JSON.stringify({ registry }),
   async run({ home, facts }) {
     const login = openLogin(home, facts['registry']!);

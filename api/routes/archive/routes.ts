@@ -25,7 +25,7 @@ export function createArchiveRoutes(env: AdmissionEnv): readonly Route[] {
   const query = ['from', 'to', 'limit'];
   return [
     defineRoute('viewer', 'GET', ONE, call => showHistory(env, call), { query }),
-    defineRoute('deployer', 'POST', `${ONE}/rollback`, call => rollBack(env, call)),
+    defineRoute('deployer', 'POST', `${ONE}/rollback`, call => rollBack(env, call), { grows: false }),
   ];
 }
 

@@ -26,6 +26,8 @@ export interface LogStreamOptions {
   /** The number of the replica. */
   readonly replica: number;
   readonly clock: Clock;
+  /** Others write to the same answer, and it is not this one's to end. */
+  readonly isShared?: true;
 }
 
 /** What follows a cursor: a position in the log of a container, and the node that it was on. */
@@ -45,6 +47,23 @@ export function parseLogCursor(text: string): LogCursor | undefined {
   return nodeId === undefined || position === undefined ? undefined : { nodeId, position };
 }
 
+const MOST_CURSORS = 64;
+
+/** `0:cursor,2:cursor`: where the log of each replica is resumed. Undefined when one of them is none. */
+export function parseLogCursors(text: string): ReadonlyMap<number, LogCursor> | undefined {
+  const parts = text.split(',', MOST_CURSORS + 1);
+  if (parts.length > MOST_CURSORS) return undefined;
+  const cursors = new Map<number, LogCursor>();
+  for (const part of parts) {
+    const colon = part.indexOf(':');
+    const slot = part.slice(0, colon);
+    const cursor = /^\d{1,7}$/.test(slot) ? parseLogCursor(part.slice(colon + 1)) : undefined;
+    if (!cursor) return undefined;
+    cursors.set(Number(slot), cursor);
+  }
+  return cursors;
+}
+
 /** Copies streams to a client, one after the other and at its pace, and says at the end why it ended. */
 export class LogStream {
   readonly #out: ServerResponse;
@@ -59,7 +78,7 @@ export class LogStream {
   async copy(sources: readonly LogSource[]): Promise<void> {
     const { clock, format } = this.#options;
     const bookmark = () => {
-      if (format !== 'text') this.#write({ type: 'bookmark', cursor: this.#cursor ?? null });
+      if (format !== 'text') this.#write({ type: 'bookmark', cursor: this.#cursor ?? null, ...this.#own() });
       cancel = clock.after(BOOKMARK_MS, bookmark);
     };
     let cancel = clock.after(BOOKMARK_MS, bookmark);
@@ -108,8 +127,27 @@ export class LogStream {
       else this.#out.end();
       return;
     }
-    this.#write({ type: 'end', cursor: this.#cursor ?? null, reason, message: END_MESSAGES[reason] });
-    this.#out.end();
+    this.#writeEnd(reason, END_MESSAGES[reason]);
+    if (!this.#options.isShared) this.#out.end();
+  }
+
+  /** Says in a shared answer why there is nothing of this one. */
+  refuse({ code, why }: { readonly code: string; readonly why: string }): void {
+    this.#writeEnd(code, why);
+  }
+
+  /** Says that so many are read at once, and this one is not among them. */
+  leaveOut(most: number): void {
+    this.#writeEnd('left_out', `the first ${most} replicas are read together: ask for this one by its number`);
+  }
+
+  #writeEnd(reason: string, message: string): void {
+    this.#write({ type: 'end', cursor: this.#cursor ?? null, ...this.#own(), reason, message });
+  }
+
+  /** In a shared answer each frame says whose it is. */
+  #own(): { readonly replica?: number } {
+    return this.#options.isShared ? { replica: this.#options.replica } : {};
   }
 
   #write(frame: { readonly type: string; readonly cursor: string | null } & Record<string, unknown>): boolean {

@@ -1,36 +1,21 @@
 import type { StoredDeployment } from '../../../crds/deployment/index.js';
-import { createTypedId, parseDuration } from '../../../crds/grammar/index.js';
+import { parseDuration } from '../../../crds/grammar/index.js';
 import type { StoredJob } from '../../../crds/job/index.js';
-import { keys, ranges } from '../../../crds/keys/index.js';
-import type { StoredNode } from '../../../crds/node/index.js';
-import { reject } from '../../../crds/rejections/index.js';
+import { ranges } from '../../../crds/keys/index.js';
 import { formatJobOwner, type Replica } from '../../../crds/replica/index.js';
 import { asError } from '../../../pkg/fault/index.js';
-import { ANY_NODE, type LogRequest, WHOLE_LOG } from '../../../pkg/link/index.js';
-import { encode, value } from '../../../pkg/store/index.js';
+import { WHOLE_LOG } from '../../../pkg/link/index.js';
+import { value } from '../../../pkg/store/index.js';
 import { type QueryParams, readFlag, readInteger, rejectParameter } from '../../http/query.js';
-import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE } from '../../http/reply.js';
-import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
-import type { LogRendezvous, LogSource } from '../../stream/logs.js';
-import type { OpenStreams } from '../../stream/open-streams.js';
+import { NDJSON_TYPE, RequestRejection, rejectRequest, SSE_TYPE } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { loadJob, readJobStatus } from '../job/view.js';
-import { findNodeById } from '../node/view.js';
-import { type LogCursor, type LogEncoding, LogStream, parseLogCursor } from './log-stream.js';
+import { type LogEnv, type LogQuery, type LogSubject, openSources } from './log-sources.js';
+import { type LogEncoding, LogStream, parseLogCursor, parseLogCursors } from './log-stream.js';
 import { loadDeployment } from './view.js';
 
-/** What logs are read with. */
-export interface LogEnv extends StorageEnv {
-  readonly logs: LogRendezvous;
-  readonly streams: OpenStreams;
-  /** URL under which agents reach this server and no other. */
-  readonly agentUrl: () => string;
-}
+export type { LogEnv } from './log-sources.js';
 
-const DIAL_MS = 12_000;
-/** How long nodes have to find out that they have kept a log. */
-const KEPT_MS = 1_500;
-const LEASE_SECONDS = 30;
-const SOON = { 'retry-after': '5' };
 const TYPES: Readonly<Record<LogEncoding, string>> = {
   ndjson: NDJSON_TYPE,
   sse: SSE_TYPE,
@@ -52,30 +37,14 @@ export function createLogRoutes(env: LogEnv): readonly Route[] {
 
 type FindSubject = (call: ApiCall) => Promise<LogSubject | RequestRejection>;
 
-/** What is asked for. */
-interface LogQuery {
-  readonly format: LogEncoding;
-  readonly follow: boolean;
-  readonly previous: boolean;
-  readonly tail: number;
-  readonly since: string | undefined;
-  readonly cursor: LogCursor | undefined;
-}
-
-/** The replica that is read, or its slot while it has none. */
-interface LogSubject {
-  /** The parameter that chooses it. */
-  readonly field: 'replica' | 'attempt';
-  readonly deploymentUid: string;
-  readonly slot: number;
-  readonly replica: Replica | undefined;
-  /** The deployment has no replica at all, as while it is stopped. */
-  readonly isEmpty?: boolean;
-}
-
 async function readLogs(env: LogEnv, call: ApiCall, find: FindSubject): Promise<RouteResult> {
-  const query = readLogQuery(env, call);
-  if (query instanceof RequestRejection) return query;
+  const asked = readLogQuery(env, call);
+  if (asked instanceof RequestRejection) return asked;
+  if (call.query.get('replica') === ALL) return readAllLogs(env, call, asked);
+  const cursor = asked.after === undefined ? undefined : parseLogCursor(asked.after);
+  if (asked.after !== undefined && !cursor)
+    return rejectParameter('after', asked.after, 'a cursor of an earlier answer');
+  const query = { ...asked, cursor };
   const subject = await find(call);
   if (subject instanceof RequestRejection) return subject;
   const sources = await openSources(env, call, query, subject);
@@ -101,7 +70,68 @@ async function readLogs(env: LogEnv, call: ApiCall, find: FindSubject): Promise<
   };
 }
 
-function readLogQuery({ clock }: LogEnv, { query, request }: ApiCall): LogQuery | RequestRejection {
+const ALL = 'all';
+/** Of one deployment at once. */
+const MOST_AT_ONCE = 16;
+
+/**
+ * The logs of all replicas in one answer, as JSON lines: a browser has few connections. Each line names its replica, and so does
+ * the end of each; the answer ends with the last of them.
+ */
+async function readAllLogs(env: LogEnv, call: ApiCall, asked: AskedLogs): Promise<RouteResult> {
+  const { format, previous, after } = asked;
+  if (format !== 'ndjson') return rejectParameter('replica', ALL, `a number, or Accept: ${NDJSON_TYPE}`);
+  if (previous) return rejectParameter('previous', 'true', 'previous with the number of a replica');
+  const cursors = after === undefined ? new Map<number, never>() : parseLogCursors(after);
+  if (!cursors) return rejectParameter('after', after!, 'replica:cursor of an earlier answer, with commas between');
+  const found = await findReplicas(env, call);
+  if (found instanceof RequestRejection) return found;
+  const { replicas, ...owner } = found;
+  if (replicas.length === 0) return rejectRequest('logs_not_kept', 'replica', ALL);
+  const opened = await Promise.all(
+    replicas.slice(0, MOST_AT_ONCE).map(async replica => {
+      const subject = { field: 'replica', ...owner, slot: replica.slot, replica } as const;
+      const query = { ...asked, cursor: cursors.get(replica.slot) };
+      return { slot: replica.slot, sources: await openSources(env, call, query, subject) };
+    }),
+  );
+  const release = () => {
+    for (const { sources } of opened)
+      if (!(sources instanceof RequestRejection)) for (const { done } of sources) done();
+  };
+  return {
+    status: 200,
+    type: TYPES[format],
+    abandon: release,
+    open: out => {
+      out.setMaxListeners(0); // each log waits for room in the answer by itself
+      const forget = env.streams.add('logs', call.caller, () => out.end());
+      out.once('close', () => {
+        forget();
+        release();
+      });
+      const copies = opened.flatMap(({ slot, sources }) => {
+        const stream = new LogStream(out, { format, replica: slot, clock: env.clock, isShared: true });
+        if (!(sources instanceof RequestRejection)) return [stream.copy(sources)];
+        stream.refuse(sources.rejections[0]);
+        return [];
+      });
+      for (const { slot } of replicas.slice(MOST_AT_ONCE))
+        new LogStream(out, { format, replica: slot, clock: env.clock, isShared: true }).leaveOut(MOST_AT_ONCE);
+      Promise.all(copies).then(
+        () => out.end(),
+        (thrown: unknown) => {
+          env.log.debug('log streams ended early', { requestId: call.requestId, error: asError(thrown) });
+          out.destroy();
+        },
+      );
+    },
+  };
+}
+
+type AskedLogs = Omit<LogQuery, 'cursor'> & { readonly after: string | undefined };
+
+function readLogQuery({ clock }: LogEnv, { query, request }: ApiCall): AskedLogs | RequestRejection {
   const follow = readFlag(query, 'follow');
   if (follow instanceof RequestRejection) return follow;
   const previous = readFlag(query, 'previous');
@@ -116,9 +146,7 @@ function readLogQuery({ clock }: LogEnv, { query, request }: ApiCall): LogQuery 
   const format = accept.includes('text/event-stream') ? 'sse' : accept.includes('ndjson') ? 'ndjson' : 'text';
   const last = format === 'sse' ? request.headers['last-event-id'] : undefined;
   const text = typeof last === 'string' && last !== '' ? last : query.get('after');
-  const cursor = text === undefined ? undefined : parseLogCursor(text);
-  if (text !== undefined && !cursor) return rejectParameter('after', text, 'a cursor of an earlier answer');
-  return { format, follow, previous, tail, since, cursor };
+  return { format, follow, previous, tail, since, after: text };
 }
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:\d\d)$/;
@@ -139,17 +167,25 @@ export function readSince(query: QueryParams, now: number): string | RequestReje
   return `${seconds}.${isTime ? fraction.padEnd(9, '0') : `${String(at % 1000).padStart(3, '0')}000000`}`;
 }
 
-async function findReplica(
-  { cache }: LogEnv,
-  { tenant, params, query }: ApiCall,
-): Promise<LogSubject | RequestRejection> {
-  const wanted = readInteger(query, 'replica', { min: 0, max: 1_000_000, fallback: -1 });
-  if (wanted instanceof RequestRejection) return wanted;
+interface OwnReplicas {
+  readonly deploymentUid: string;
+  readonly replicas: readonly Replica[];
+}
+
+async function findReplicas({ cache }: LogEnv, { tenant, params }: ApiCall): Promise<OwnReplicas | RequestRejection> {
   const deployment = await loadDeployment(cache, tenant, params['name']!);
   if (deployment instanceof RequestRejection) return deployment;
   const name = deployment.key.slice(ranges.of(ranges.deployments, tenant).length);
   const deploymentUid = value<StoredDeployment>(deployment).metadata.uid;
-  const replicas = listReplicas(cache, tenant, name, deploymentUid);
+  return { deploymentUid, replicas: listReplicas(cache, tenant, name, deploymentUid) };
+}
+
+async function findReplica(env: LogEnv, call: ApiCall): Promise<LogSubject | RequestRejection> {
+  const wanted = readInteger(call.query, 'replica', { min: 0, max: 1_000_000, fallback: -1 });
+  if (wanted instanceof RequestRejection) return wanted;
+  const known = await findReplicas(env, call);
+  if (known instanceof RequestRejection) return known;
+  const { replicas, deploymentUid } = known;
   const found = { field: 'replica', deploymentUid, isEmpty: replicas.length === 0 } as const;
   if (wanted >= 0) return { ...found, slot: wanted, replica: replicas.find(({ slot }) => slot === wanted) };
   const replica = replicas.find(({ nodeId }) => nodeId !== undefined) ?? replicas[0];
@@ -177,118 +213,4 @@ function listReplicas(cache: LogEnv['cache'], tenant: string, owner: string, uid
     .map(entry => value<Replica>(entry))
     .filter(replica => replica.deploymentUid === uid)
     .toSorted((a, b) => a.slot - b.slot);
-}
-
-/**
- * The streams to copy, one after the other: what was left of the log of an earlier container on another node, and the log of the
- * current one.
- */
-async function openSources(
-  env: LogEnv,
-  call: ApiCall,
-  query: LogQuery,
-  subject: LogSubject,
-): Promise<readonly LogSource[] | RequestRejection> {
-  const { field, replica, slot } = subject;
-  const hasMoved = query.cursor !== undefined && query.cursor.nodeId !== replica?.nodeId;
-  const isPlaced = replica?.nodeId !== undefined;
-  const kept = query.previous || !isPlaced || hasMoved ? await findKept(env, call, query, subject) : undefined;
-  if (query.previous) return kept ? [kept] : rejectRequest('logs_not_kept', 'previous', String(slot));
-  if (!isPlaced) {
-    if (kept) return [kept];
-    if (replica) return rejectRequest('logs_replica_not_placed', field, String(slot));
-    return rejectRequest(subject.isEmpty ? 'logs_not_kept' : 'resource_not_found', field, String(slot));
-  }
-  const current = await openCurrent(env, call, hasMoved ? { ...query, cursor: undefined, tail: WHOLE_LOG } : query, {
-    ...subject,
-    nodeId: replica.nodeId,
-  });
-  if (!(current instanceof RequestRejection)) return kept ? [kept, current] : [current];
-  return kept ? [kept] : current;
-}
-
-async function openCurrent(
-  env: LogEnv,
-  call: ApiCall,
-  query: LogQuery,
-  subject: LogSubject & { readonly nodeId: string },
-): Promise<LogSource | RequestRejection> {
-  const { field, nodeId, slot } = subject;
-  const refuse = (code: LogFailure) => new RequestRejection(reject(code, field, String(slot)), SOON);
-  if (isSilent(env, call.tenant, nodeId)) return refuse('logs_node_silent');
-  const source = await request(env, call, nodeId, buildRequest(env, query, subject), id =>
-    env.logs.await(id, nodeId, DIAL_MS),
-  );
-  if (source === 'late') return refuse('logs_unavailable');
-  if (source === 'declined') return refuse('logs_too_many');
-  const { end } = source.first ?? {};
-  if (end !== 'no_container' && end !== 'engine_unreachable') return source;
-  source.done();
-  return end === 'no_container'
-    ? rejectRequest('logs_no_container', field, String(slot))
-    : refuse('logs_engine_unreachable');
-}
-
-type LogFailure = 'logs_node_silent' | 'logs_unavailable' | 'logs_too_many' | 'logs_engine_unreachable';
-
-/** Whether heartbeats of the node have stopped. */
-function isSilent({ cache }: LogEnv, tenant: string, nodeId: string): boolean {
-  const node = findNodeById(cache, nodeId);
-  return node !== undefined && cache.get(keys.alive(tenant, value<StoredNode>(node).name)) === undefined;
-}
-
-/** Asks every node of the tenant for the log of a removed container: the one that was removed last counts. */
-async function findKept(
-  env: LogEnv,
-  call: ApiCall,
-  query: LogQuery,
-  subject: LogSubject,
-): Promise<LogSource | undefined> {
-  const body = buildRequest(env, query, { ...subject, replica: undefined });
-  const found = await request(env, call, ANY_NODE, body, id => env.logs.collect(id, call.tenant, KEPT_MS));
-  const removedAt = ({ first }: LogSource) => first?.begin?.removedAt ?? '';
-  const [newest, ...others] = found.toSorted((a, b) => removedAt(b).localeCompare(removedAt(a)));
-  for (const { done } of others) done();
-  return newest;
-}
-
-function buildRequest(
-  env: LogEnv,
-  { follow, tail, since, cursor }: LogQuery,
-  { deploymentUid, slot, replica }: LogSubject,
-): Omit<LogRequest, 'id'> {
-  return {
-    replica: replica?.uid ?? '',
-    deploymentUid,
-    slot,
-    follow,
-    tail,
-    ...(since !== undefined && { since }),
-    ...(cursor && { after: cursor.position }),
-    server: env.agentUrl(),
-  };
-}
-
-/** Stores the request where agents are told of it, for as long as the wait lasts. */
-async function request<T>(
-  env: LogEnv,
-  call: ApiCall,
-  nodeId: string,
-  body: Omit<LogRequest, 'id'>,
-  wait: (id: string) => Promise<T>,
-): Promise<T> {
-  const id = createTypedId('log', count => env.random.bytes(count));
-  const lease = await env.store.grant(LEASE_SECONDS);
-  const arrival = wait(id);
-  const key = keys.logRequest(call.tenant, nodeId, id);
-  const puts = [{ key, bytes: encode({ id, ...body }), lease: lease.id }];
-  await env.store.commit({ guards: [{ key, at: 0 }], puts, deletes: [] });
-  const arrived = await arrival;
-  // The agent has dialled in, or will not do so any more: the stored request is not needed any longer.
-  env.store
-    .revoke(lease.id)
-    .catch((thrown: unknown) =>
-      env.log.debug('log request is left to its lease', { requestId: call.requestId, error: asError(thrown) }),
-    );
-  return arrived;
 }

@@ -22,7 +22,7 @@ export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
     defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
     defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),
-    defineRoute('deployer', 'POST', `${ONE}/canary`, call => submitCanaryOrder(env, call)),
+    defineRoute('deployer', 'POST', `${ONE}/canary`, call => submitCanaryOrder(env, call), { grows: false }),
     defineRoute('viewer', 'GET', `${ONE}/scaling`, call => showScaling(env, call)),
     defineRoute('deployer', 'PUT', `${ONE}/scaling`, call => putScaling(env, call)),
     defineRoute('deployer', 'DELETE', `${ONE}/scaling`, call => deleteScaling(env, call)),

@@ -7,11 +7,13 @@ import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../.
 import { keys } from '../../../crds/keys/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import { inSpan, type Span } from '../../../pkg/trace/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
+import { buildNotesChange, withNotes } from '../../admission/notes.js';
 import { warnOfReplicas } from '../../admission/quota.js';
 import {
   judgeRestored,
@@ -74,7 +76,9 @@ export async function submitDeployment(env: AdmissionEnv, call: ApiCall, submiss
       const current = isFresh ? entry : await load();
       isFresh = false;
       if (current instanceof RequestRejection) return current;
-      const judged = await judge(env, call, submission, current, env.deploymentLimits);
+      const judged = await inSpan(call.span, 'admission', span =>
+        judge(env, call, submission, current, env.deploymentLimits, span),
+      );
       return judged instanceof RequestRejection ? judged : store(env, call, judged);
     });
   });
@@ -109,11 +113,12 @@ async function judge(
   { toDocument, origin }: Submission,
   entry: Entry | undefined,
   limits: AdmissionEnv['deploymentLimits'],
+  span?: Span,
 ): Promise<JudgedDocument | RequestRejection> {
   const { tenant, request } = call;
   const stored = entry && value<StoredDeployment>(entry);
   const document = toDocument(stored);
-  const gathered = await gatherFacts(env, tenant, readSubmitted(document, stored));
+  const gathered = await gatherFacts(env, tenant, readSubmitted(document, stored), span);
   const { facts } = gathered;
   const admission = stored
     ? admitUpdate(stored, document, facts, limits)
@@ -150,15 +155,22 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
   const isSame = isUnchanged(entry, spec, judged.restored);
-  if (isSame && material.length === 0) return answer(toSpliceable(entry));
+  const noted = isSame && call.toNotes ? buildNotesChange(entry, call.toNotes(spec)) : undefined;
+  if (isSame && material.length === 0) {
+    if (!noted) return answer(toSpliceable(entry));
+    const verdict = await env.store.commit(noted.change);
+    return verdict.stored ? answer({ bytes: noted.bytes, revision: verdict.revision }) : undefined;
+  }
 
   // Material that comes with an unchanged document is guarded by its conflict keys all the same.
-  const { guards, conflictKeys } = gathered;
+  const { conflictKeys } = gathered;
+  const guards = [...gathered.guards, ...(noted?.change.guards ?? [])];
   const puts = isSame ? await putConflictKeys(env.conflictLeases, conflictKeys, call.requestId) : [];
   const { change, bytes } = isSame
-    ? { change: { guards, puts, deletes: [] }, bytes: entry.bytes }
+    ? { change: { guards, puts: [...puts, ...(noted?.change.puts ?? [])], deletes: [] }, bytes: noted?.bytes }
     : await buildDeploymentChange(env, call, judged);
-  const submitted = { subject: spec.name, writes: material, seen: gathered.facts.secretKeys, isAlone: isSame };
+  const isAlone = isSame && !noted;
+  const submitted = { subject: spec.name, writes: material, seen: gathered.facts.secretKeys, isAlone };
   failpoint('deployment.storing');
   const verdict = await commitWithMaterial(env, call, change, submitted);
   if (verdict instanceof RequestRejection) return verdict;
@@ -171,12 +183,12 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
 
   failpoint('deployment.stored');
   if (conflictKeys.length > 0) await waitUntilCached(env.cache, verdict.revision);
-  return answer(isSame ? toSpliceable(entry) : { bytes, revision: verdict.revision });
+  return answer(bytes ? { bytes, revision: verdict.revision } : toSpliceable(entry!));
 }
 
 function buildDeploymentChange(
   env: AdmissionEnv,
-  { tenant, caller, requestId }: ApiCall,
+  { tenant, caller, span, requestId, toNotes }: ApiCall,
   { entry, admission: { spec, alterations }, gathered, origin, restored }: JudgedDocument,
 ): Promise<BuiltWrite> {
   const { change, fromRevision, fromBackup, events, revisions = [] } = origin ?? {};
@@ -184,6 +196,7 @@ function buildDeploymentChange(
     spec,
     alterations,
     caller,
+    span,
     operation: requestId,
     conflictKeys: gathered.conflictKeys,
     ...(fromRevision !== undefined && { fromRevision }),
@@ -198,7 +211,7 @@ function buildDeploymentChange(
       more: restored?.toChange(stored.metadata.uid),
       change: change ?? 'update',
       before: toSpec(stored),
-      metadata: hash => updateMetadata(env, stored.metadata, hash),
+      metadata: hash => withNotes(updateMetadata(env, stored.metadata, hash), toNotes?.(spec)),
       guards: [{ key: entry.key, at: entry.revision }, ...guards],
     });
   }
@@ -208,7 +221,10 @@ function buildDeploymentChange(
   return buildWrite(env, {
     ...common,
     change: change ?? 'create',
-    metadata: hash => createMetadata(env, { tenant, uid, after: imported.at(-1)?.revision ?? lastRevision }, hash),
+    metadata: hash => {
+      const after = imported.at(-1)?.revision ?? lastRevision;
+      return withNotes(createMetadata(env, { tenant, uid, after }, hash), toNotes?.(spec));
+    },
     more: restored?.toChange(uid),
     puts: imported.map(each => ({ key: keys.archive(tenant, uid, each.revision), bytes: encode(each) })),
     guards: [
@@ -268,6 +284,7 @@ async function deleteOnce(env: AdmissionEnv, call: ApiCall, entry: Entry): Promi
     spec: toSpec(stored),
     alterations: [],
     caller: call.caller,
+    span: call.span,
     operation: call.requestId,
     guards: [{ key: entry.key, at: entry.revision }],
   });

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { systemClock } from '../../../pkg/clock/index.js';
 import { createMetrics } from '../../../pkg/metrics/index.js';
 import type { StoreReport } from '../../../pkg/process/store-monitor.js';
 import type { Cache } from '../../../pkg/store/index.js';
@@ -7,12 +8,20 @@ import type { ApiCall } from '../../http/route.js';
 import { createHealthRoutes } from './routes.js';
 
 describe('health of the server', () => {
-  const well: StoreReport = { databaseBytes: 100, quotaBytes: 1_000, nearsQuota: false, alarms: [] };
+  const well: StoreReport = {
+    databaseBytes: 100,
+    usedBytes: 50,
+    quotaBytes: 1_000,
+    nearsQuota: false,
+    isReserved: false,
+    alarms: [],
+  };
 
   const ask = async (report: StoreReport | undefined, connected = true) => {
     const cache = { connected, list: () => [] } as unknown as Cache;
     const routes = createHealthRoutes({
       cache,
+      clock: systemClock,
       metrics: createMetrics({ processMetrics: false }),
       seats: { publish: () => undefined },
       storeReport: () => report,

@@ -1,5 +1,7 @@
 import { ranges } from '../../../crds/keys/index.js';
-import { type Cache, type LeaderRecord, value } from '../../../pkg/store/index.js';
+import { countLagSeconds, type VolumeStatus } from '../../../crds/volume/index.js';
+import type { Clock } from '../../../pkg/clock/index.js';
+import { type Cache, type LeaderRecord, listValues, value } from '../../../pkg/store/index.js';
 import type { Metrics } from '../../../pkg/metrics/index.js';
 import type { StoreReport } from '../../../pkg/process/store-monitor.js';
 import { replyJson } from '../../http/reply.js';
@@ -8,6 +10,7 @@ import type { Route, RouteResult } from '../../http/route.js';
 /** What health is read from. */
 export interface HealthEnv {
   readonly cache: Cache;
+  readonly clock: Clock;
   readonly metrics: Metrics;
   /** Brings the metrics of what is open up to date. */
   readonly seats: { publish(): void };
@@ -51,7 +54,13 @@ function ready({ cache }: HealthEnv): RouteResult {
   return cache.connected ? replyJson(200, { status: 'ok' }) : replyJson(503, { status: 'degraded' });
 }
 
-async function metrics({ metrics: measured, seats }: HealthEnv): Promise<RouteResult> {
+async function metrics({ metrics: measured, seats, cache, clock }: HealthEnv): Promise<RouteResult> {
   seats.publish();
+  const lags = listValues<VolumeStatus>(cache, ranges.volumeStatuses).flatMap(status =>
+    status.copies.map(copy => countLagSeconds(copy, clock.now(), status)),
+  );
+  const greatest = lags.reduce<number>((most, lag = 0) => Math.max(most, lag), 0);
+  measured.set('mooring_volume_lag_seconds', {}, greatest);
+  measured.set('mooring_volume_incomplete_copies', {}, lags.filter(lag => lag === undefined).length);
   return { status: 200, type: measured.contentType, body: Buffer.from(await measured.text()) };
 }

@@ -18,6 +18,7 @@ import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnAboveQuota } from '../../admission/quota.js';
 import { readSubmitted } from '../../admission/submitted.js';
+import { toTraceMetadata } from '../../admission/write.js';
 import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
 import {
   buildEtagHeader,
@@ -50,7 +51,7 @@ async function createJob(env: AdmissionEnv, call: ApiCall): Promise<RouteResult>
   const { isDryRun, tenant, document } = call;
   const submitted = readSubmitted(document);
   const judge = async () => {
-    const gathered = await gatherFacts(env, tenant, submitted);
+    const gathered = await gatherFacts(env, tenant, submitted, call.span);
     return { gathered, admission: admitJob(document, gathered.facts, env.dryRunLimits, { isDryRun }) };
   };
   if (isDryRun) {
@@ -107,7 +108,8 @@ async function storeJob(
   const now = new Date(env.clock.now()).toISOString();
   const uid = createTypedId('job', count => env.random.bytes(count));
   const times = { createdAt: now, updatedAt: now };
-  const metadata: Metadata = { tenant, uid, generation: 1, ...times, specHash: hashSpec(spec) };
+  const identity = { tenant, uid, generation: 1, ...times, specHash: hashSpec(spec) };
+  const metadata: Metadata = { ...identity, ...toTraceMetadata(call.span), ...call.toNotes?.(spec) };
   const stored: StoredJob = { metadata, ...spec };
   const bytes = encode(stored);
   const key = keys.job(tenant, spec.name);
@@ -188,7 +190,7 @@ async function deleteJob(env: AdmissionEnv, call: ApiCall): Promise<RouteResult>
     };
     if (stored.metadata.deletedAt !== undefined) return answer(toSpliceable(entry));
     const deletedAt = new Date(env.clock.now()).toISOString();
-    const bytes = encode(markDeleted(stored, deletedAt));
+    const bytes = encode(markDeleted(stored, deletedAt, toTraceMetadata(call.span)));
     const guards = [{ key: entry.key, at: entry.revision }];
     const verdict = await env.store.commit({ guards, puts: [{ key: entry.key, bytes }], deletes: [] });
     return verdict.stored ? answer({ bytes, revision: verdict.revision }) : undefined;

@@ -43,7 +43,7 @@ async function createNetwork(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
       }
       if (call.isDryRun) return replyDryRun({ after: spec, alterations });
 
-      const stored = toStored(env, tenant, spec);
+      const stored = toStored(env, call, spec);
       const key = keys.network(tenant, spec.name);
       failpoint('network.storing');
       const write = env.store.commit({
@@ -104,11 +104,19 @@ function findNetwork({ cache }: AdmissionEnv, tenant: string, name: string): Ent
   return isDnsLabel(name) ? cache.get(keys.network(tenant, name)) : undefined;
 }
 
-function toStored({ clock, random }: AdmissionEnv, tenant: string, spec: Network): StoredNetwork {
+function toStored({ clock, random }: AdmissionEnv, { tenant, toNotes }: ApiCall, spec: Network): StoredNetwork {
   const now = new Date(clock.now()).toISOString();
   const uid = createTypedId('net', count => random.bytes(count));
   return {
-    metadata: { tenant, uid, generation: 1, createdAt: now, updatedAt: now, specHash: hashSpec(spec) },
+    metadata: {
+      tenant,
+      uid,
+      generation: 1,
+      createdAt: now,
+      updatedAt: now,
+      specHash: hashSpec(spec),
+      ...toNotes?.(spec),
+    },
     ...spec,
   };
 }

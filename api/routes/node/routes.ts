@@ -25,7 +25,10 @@ const NODES = nodeKind.path;
 /** Nodes: the machines that tenants have enrolled, and the orders of administrators about them. */
 export function createNodeRoutes(env: NodeEnv): readonly Route[] {
   const order = (name: keyof typeof ORDER_EVENTS, update: UpdateOrders) =>
-    defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, name, update), { body: 'none' });
+    defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, name, update), {
+      body: 'none',
+      grows: false,
+    });
   return [
     defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => createJoinToken(env, call)),
     defineRoute({ join: true }, 'POST', NODES, call => enrol(env, call), { query: [] }),

@@ -46,6 +46,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     agentVersion,
     engine = null,
     volumeAddress = null,
+    lacks = [],
   } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
@@ -66,6 +67,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
     engine,
     volumeAddress,
+    lacks,
     claims: listClaims(env.cache, node),
     conditions: [
       ...listNodeConditions(node, seen),

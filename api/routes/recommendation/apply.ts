@@ -88,14 +88,9 @@ function toSpecChange(change: VolumeChange) {
   return change.action === 'resize' ? { sizeBytes: change.sizeBytes } : { replicas: change.replicas };
 }
 
-function answer(
-  { cache }: AdmissionEnv,
-  entry: Entry,
-  recommendation: Recommendation,
-  change: VolumeChange,
-): RouteResult {
+function answer(env: AdmissionEnv, entry: Entry, recommendation: Recommendation, change: VolumeChange): RouteResult {
   const { volumeId: _, ...applied } = change;
-  const shown = { ...recommendation, applied, volume: toVolumeResponse(cache, entry), alterations: [], warnings: [] };
+  const shown = { ...recommendation, applied, volume: toVolumeResponse(env, entry), alterations: [], warnings: [] };
   return replyJson(200, shown, buildEtagHeader(entry.revision));
 }
 

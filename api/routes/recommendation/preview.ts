@@ -38,8 +38,13 @@ export function previewChange(
     const bytes = formatBytes(status?.usedBytes ?? volume.sizeBytes);
     const nodes = free.map(({ id, name }) => ({ nodeId: id, name, change: `may get a copy of ${bytes}` }));
     const more = change.replicas - (volume.replicas ?? 0);
-    const because = `the nodes of ${formatCount(more, 'more replica')} are chosen then; how fast copies are made was not measured yet`;
-    return { nodes, seconds: null, because };
+    const chosen = `the nodes of ${formatCount(more, 'more replica')} are chosen then`;
+    const whole = findWholeCopy(cache, volume, status);
+    if (!whole) return { nodes, seconds: null, because: `${chosen}; how fast copies are made was not measured yet` };
+    const toSend = Math.max(0, more) * (status?.usedBytes ?? volume.sizeBytes);
+    const perSecond = whole.bytes / Math.max(1, whole.seconds);
+    const last = `the last whole copy from its node was ${formatBytes(whole.bytes)} in ${formatCount(whole.seconds, 'second')}`;
+    return { nodes, seconds: Math.max(1, Math.ceil(toSend / perSecond)), because: `${chosen}; ${last}` };
   }
   const from = status?.capacityBytes ?? volume.sizeBytes;
   const words = `its size changes from ${formatBytes(from)} to ${formatBytes(change.sizeBytes)} while it is in use`;
@@ -53,6 +58,14 @@ export function previewChange(
   const seconds = Math.max(1, Math.ceil(Math.abs(change.sizeBytes - from) / rate));
   const because = `the last ${word} there was ${formatBytes(measured.bytes)} in ${formatCount(took, 'second')}`;
   return { nodes, seconds, because };
+}
+
+/** The last time that everything of this volume, or of another one of the same node, was sent to a copy. */
+function findWholeCopy(cache: Cache, volume: StoredVolume, status: VolumeStatus | undefined) {
+  const others = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, volume.metadata.tenant));
+  const here = others.filter(({ primaryNode }) => primaryNode === status?.primaryNode);
+  const copies = [...(status ? [status] : []), ...here].flatMap(each => each.copies);
+  return copies.find(({ lastWhole }) => lastWhole !== undefined && lastWhole.bytes > 0)?.lastWhole;
 }
 
 /** The last change of this kind of the size of this volume, or of another one on the same node: one that moves bytes tells nothing of one that does not. */

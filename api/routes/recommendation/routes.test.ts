@@ -200,6 +200,14 @@ describe('recommendations over HTTP', () => {
     const tried = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
     const preview = tried.body['preview'] as { nodes: { name: string }[]; seconds: number | null };
     expect([preview.nodes.map(({ name }) => name), preview.seconds]).to.deep.equal([['machine-3'], null]);
+    const lastWhole = { bytes: 2 * GIB, seconds: 4 };
+    await measure('6', { usedBytes: 5 * GIB, copies: [{ ...copies[0]!, lastWhole }] });
+    const [known] = await read('?type=replication');
+    const measured = await ask('POST', `${path}?dryRun=true`, { parameters: known!.parameters });
+    expect(measured.body['preview']).to.deep.include({
+      seconds: 10,
+      because: 'the nodes of 1 more replica are chosen then; the last whole copy from its node was 2GiB in 4 seconds',
+    });
     const third = lab.cache.get(keys.node(lab.a, 'machine-3'))!;
     await put(third.key, { ...value<object>(third), volumeAddress: undefined });
     const nowhere = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });

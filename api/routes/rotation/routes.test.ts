@@ -114,8 +114,15 @@ describe('rotation over HTTP', () => {
 
     const list = await lab.ask('GET', '/api/v1/secrets', { token });
     const one = await lab.ask('GET', `/api/v1/secrets/${PATH}`, { token });
-    const listed = (list.body['items'] as { path: string; version: number }[]).find(({ path }) => path === PATH);
+    const items = list.body['items'] as { path: string; version: number; rotation?: object }[];
+    const listed = items.find(({ path }) => path === PATH);
     expect([listed?.version, one.body['version']], 'what containers get').to.deep.equal([1, 1]);
+    expect(listed?.rotation).to.include({ secret: 'web-db', phase: 'stage', next: 'promote', deployment: 'web' });
+    expect(items.filter(({ rotation }) => rotation)).to.have.length(1);
+    await rotate({ phase: 'abort' });
+    await say();
+    const after = await lab.ask('GET', '/api/v1/secrets', { token });
+    expect(after.text).to.include(PATH).and.not.include('"rotation"');
   });
 
   const refusals: readonly [

@@ -17,7 +17,7 @@ export function createRotationRoutes(env: AdmissionEnv): readonly Route[] {
   const rotate = (call: ApiCall) => retryOnConflict(call.params['name']!, () => rotateOnce(env, call));
   return [
     defineRoute('viewer', 'GET', `${SECRETS}/rotation`, call => showRotation(env, call), { query: ['secret'] }),
-    defineRoute('deployer', 'POST', `${SECRETS}/rotate`, rotate),
+    defineRoute('deployer', 'POST', `${SECRETS}/rotate`, rotate, { grows: false }),
   ];
 }
 

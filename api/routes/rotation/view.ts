@@ -3,32 +3,47 @@ import { parseSecretPath } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { isReady, type Report } from '../../../crds/report/index.js';
-import { getNextPhase, type RotationFacts, type RotationStep } from '../../../crds/rotation/index.js';
+import { getNextPhase, isRotationOpen, type RotationFacts, type RotationStep } from '../../../crds/rotation/index.js';
 import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import { listAnchors } from '../../admission/relations.js';
-import type { StoredRotation } from '../../admission/rotations.js';
+import { readRotation, type StoredRotation } from '../../admission/rotations.js';
 
 /** What a rotation looks like from one of the deployments that it concerns. Versions are numbers; there is no value here. */
 export function toRotationView(cache: Cache, deployment: StoredDeployment, rotation: StoredRotation) {
-  const { label, path, record, status } = rotation;
-  const { state, waitsFor } = status;
-  const isOver = state === 'retire' && waitsFor === undefined;
+  const { path } = rotation;
   const replicas = cache
     .list(ranges.replicasOf(deployment.metadata.tenant, deployment.name))
     .map(entry => value<Replica>(entry))
     .toSorted((a, b) => a.slot - b.slot);
   return {
     deployment: deployment.name,
-    secret: label,
     path,
+    ...toPhaseView(rotation),
+    secretsVersion: deployment.secretsVersion,
+    replicas: replicas.map(replica => replicaView(cache, replica, path)),
+  };
+}
+
+function toPhaseView({ label, record, status }: StoredRotation) {
+  const { state, waitsFor } = status;
+  const isOver = state === 'retire' && waitsFor === undefined;
+  return {
+    secret: label,
     phase: isOver ? 'idle' : state,
     holds: waitsFor === undefined,
     next: getNextPhase(state),
     waitsFor: waitsFor ?? null,
     isAborting: record?.phase === 'abort' && waitsFor !== undefined,
-    secretsVersion: deployment.secretsVersion,
-    replicas: replicas.map(replica => replicaView(cache, replica, path)),
   };
+}
+
+/** The rotation of a credential while it is under way, with the deployment through which it was asked for and when. */
+export function findOpenRotation(cache: Cache, tenant: string, path: string) {
+  const label = parseSecretPath(path)?.label;
+  const rotation = label === undefined ? undefined : readRotation(cache, tenant, label, path);
+  if (rotation?.record?.path !== path || !isRotationOpen(rotation.status)) return undefined;
+  const { deployment, askedAt } = rotation.record;
+  return { ...toPhaseView(rotation), deployment, since: askedAt };
 }
 
 function replicaView(

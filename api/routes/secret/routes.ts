@@ -12,6 +12,7 @@ import { readFlag, rejectMisplaced } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
+import { findOpenRotation } from '../rotation/view.js';
 import { listReferences, type ReferenceWatchEnv, watchReferences } from './watch-references.js';
 import { deleteSecret, parsePath, writeSecret } from './write.js';
 
@@ -65,7 +66,16 @@ function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
     const head = stored.get(path);
     const version = (head && findCurrentVersion(head)) ?? null;
     const { deployments = [], jobs = [] } = users.get(path) ?? {};
-    const view = { namespace, resource, path, version, deployments, ...(jobs.length > 0 && { jobs }) };
+    const rotation = findOpenRotation(cache, tenant, path);
+    const view = {
+      namespace,
+      resource,
+      path,
+      version,
+      deployments,
+      ...(jobs.length > 0 && { jobs }),
+      ...(rotation && { rotation }),
+    };
     return { key: path, bytes: encode(view), ...UNSTORED };
   });
 }

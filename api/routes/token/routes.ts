@@ -1,7 +1,16 @@
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { checkTokenRequest, type StoredToken, type TokenRequest } from '../../../crds/tenant/index.js';
 import { type Keyring, mintToken } from '../../../pkg/auth/index.js';
-import { type Cache, encode, type Entry, type Put, remove, type Store, value } from '../../../pkg/store/index.js';
+import {
+  type Cache,
+  encode,
+  type Entry,
+  type Guard,
+  type Put,
+  remove,
+  type Store,
+  value,
+} from '../../../pkg/store/index.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -126,12 +135,19 @@ export function listOlderNodeTokens(cache: Cache, nodeId: string, keep: number):
 /** How long the record of a token outlives the token. */
 const AFTERLIFE_SECONDS = 3_600;
 
-/** Stores a new token of a tenant that exists, or of the platform. False when there is no such tenant. */
-export async function storeToken({ store, cache, clock }: StorageEnv, token: StoredToken): Promise<boolean> {
+/** Stores a new token of a tenant that exists, or of the platform, if `more` holds. False when it or the tenant does not. */
+export async function storeToken(
+  { store, cache, clock }: StorageEnv,
+  token: StoredToken,
+  more: readonly Guard[] = [],
+): Promise<boolean> {
   const key = keys.token(token.id);
   const tenant = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true } as const];
   const put = await putToken(store, token, clock.now());
-  return waitUntilStored(cache, store.commit({ guards: [{ key, at: 0 }, ...tenant], puts: [put], deletes: [] }));
+  return waitUntilStored(
+    cache,
+    store.commit({ guards: [{ key, at: 0 }, ...tenant, ...more], puts: [put], deletes: [] }),
+  );
 }
 
 /**

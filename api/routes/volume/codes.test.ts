@@ -38,7 +38,27 @@ const replicas = (method: string, id: string, rest: string, more: Partial<Refusa
   ...more,
 });
 
+const move = (id: string, node: string, more: Partial<Refusable> = {}): Refusable => ({
+  method: 'POST',
+  path: `/api/v1/tenants/self/volumes/${id}/move`,
+  body: { node },
+  ...more,
+});
+
 describeCodes('volumes (7.5)', [
+  {
+    code: 'volume_move_node_unable',
+    status: 409,
+    cases: [
+      ['where the primary is', 'node', move(ready, machine1)],
+      ['a node that takes no copies', 'node', move(ready, 'machine-2')],
+    ],
+  },
+  {
+    code: 'node_not_a_placement_candidate',
+    status: 422,
+    cases: [['to move to', 'node', move(ready, 'machine-9')]],
+  },
   {
     code: 'volume_in_use',
     status: 409,
@@ -63,6 +83,8 @@ describeCodes('volumes (7.5)', [
       ['another tenant’s for its snapshots', 'id', snapshots('GET', ready, '', { as: 'bare' })],
       ['for a copy', 'id', replicas('POST', absent, '', { body: { node_id: machine1 } })],
       ['another tenant’s for a copy', 'id', replicas('POST', ready, '', { body: { node_id: machine1 }, as: 'bare' })],
+      ['to move', 'id', move(absent, machine1)],
+      ['another tenant’s to move', 'id', move(ready, machine1, { as: 'bare' })],
       ['another tenant’s copy', 'id', replicas('DELETE', ready, '/machine-1', { as: 'bare' })],
     ],
   },
@@ -119,6 +141,7 @@ describeCodes('volumes (7.5)', [
       ['one more', 'node_id', replicas('POST', scratch, '', { body: { node_id: machine1 } })],
       ['one more of objects', 'node_id', replicas('POST', object, '', { body: { node_id: 'machine-2' } })],
       ['one less', 'node_id', replicas('DELETE', scratch, '/machine-1')],
+      ['to move', 'node', move(scratch, 'machine-2')],
     ],
   },
   {
@@ -140,14 +163,6 @@ describeCodes('volumes (7.5)', [
     ],
   },
   {
-    code: 'feature_not_available',
-    status: 501,
-    cases: [
-      ['a folder of the machine', 'type', volume({ type: 'bind' })],
-      ['a replicated one', 'type', volume({ class: 'replicated', type: 'bind' })],
-    ],
-  },
-  {
     code: 'field_invalid',
     status: 422,
     cases: [
@@ -160,6 +175,8 @@ describeCodes('volumes (7.5)', [
       ['no other size', 'sizeBytes', resize(ready, {})],
       ['another size in words', 'sizeBytes', resize(ready, { sizeBytes: '2Gi' })],
       ['copied memory', 'type', volume({ class: 'replicated', type: 'tmpfs' })],
+      ['a copied folder of a machine', 'type', volume({ class: 'replicated', type: 'bind' })],
+      ['a folder above', 'name', volume({ type: 'bind', name: '..' })],
       ['no node for a copy', 'node_id', replicas('POST', ready, '', { body: {} })],
     ],
   },

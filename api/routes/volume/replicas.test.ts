@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../../../crds/event/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
-import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
+import { type StoredVolume, toAssignedVolume, type VolumeStatus } from '../../../crds/volume/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
 
@@ -178,5 +178,87 @@ describe('copies of volumes over HTTP', () => {
     expect(body).to.include({ dryRun: true, change: 'update' });
     await lab.cache.barrier();
     expect(stored()).to.deep.equal(before);
+  });
+
+  it('are shown with how far they are behind, and the furthest is a metric', async () => {
+    const measure = async (name = 'lag_seconds') =>
+      new RegExp(`^mooring_volume_${name} (\\d+)$`, 'm').exec((await lab.ask('GET', '/metrics')).text)?.[1];
+    expect(await measure()).to.equal('0');
+    const syncedAt = new Date(lab.clock.now() - 90_000).toISOString();
+    const even = { nodeId: toNodeId(2), state: 'synced', syncedAt, lagBytes: 0 } as const;
+    await settle({ copies: [even, { ...even, nodeId: toNodeId(3), lagBytes: 7 }] });
+    const { body } = await lab.ask('GET', '/api/v1/dvm/volumes/data', { token });
+    const [first, second] = body['replicas'] as { lagSeconds: number }[];
+    expect(first).to.include({ lagSeconds: 0 });
+    expect(second?.lagSeconds).to.be.at.least(90);
+    expect(Number(await measure())).to.be.at.least(90);
+    expect(await measure('incomplete_copies')).to.equal('0');
+    const never = { nodeId: toNodeId(3), state: 'syncing' } as const;
+    const since = new Date(lab.clock.now() - 60_000).toISOString();
+    await settle({ phase: 'Degraded', reason: 'volume_node_silent', since, copies: [even, never] });
+    expect(Number(await measure()), 'of a primary that is not heard').to.be.within(60, 89);
+    expect(await measure('incomplete_copies')).to.equal('1');
+  });
+
+  it('that were set aside by a former primary go when somebody asks for it, from that node alone', async () => {
+    const path = (node: string, name: string) => `data/divergent/${node}/${name}`;
+    const aside = (digit: number, name: string) => ({ nodeId: toNodeId(digit), name, epoch: 1, at: AT });
+    const copies = [2, 3].map(digit => ({ nodeId: toNodeId(digit), state: 'synced' as const }));
+    const divergent = [aside(2, 'divergent-1'), aside(3, 'divergent-1'), aside(3, 'divergent-2')];
+    await settle({ phase: 'Degraded', copies, divergent });
+    await refuse('DELETE', path('machine-2', 'divergent-1'), undefined, '409 volume_not_ready id');
+    await settle({ copies, divergent });
+    await refuse('DELETE', path('machine-1', 'divergent-1'), undefined, '404 resource_not_found node_id');
+    await refuse('DELETE', path('machine-2', 'divergent-2'), undefined, '404 resource_not_found name');
+    await refuse('DELETE', path('machine-2', '%2e%2e'), undefined, '404 endpoint_not_found path');
+    token = await lab.tenantToken(lab.a, 'viewer');
+    await refuse('DELETE', path('machine-2', 'divergent-1'), undefined, '403 auth_forbidden Authorization');
+    token = await lab.tenantToken(lab.a, 'deployer');
+
+    const trial = await ask('DELETE', `${path('machine-2', 'divergent-1')}?dryRun=true`);
+    expect([trial.status, trial.body['dryRun'], stored().discarded]).to.deep.equal([200, true, undefined]);
+    const { status, body } = await ask('DELETE', path('machine-2', 'divergent-1'));
+    expect(status).to.equal(200);
+    const shown = body['divergent'] as { nodeName: string; name: string; isDiscarded: boolean }[];
+    expect(shown.map(each => `${each.nodeName} ${each.name} ${each.isDiscarded}`)).to.deep.equal([
+      'machine-2 divergent-1 true',
+      'machine-3 divergent-1 false',
+      'machine-3 divergent-2 false',
+    ]);
+    expect(body).not.to.have.property('discarded');
+    const { generation } = stored().metadata;
+    await ask('DELETE', path(toNodeId(2), 'divergent-1'));
+    expect(stored().metadata.generation, 'asked for twice').to.equal(generation);
+    const told = { findPeer: () => undefined, intervalSeconds: 5, fenceAfterSeconds: 30 };
+    const status2 = value<VolumeStatus>(lab.cache.get(keys.volumeStatus(lab.a, ID))!);
+    const orders = [2, 3].map(
+      digit => toAssignedVolume(stored(), status2, toNodeId(digit), told)?.replication?.discard,
+    );
+    expect(orders).to.deep.equal([[{ name: 'divergent-1', at: AT }], undefined]);
+
+    const report = (change: object) =>
+      put(keys.volumeReport(lab.a, ID, toNodeId(2)), {
+        id: ID,
+        state: 'ready',
+        nodeId: toNodeId(2),
+        at: AT,
+        ...change,
+      });
+    const order = (digit: number, name: string) => ({ nodeId: toNodeId(digit), name, at: AT });
+    await report({});
+    await settle({ copies, divergent: divergent.slice(1) });
+    await ask('DELETE', path('machine-3', 'divergent-2'));
+    expect(stored().discarded, 'its node has not said that it is gone').to.deep.equal([
+      order(2, 'divergent-1'),
+      order(3, 'divergent-2'),
+    ]);
+    await report({ epoch: 1, role: 'replica' });
+    await ask('DELETE', path('machine-3', 'divergent-1'));
+    expect(stored().discarded, 'what is gone is forgotten').to.deep.equal([
+      order(3, 'divergent-2'),
+      order(3, 'divergent-1'),
+    ]);
+    const events = (await lab.store.list(ranges.events)).entries.map(entry => value<StoredEvent>(entry).reason);
+    expect(events).to.deep.equal(Array.from({ length: 3 }, () => 'volume_divergent_discarded'));
   });
 });

@@ -127,7 +127,7 @@ function changeReplicas(
     const keep = (nodes: readonly string[]) => nodes.filter(each => enrolled.has(each));
     const after = { ...before, ...rest, excludedNodes: keep(excludedNodes), abandonedNodes: keep(abandonedNodes) };
     if (call.isDryRun) return replyDryRun({ before, after });
-    if (isDeepStrictEqual({ abandonedNodes: [], ...before }, after)) return answer(cache, entry, named);
+    if (isDeepStrictEqual({ abandonedNodes: [], ...before }, after)) return answer(env, entry, named);
     const updatedAt = new Date(env.clock.now()).toISOString();
     const generation = metadata.generation + 1;
     const next: StoredVolume = {
@@ -149,14 +149,14 @@ function changeReplicas(
       deletes: [],
     });
     if (!(await waitUntilStored(cache, write))) return undefined;
-    return answer(cache, cache.get(entry.key), named);
+    return answer(env, cache.get(entry.key), named);
   });
 }
 
-function answer(cache: Cache, entry: Entry | undefined, named: string): RouteResult {
+function answer(env: AdmissionEnv, entry: Entry | undefined, named: string): RouteResult {
   // Between the write and the answer the volume may have been deleted.
   if (!entry) return rejectRequest('volume_not_found', 'id', named, { in: 'path' });
-  const body = { ...toVolumeResponse(cache, entry), alterations: [], warnings: [] };
+  const body = { ...toVolumeResponse(env, entry), alterations: [], warnings: [] };
   return replyJson(200, body, buildEtagHeader(entry.revision));
 }
 

@@ -17,6 +17,7 @@ import { encode, type Entry, type Guard, readValue, value } from '../../../pkg/s
 import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
 import { replyDryRun } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
+import { withNotes } from '../../admission/notes.js';
 import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
@@ -59,8 +60,8 @@ export async function resizeVolume(env: AdmissionEnv, call: ApiCall): Promise<Ro
   );
 }
 
-function answer({ cache }: AdmissionEnv, entry: Entry, warnings: readonly Warning[]): RouteResult {
-  const shown = { ...toVolumeResponse(cache, entry), alterations: [], warnings };
+function answer(env: AdmissionEnv, entry: Entry, warnings: readonly Warning[]): RouteResult {
+  const shown = { ...toVolumeResponse(env, entry), alterations: [], warnings };
   return replyJson(200, shown, buildEtagHeader(entry.revision));
 }
 
@@ -123,7 +124,7 @@ function warnResize({ type }: StoredVolume): readonly Warning[] {
  */
 export async function storeVolumeChange(
   env: AdmissionEnv,
-  { tenant, requestId }: ApiCall,
+  { tenant, requestId, toNotes }: ApiCall,
   entry: Entry,
   change: Partial<Pick<VolumeSpec, 'sizeBytes' | 'replicas'>>,
   { event, guards = [] }: { readonly event: EventDraft; readonly guards?: readonly Guard[] },
@@ -136,7 +137,7 @@ export async function storeVolumeChange(
   const next: StoredVolume = {
     ...stored,
     ...change,
-    metadata: { ...metadata, generation, updatedAt, specHash: hashSpec(spec) },
+    metadata: withNotes({ ...metadata, generation, updatedAt, specHash: hashSpec(spec) }, toNotes?.(spec)),
   };
   const quota = checkCountQuota(env, tenant, 'volumes');
   const own = [keys.conflict(tenant, toVolumeSubject(stored.id))];

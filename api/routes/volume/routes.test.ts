@@ -108,9 +108,6 @@ describe('volumes over HTTP', () => {
     const before = await listKeys();
     const { body } = await accept('POST', 'dvm/volumes?dryRun=true', sound);
     expect(body).to.deep.include({ dryRun: true, change: 'create' });
-    const bound = await accept('POST', 'dvm/volumes?dryRun=true', { ...sound, type: 'bind' });
-    const warnings = bound.body['warnings'] as { code: string }[];
-    expect(warnings.map(({ code }) => code)).to.include('feature_not_available');
     expect(await listKeys()).to.deep.equal(before);
     const { id } = await make();
     const after = await listKeys();

@@ -4,7 +4,6 @@ import { hashSpec } from '../../../crds/meta/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import {
   admitVolume,
-  findUnbuiltVolume,
   rejectVolumeRemoval,
   type StoredVolume,
   toVolumeSubject,
@@ -20,7 +19,9 @@ import { listVolumeUsers } from '../../admission/relations.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { createMoveRoutes } from './move.js';
 import { createReplicaRoutes } from './replicas.js';
+import { createDivergentRoutes } from './divergent.js';
 import { resizeVolume } from './resize.js';
 import { createSnapshotRoutes } from './snapshots.js';
 import { findByName, findVolume, rejectChange, toVolumeResponse } from './view.js';
@@ -34,6 +35,8 @@ export function createVolumeRoutes(env: AdmissionEnv): readonly Route[] {
     defineRoute('deployer', 'PATCH', `${COLLECTION}/{id}`, call => resizeVolume(env, call)),
     defineRoute('deployer', 'DELETE', `${COLLECTION}/{id}`, call => deleteVolume(env, call)),
     ...createReplicaRoutes(env),
+    ...createDivergentRoutes(env),
+    ...createMoveRoutes(env),
     ...createSnapshotRoutes(env),
   ];
 }
@@ -50,8 +53,6 @@ async function createVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
       if (staticFacts.volumeManagement === 'off') {
         return rejectRequest('volume_binding_unavailable', 'volumes', spec.name);
       }
-      const unbuilt = findUnbuiltVolume(spec);
-      if (unbuilt && !call.isDryRun) return rejectRequest('feature_not_available', unbuilt[0], unbuilt[1], unbuilt[2]);
       if (findByName(cache, tenant, spec.name)) return rejectRequest('resource_already_exists', 'name', spec.name);
       const quota = checkCountQuota(env, tenant, 'volumes');
       if (quota.reached !== undefined) {
@@ -61,9 +62,9 @@ async function createVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
       if (bytes !== undefined) {
         return rejectRequest('quota_reached', 'sizeBytes', tenant, { kind: 'volumeBytes', limit: bytes });
       }
-      if (call.isDryRun) return replyDryRun({ after: spec, alterations, warnings: [...warnings, ...warn(unbuilt)] });
+      if (call.isDryRun) return replyDryRun({ after: spec, alterations, warnings });
 
-      const stored = toStored(env, tenant, spec);
+      const stored = toStored(env, call, spec);
       const key = keys.volume(tenant, stored.id);
       const write = env.store.commit({
         guards: [
@@ -121,18 +122,26 @@ async function deleteVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
   });
 }
 
-function toStored({ clock, random }: AdmissionEnv, tenant: string, spec: VolumeSpec): StoredVolume {
+function toStored({ clock, random }: AdmissionEnv, { tenant, toNotes }: ApiCall, spec: VolumeSpec): StoredVolume {
   const now = new Date(clock.now()).toISOString();
   const id = createTypedId('vol', count => random.bytes(count));
   return {
-    metadata: { tenant, uid: id, generation: 1, createdAt: now, updatedAt: now, specHash: hashSpec(spec) },
+    metadata: {
+      tenant,
+      uid: id,
+      generation: 1,
+      createdAt: now,
+      updatedAt: now,
+      specHash: hashSpec(spec),
+      ...toNotes?.(spec),
+    },
     id,
     ...spec,
   };
 }
 
 function answer(
-  { cache }: AdmissionEnv,
+  env: AdmissionEnv,
   status: 200 | 201,
   entry: Entry | undefined,
   alterations: readonly Alteration[] = [],
@@ -140,18 +149,12 @@ function answer(
 ): RouteResult {
   // Between the write and the answer the keeper may have removed it already.
   if (!entry) return rejectRequest('volume_not_found', 'id', '', { in: 'path' });
-  const shown = toVolumeResponse(cache, entry);
+  const shown = toVolumeResponse(env, entry);
   const headers = {
     ...buildEtagHeader(entry.revision),
     ...(status === 201 && { location: `${COLLECTION}/${shown.id}` }),
   };
   return { ...replyJson(status, { ...shown, alterations, warnings }, headers), alterations };
-}
-
-function warn(unbuilt: ReturnType<typeof findUnbuiltVolume>): readonly Warning[] {
-  if (!unbuilt) return [];
-  const message = 'this control plane does not support the value yet; without dryRun the request is refused';
-  return [{ code: 'feature_not_available', field: unbuilt[0], message }];
 }
 
 function draftEvent(

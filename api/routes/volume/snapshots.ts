@@ -19,6 +19,7 @@ export function createSnapshotRoutes(env: SnapshotEnv): readonly Route[] {
     defineRoute('deployer', 'POST', SNAPSHOTS, ({ params }) => new RequestRejection([rejectSnapshot(params['id']!)]), {
       ...chosen,
       body: 'none',
+      grows: false,
     }),
   ];
 }

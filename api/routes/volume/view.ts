@@ -1,6 +1,14 @@
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
-import { getVolumePhase, type StoredVolume, volumeKind, type VolumeStatus } from '../../../crds/volume/index.js';
+import {
+  countLagSeconds,
+  type DiscardedBytes,
+  getVolumePhase,
+  type StoredVolume,
+  volumeKind,
+  type VolumeStatus,
+} from '../../../crds/volume/index.js';
+import type { Clock } from '../../../pkg/clock/index.js';
 import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listVolumeConsumers } from '../../admission/relations.js';
@@ -9,14 +17,21 @@ import { rejectRequest, type RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
+/** What a volume is shown from. */
+export interface VolumeViewEnv {
+  readonly cache: Cache;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
 /** Volumes are found by id or name, and shown flat, with their phase and who mounts them. */
-export function createVolumeReader(cache: Cache): ReaderOptions {
+export function createVolumeReader(env: VolumeViewEnv): ReaderOptions {
+  const { cache } = env;
   return {
     resource: {
       range: ranges.volumes,
       joined: ranges.volumeStatuses,
       isVolatile: true,
-      view: (entry, status) => encode(toVolumeResponse(cache, entry, status)),
+      view: (entry, status) => encode(toVolumeResponse(env, entry, status)),
     },
     find: ({ tenant, params }) => findVolume(cache, tenant, params['id']!),
   };
@@ -60,15 +75,24 @@ export function findByName(cache: Cache, tenant: string, name: string): Entry | 
   return cache.list(ranges.of(ranges.volumes, tenant)).find(entry => value<StoredVolume>(entry).name === name);
 }
 
+/** Whether the removal of what was set aside was asked for. */
+export function isDiscarded(
+  { nodeId, name, at }: DiscardedBytes,
+  discarded: readonly DiscardedBytes[] | undefined = [],
+): boolean {
+  return discarded.some(each => each.nodeId === nodeId && each.name === name && each.at === at);
+}
+
 /** A volume as clients see it. */
 export function toVolumeResponse(
-  cache: Cache,
+  { cache, clock }: VolumeViewEnv,
   entry: Entry,
   statusEntry = cache.get(toStatusKey(volumeKind, entry.key)),
 ) {
   const volume = value<StoredVolume>(entry);
   const { metadata, id, primaryNode: asked, replicas: wantedReplicas = 0, ...stored } = volume;
-  const { replicaNodes: _named, excludedNodes: _excluded, abandonedNodes: _abandoned, ...spec } = stored;
+  const { replicaNodes: _named, excludedNodes: _excluded, abandonedNodes: _abandoned, move: _order, ...rest } = stored;
+  const { discarded, ...spec } = rest;
   const status = statusEntry && value<VolumeStatus>(statusEntry);
   const primaryNode = status?.primaryNode ?? asked ?? null;
   const { tenant } = metadata;
@@ -84,8 +108,17 @@ export function toVolumeResponse(
     primaryNodeName: findName(primaryNode),
     epoch: status?.epoch ?? null,
     wantedReplicas,
-    replicas: (status?.copies ?? []).map(copy => ({ ...copy, nodeName: findName(copy.nodeId) })),
-    divergent: status?.divergent ?? [],
+    replicas: (status?.copies ?? []).map(copy => {
+      const lagSeconds = countLagSeconds(copy, clock.now(), status);
+      return { ...copy, ...(lagSeconds !== undefined && { lagSeconds }), nodeName: findName(copy.nodeId) };
+    }),
+    divergent: (status?.divergent ?? []).map(each => ({
+      ...each,
+      nodeName: findName(each.nodeId),
+      isDiscarded: isDiscarded(each, discarded),
+    })),
+    move: status?.move ? { ...status.move, toName: findName(status.move.to ?? null) } : null,
+    lastMove: status?.lastMove ?? null,
     driver: status?.driver ?? null,
     limits: status?.limits ?? null,
     usedBytes: status?.usedBytes ?? null,

@@ -1,3 +1,7 @@
+import type { PullProgress } from '../../../crds/report/index.js';
+/** Told whenever the engine says how far a pull is; in bytes, where it says so. */
+export type OnPullProgress = (progress?: PullProgress) => void;
+
 /** What a container may use at most. */
 export interface ContainerLimits {
   /** In thousandths of a core. */

@@ -9,6 +9,7 @@ import {
   type ContainerStatus,
   type Engine,
   type EngineEvent,
+  EngineRefusedFault,
   EngineUnreachableFault,
   ImageMissingFault,
   ImagePullFault,
@@ -162,9 +163,13 @@ export function engineContract(name: string, open: () => Promise<EngineUnderTest
       await engine.stop(id, 1);
     });
 
-    it('starts a stopped container again', async () => {
+    it('starts a stopped container again, or refuses to where it starts each once', async () => {
       const id = await run();
       await engine.stop(id, 1);
+      if (engine.startsOnce) {
+        expect(await thrownBy(engine.start(id))).to.be.instanceOf(EngineRefusedFault);
+        return;
+      }
       await engine.start(id);
 
       expect((await engine.inspect(id))?.state).to.equal('running');

@@ -1,9 +1,10 @@
+import type { NodeFeature } from '../../../crds/node/index.js';
 import type { Reason } from '../../../crds/reasons/index.js';
 import type { HealthCheck, Port } from '../../../crds/deployment/index.js';
 import type { ContainerHealth, FailedCheck } from '../../../crds/report/index.js';
 import { Fault } from '../../fault/index.js';
 import type { Secret } from '../../secrets/index.js';
-import type { ContainerLimits, ContainerMount } from './container-parts.js';
+import type { ContainerLimits, ContainerMount, OnPullProgress } from './container-parts.js';
 import type { RedactedOutput } from './redact.js';
 
 /** Whom a container belongs to: stored as labels, and enough to adopt it after a restart of the agent. */
@@ -37,6 +38,8 @@ export interface ContainerSpec {
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;
   readonly limits?: ContainerLimits;
+  readonly requests?: Pick<ContainerLimits, 'cpu' | 'memory'>; // for an engine that places containers itself
+  readonly stopGraceSeconds?: number; // where it is declared, for an engine that has to know it before a stop
   readonly mounts?: readonly ContainerMount[];
   /** Bridge network of the tenant; created when missing. */
   readonly network: string;
@@ -143,6 +146,9 @@ export interface EngineCondition {
  * starting a running one, stopping a stopped one and removing a removed one succeed.
  */
 export interface Engine {
+  /** What it cannot do: its node is given nothing that needs it. Absent: it can do everything. */
+  readonly lacks?: readonly NodeFeature[] | undefined;
+  readonly startsOnce?: true | undefined; // a container that has ended is removed, and a new one is made
   /** Resolves when the engine answers, and throws soon when it does not. */
   ping(): Promise<void>;
   facts(): Promise<EngineFacts>;
@@ -160,9 +166,9 @@ export interface Engine {
   /**
    * Gets the image from its registry, which is contacted also when the image is present: that shows whether it may be had.
    * Without a login, the engine's own for that registry is used, if it has one. Throws `ImagePullFault` when the registry does not
-   * deliver it. `onProgress` is called whenever the engine says how far it is.
+   * deliver it. `onProgress` is called whenever the engine says how far it is; `nodeId` is the node that pulls.
    */
-  pull(image: string, login?: ImageLogin, onProgress?: () => void): Promise<void>;
+  pull(image: string, login?: ImageLogin, onProgress?: OnPullProgress, nodeId?: string): Promise<void>;
   /** Removes every image that no container uses. */
   pruneImages(): Promise<void>;
   /** Creates a network unless it exists. One that is internal has no way out when this resolves. */

@@ -21,12 +21,7 @@ import {
 } from './engine.js';
 import type { RedactedOutput } from './redact.js';
 import { SimulatedNetworks } from './simulated-networks.js';
-import type { EngineOperation, SimulatedEngineOptions } from './simulated-options.js';
-
-interface Listener {
-  readonly nodeId: string;
-  readonly onEvent: OnEngineEvent;
-}
+import type { EngineListener, EngineOperation, SimulatedEngineOptions } from './simulated-options.js';
 
 interface SimulatedContainer {
   status: ContainerStatus;
@@ -44,10 +39,12 @@ const FIRST_LINE_AT = '0000000000.000000001';
 /** An engine in memory, for simulations and load tests: it outlives its agents, as a real one does. Delays use the injected clock. */
 export class SimulatedEngine implements Engine {
   readonly #options: SimulatedEngineOptions;
+  readonly lacks: Engine['lacks'];
+  readonly startsOnce: Engine['startsOnce'];
   readonly #containers = new Map<string, SimulatedContainer>();
   readonly networks = new SimulatedNetworks();
   readonly #images = new Set<string>();
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Set<EngineListener>();
   /** Bytes that each container has written, by id. */
   readonly written = new Map<string, number>();
   changes = 0;
@@ -55,6 +52,7 @@ export class SimulatedEngine implements Engine {
 
   constructor(options: SimulatedEngineOptions) {
     this.#options = options;
+    ({ lacks: this.lacks, startsOnce: this.startsOnce } = options);
   }
 
   get containers(): readonly ContainerStatus[] {
@@ -175,6 +173,7 @@ export class SimulatedEngine implements Engine {
     return this.#call('start', () => {
       const container = this.#find(id);
       if (container.status.state === 'running') return;
+      if (this.startsOnce && container.runs > 0) throw new EngineRefusedFault(409, 'it has ended');
       this.changes++;
       const run = ++container.runs;
       const health = container.hasHealthCheck ? 'starting' : 'none';

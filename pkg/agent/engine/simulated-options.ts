@@ -1,9 +1,16 @@
+import type { NodeFeature } from '../../../crds/node/index.js';
 import type { ContainerHealth } from '../../../crds/report/index.js';
 import type { Clock, Random } from '../../clock/index.js';
-import type { ContainerStatus, ContainerUsage, ImageLogin, PullFailure } from './engine.js';
+import type { ContainerStatus, ContainerUsage, ImageLogin, OnEngineEvent, PullFailure } from './engine.js';
 
 /** The calls of a simulated engine that can be slow or fail. */
 export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
+
+/** Who is told of the containers of a node. */
+export interface EngineListener {
+  readonly nodeId: string;
+  readonly onEvent: OnEngineEvent;
+}
 
 export interface SimulatedEngineOptions {
   readonly clock: Clock;
@@ -22,6 +29,10 @@ export interface SimulatedEngineOptions {
   readonly health?: (image: string) => ContainerHealth;
   /** What a container uses. Default: nothing is known of it. */
   readonly usage?: (container: ContainerStatus) => ContainerUsage | undefined;
+  /** What it cannot do. Default: it can do everything. */
+  readonly lacks?: readonly NodeFeature[];
+  /** It starts no container twice. */
+  readonly startsOnce?: true;
   readonly cpu?: number;
   readonly memory?: number;
 }

@@ -15,12 +15,13 @@ export class Bandwidth {
     this.#bytesPerSecond = bytesPerSecond;
   }
 
-  /** Bytes in pieces, none of which is more than a small part of what a second allows. */
-  split(bytes: Buffer): readonly Buffer[] {
-    if (this.#bytesPerSecond === undefined) return [bytes];
+  /** Chunks in pieces, none of which is more than a small part of what a second allows. */
+  split(chunks: readonly Buffer[]): readonly (readonly Buffer[])[] {
+    if (this.#bytesPerSecond === undefined) return [chunks];
     const size = Math.max(PIECE_MIN, Math.floor(this.#bytesPerSecond / SHARES));
-    const count = Math.ceil(bytes.length / size);
-    return Array.from({ length: count }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+    return chunks.flatMap(bytes =>
+      Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => [bytes.subarray(at * size, (at + 1) * size)]),
+    );
   }
 
   /** Waits until so much may be sent; undefined: now. */

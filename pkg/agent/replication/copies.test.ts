@@ -98,9 +98,9 @@ describe('copies of a volume', () => {
     const bandwidth = new Bandwidth(clock, 10_000);
     let passed = 0;
     const send = async () => {
-      for (const piece of bandwidth.split(Buffer.alloc(30_000))) {
-        await bandwidth.take(piece.length, new AbortController().signal);
-        passed += piece.length;
+      for (const [piece] of bandwidth.split([Buffer.alloc(30_000)])) {
+        await bandwidth.take(piece!.length, new AbortController().signal);
+        passed += piece!.length;
       }
     };
     const sent = Promise.all([send(), send()]);

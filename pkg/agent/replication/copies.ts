@@ -14,6 +14,8 @@ export interface CopyFacts {
   readonly failure?: string | undefined;
   /** By estimate. */
   readonly lagBytes?: number | undefined;
+  /** How long it took to send everything, the last time. */
+  readonly lastWhole?: SeenCopy['lastWhole'] | undefined;
 }
 
 /** How far the copy of one node is. Once complete it stays synced, with the moment that it shows: of a busy volume something is always under way. */
@@ -21,7 +23,7 @@ export function describeCopy(
   { nodeId, address }: VolumePeer,
   epoch: number,
   { common = {}, times = {} }: ReplicationRecord,
-  { transfer, failure, lagBytes }: CopyFacts,
+  { transfer, failure, lagBytes, lastWhole }: CopyFacts,
 ): SeenCopy {
   const last = common[nodeId];
   const syncedAt = last?.epoch === epoch ? times[last.snapshot] : undefined;
@@ -33,8 +35,17 @@ export function describeCopy(
     ...(lagBytes !== undefined && { lagBytes }),
     ...(transfer && { sentBytes: transfer.sentBytes }),
     ...(transfer?.totalBytes !== undefined && { totalBytes: transfer.totalBytes }),
+    ...(lastWhole && { lastWhole }),
     ...(message !== undefined && { message }),
   };
+}
+
+/** Less than this tells nothing of the rate: it is over before the disks are warm. */
+export const WHOLE_MIN = 16 * 2 ** 20;
+
+/** What a transfer of everything is remembered as. */
+export function measureWhole(bytes: number, ms: number): Pick<CopyFacts, 'lastWhole'> {
+  return bytes < WHOLE_MIN ? {} : { lastWhole: { bytes, seconds: Math.max(1, Math.ceil(ms / 1000)) } };
 }
 
 const NOT_LISTENING = 'the node takes no copies; start its agent with --volume-listen';

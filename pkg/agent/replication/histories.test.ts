@@ -49,6 +49,44 @@ describe('copies of a volume that are of different histories', () => {
     expect(kept).to.deep.equal(['lost', 'lost, and more']);
   });
 
+  for (const held of ['', 'written all the same']) {
+    it(`begin with the second of two first primaries, when the other holds ${held || 'nothing'}`, async () => {
+      await b.assign('primary', 1, []);
+      onB.write(V, held);
+      const replica = await b.assign('replica', 1, [a.asPeer]);
+      await a.assign('primary', 1, [b.asPeer]);
+      onA.write(V, 'one');
+      await until('a copy', () => copiesOf(onB).includes('one'));
+      const { divergent = [], syncedEpoch } = await b.replication.describe(replica);
+      expect(divergent.map(({ name }) => onB.volumes.get(V)?.snapshots.get(name))).to.deep.equal(held ? [held] : []);
+      expect(syncedEpoch).to.equal(1);
+    });
+  }
+
+  it('that were moved aside in the first epoch are known also after a crash in the middle', async () => {
+    await b.close();
+    const snapshot = () => Promise.reject(new VolumeFault('refused', 'a file is in use; close it'));
+    b = await LabNode.open('node_b', { ...onB.driver, snapshot });
+    open.splice(1, 1, b);
+    await b.assign('primary', 1, []);
+    onB.write(V, 'written all the same');
+    disarm = arm('volume.set_aside=error');
+    const outcome = await b.assign('replica', 1, [a.asPeer]).catch((thrown: Error) => thrown.message);
+    expect(outcome).to.include('volume.set_aside');
+    const replica = await b.assign('replica', 1, [a.asPeer]);
+    const { divergent = [] } = await b.replication.describe(replica);
+    expect(divergent.map(({ name }) => onB.volumes.get(V)?.snapshots.get(name))).to.deep.equal([
+      'written all the same',
+    ]);
+  });
+
+  it('that were set aside in the first epoch are not what a node is promoted to', async () => {
+    await b.assign('primary', 1, []);
+    onB.write(V, 'written all the same');
+    const replica = await b.assign('replica', 1, [a.asPeer]);
+    expect(await b.replication.describe(replica)).to.not.have.any.keys('syncedAt', 'syncedEpoch');
+  });
+
   it('are not taken for each other by their names, which a machine that was set back gives again', async () => {
     await pair();
     onA.write(V, 'one');

@@ -18,5 +18,5 @@
  */
 export { type PeerAddress, parsePeerAddress } from './peer-address.js';
 export type { Peers } from './peers.js';
-export { isReplicationNews, Replication } from './replication.js';
+export { isReplicationNews, Replication, withoutReplication } from './replication.js';
 export { TlsPeers } from './tls-peers.js';

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
-import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
+import { StreamChecksum, type VolumeDriver, VolumeFault } from '../volumes/index.js';
 
 interface MemoryVolume {
   content: string;
@@ -17,6 +16,8 @@ export class MemoryDriver {
   readonly steps: string[] = [];
   /** How often it was asked whether anything was written. */
   asked = 0;
+  /** Snapshots that the disk does not let go of. */
+  readonly stuck = new Set<string>();
 
   write(id: string, content: string): void {
     Object.assign(this.#find(id), { content, written: this.#find(id).written + content.length });
@@ -59,9 +60,11 @@ export class MemoryDriver {
       },
       listSnapshots: async id => [...find(id).snapshots.keys()].sort(),
       dropSnapshot: async (id, name) => {
+        if (this.stuck.has(name)) throw new VolumeFault('no_space', 'there is no space left; free some');
         step(`drop ${name}`, id);
         find(id).snapshots.delete(name);
       },
+      isEmpty: async id => find(id).content === '',
       isChanged: async (id, name) => findSnapshot(id, name) !== find(id).content,
       writtenBytes: async id => {
         this.asked++;
@@ -75,13 +78,13 @@ export class MemoryDriver {
           parent: isLonger ? parent : undefined,
           more: isLonger ? whole.slice(known.length) : whole,
         });
-        const digest = Promise.resolve(createHash('sha256').update(bytes).digest('hex'));
-        return { stream: Readable.from(pieces(Buffer.from(bytes)), { objectMode: false }), digest };
+        const checksum = Promise.resolve(new StreamChecksum().add(Buffer.from(bytes)).toHex());
+        return { stream: Readable.from(pieces(Buffer.from(bytes)), { objectMode: false }), checksum };
       },
-      receive: async (id, stream, { snapshot, digest }) => {
+      receive: async (id, stream, { snapshot, checksum }) => {
         const bytes = await text(stream);
-        if (createHash('sha256').update(bytes).digest('hex') !== (await digest))
-          throw new VolumeFault('bad_stream', 'its digest differs; send it again');
+        if (new StreamChecksum().add(Buffer.from(bytes)).toHex() !== (await checksum))
+          throw new VolumeFault('bad_stream', 'its checksum differs; send it again');
         const { parent, more } = JSON.parse(bytes) as { parent?: string; more: string };
         const known = parent === undefined ? '' : findSnapshot(id, parent);
         step(`receive ${snapshot}${parent === undefined ? '' : ` after ${parent}`}`, id);

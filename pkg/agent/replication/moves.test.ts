@@ -19,7 +19,7 @@ describe('a volume that is to move', () => {
 
   beforeEach(async () => {
     [onA, onB, writer] = [new MemoryDriver(), new MemoryDriver(), undefined];
-    const findWriter = () => {
+    const findWriter = async () => {
       looked++;
       return writer;
     };
@@ -86,7 +86,7 @@ describe('a volume that is to move', () => {
     const { snapshot } = await settled(await finish());
     const { key, files } = a;
     await a.close();
-    a = await LabNode.open('node_a', onA.driver, { key, files, findWriter: () => undefined });
+    a = await LabNode.open('node_a', onA.driver, { key, files, findWriter: async () => undefined });
     open.splice(0, open.length, a, b);
     replica = await b.assign('replica', 1, [a.asPeer]);
     const { snapshot: after } = await settled(await finish());

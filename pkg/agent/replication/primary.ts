@@ -10,7 +10,7 @@ import { asError } from '../../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/index.js';
 import { normaliseMessage } from '../normalise-message.js';
 import { Bandwidth } from './bandwidth.js';
-import { type CopyFacts, decideSync, describeCopy } from './copies.js';
+import { type CopyFacts, decideSync, describeCopy, measureWhole } from './copies.js';
 import type { PeerMessages } from './messages.js';
 import { PeerFault, type Peers } from './peers.js';
 import type { ReplicationRecord } from './record.js';
@@ -115,7 +115,10 @@ export class PrimaryRounds {
     const { nodeId, address = '', publicKey } = peer;
     const key = toKey(id, nodeId);
     let toldAt = clock.monotonic();
+    let wholeSince: number | undefined;
+    let sentInAll = 0;
     const onProgress = (sentBytes: number, totalBytes: number | undefined) => {
+      sentInAll = sentBytes;
       const lagBytes = totalBytes === undefined ? undefined : totalBytes - sentBytes;
       this.#note(key, { transfer: { sentBytes, totalBytes }, lagBytes });
       if (clock.monotonic() - toldAt < PROGRESS_MS) return;
@@ -131,7 +134,10 @@ export class PrimaryRounds {
         isWhole: this.#copies.get(key)?.isWhole,
         choose: (held: PeerMessages['held']) => this.#snapshots.choose(id, isFresh, held),
         hold: (names: readonly string[]) => this.#snapshots.hold(id, nodeId, names),
-        estimate: (parent: string | undefined) => this.#snapshots.estimate(id, parent),
+        estimate: (parent: string | undefined) => {
+          wholeSince = parent === undefined ? clock.monotonic() : undefined;
+          return this.#snapshots.estimate(id, parent);
+        },
         onProgress,
       };
       const sent = await sendSnapshot(stream, order, { clock, driver, bandwidth: this.#bandwidth, stallMs, signal });
@@ -143,6 +149,7 @@ export class PrimaryRounds {
         lagBytes: 0,
         askedAt: clock.monotonic(),
         isWhole: false,
+        ...(wholeSince !== undefined && measureWhole(sentInAll, clock.monotonic() - wholeSince)),
       });
     } catch (thrown) {
       const error = asError(thrown);

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -7,6 +7,7 @@ import { expect } from 'chai';
 
 import { systemClock } from '../../clock/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
+import { StreamChecksum } from '../volumes/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { LabNode, V, W } from './replication-lab.testing.js';
 import { TlsPeers } from './tls-peers.js';
@@ -17,7 +18,7 @@ const AT = '2026-01-01T00:00:00.000Z';
 const hello = { volume: V, epoch: 3 };
 const header = { snapshot: SNAPSHOT, at: AT };
 const stream = Buffer.from(JSON.stringify({ more: 'content' }));
-const digest = createHash('sha256').update(stream).digest('hex');
+const checksum = new StreamChecksum().add(stream).toHex();
 
 describe('what a replica receives', () => {
   const { privateKey: key } = generateKeyPairSync('ed25519');
@@ -64,9 +65,9 @@ describe('what a replica receives', () => {
     await wire.writeLine(hello);
     expect(JSON.parse(await wire.readLine())).to.deep.equal({ snapshots: [] });
     await wire.writeLine(header);
-    await wire.writeFrame(stream.subarray(0, 5));
-    await wire.writeFrame(stream.subarray(5));
-    await wire.writeEnd(digest);
+    await wire.writeFrame([stream.subarray(0, 5)]);
+    await wire.writeFrame([stream.subarray(5)]);
+    await wire.writeEnd(checksum);
     expect(JSON.parse(await wire.readLine())).to.deep.equal({ done: SNAPSHOT });
     expect(snapshots()).to.deep.equal([[SNAPSHOT, 'content']]);
   });
@@ -77,8 +78,8 @@ describe('what a replica receives', () => {
     await wire.writeLine(hello);
     await wire.readLine();
     await wire.writeLine(header);
-    await wire.writeFrame(large);
-    await wire.writeEnd(createHash('sha256').update(large).digest('hex'));
+    await wire.writeFrame([large]);
+    await wire.writeEnd(new StreamChecksum().add(large).toHex());
     expect(JSON.parse(await wire.readLine())).to.deep.equal({ done: SNAPSHOT });
   });
 
@@ -89,8 +90,8 @@ describe('what a replica receives', () => {
       const held = JSON.parse(await wire.readLine()) as object;
       await wire.writeLine({ ...header, at });
       if (!('synced' in held)) {
-        await wire.writeFrame(stream);
-        await wire.writeEnd(digest);
+        await wire.writeFrame([stream]);
+        await wire.writeEnd(checksum);
       }
       return { held, answer: JSON.parse(await wire.readLine()) as object };
     };
@@ -136,7 +137,7 @@ describe('what a replica receives', () => {
     await wire.writeLine(hello);
     await wire.readLine();
     await wire.writeLine(header);
-    await wire.writeFrame(stream);
+    await wire.writeFrame([stream]);
     node.replication.assign(new Map());
     expect(await wire.readLine().catch(() => 'closed')).to.equal('closed');
     expect(await greet(hello)).to.deep.equal({ refused: 'not_named' });
@@ -181,7 +182,7 @@ describe('what a replica receives', () => {
       await wire.readLine();
       await wire.writeLine(line);
       await wire
-        .writeFrame(Buffer.from(JSON.stringify({ parent: (line as { parent?: string }).parent, more: 'harm' })))
+        .writeFrame([Buffer.from(JSON.stringify({ parent: (line as { parent?: string }).parent, more: 'harm' }))])
         .catch(() => undefined);
       const answer = await wire.readLine().catch(() => 'closed');
       expect(answer).to.match(/^closed$|refused/);
@@ -191,12 +192,12 @@ describe('what a replica receives', () => {
 
   for (const [name, send] of Object.entries({
     'ends too early': async (wire: PeerWire) => {
-      await wire.writeFrame(stream.subarray(0, 5));
+      await wire.writeFrame([stream.subarray(0, 5)]);
       wire.close();
     },
     'is altered': async (wire: PeerWire) => {
-      await wire.writeFrame(Buffer.from(stream.toString().replace('content', 'harmful')));
-      await wire.writeEnd(digest);
+      await wire.writeFrame([Buffer.from(stream.toString().replace('content', 'harmful'))]);
+      await wire.writeEnd(checksum);
     },
     'has a frame that is too long': async (_wire: PeerWire, socket: Duplex) =>
       void socket.write(Buffer.of(0, 16, 0, 1)),
@@ -213,8 +214,8 @@ describe('what a replica receives', () => {
       await again.wire.writeLine(hello);
       await again.wire.readLine();
       await again.wire.writeLine(header);
-      await again.wire.writeFrame(stream);
-      await again.wire.writeEnd(digest);
+      await again.wire.writeFrame([stream]);
+      await again.wire.writeEnd(checksum);
       expect(JSON.parse(await again.wire.readLine())).to.deep.equal({ done: SNAPSHOT });
     });
   }

@@ -119,7 +119,8 @@ export class Receiver {
     const { driver, records, log, onReceived } = this.#parts;
     const record = await records.read(volume);
     if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
-    const held = listForCopies(await driver.listSnapshots(volume), record);
+    const there = await driver.listSnapshots(volume);
+    const held = listForCopies(there, record);
     const { synced } = record;
     const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is nobody's parent
     await wire.writeLine({ snapshots: held, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
@@ -137,7 +138,8 @@ export class Receiver {
       return wire.skip();
     }
     const apart = findApart(record, header, held);
-    const divergent = apart && { divergent: [...(record.divergent ?? []), apart] };
+    const aside = record.divergent?.filter(({ name }) => there.includes(name)) ?? []; // what was removed is forgotten
+    const divergent = (record.divergent || apart) && { divergent: [...aside, ...(apart ? [apart] : [])] };
     const now = { snapshot, at, epoch, ...(finalFor !== undefined && { finalFor }) };
     const isKnown = isDeepStrictEqual(synced, now);
     if (!isKnown) await records.write(volume, { ...record, ...divergent, origins, synced: now });
@@ -153,15 +155,15 @@ export class Receiver {
     const isKnown = parent === undefined || held.includes(parent);
     if (isHeld || !isKnown) throw new PeerFault('a snapshot that is not here is said to be');
     let arrived = 0;
-    let resolveDigest = (_digest: string) => undefined as void;
-    const digest = new Promise<string>(resolve => {
-      resolveDigest = resolve;
+    let resolveChecksum = (_checksum: string) => undefined as void;
+    const checksum = new Promise<string>(resolve => {
+      resolveChecksum = resolve;
     });
     const read = async function* () {
       const frames = wire.readFrames();
       for (;;) {
         const { value, done } = await frames.next();
-        if (done) return resolveDigest(value);
+        if (done) return resolveChecksum(value);
         arrived += value.length;
         yield value;
       }
@@ -171,7 +173,8 @@ export class Receiver {
     try {
       const stream = Readable.from(read(), { highWaterMark: BUFFERED_FRAMES });
       const difference = parent === undefined ? {} : { parent };
-      await this.#parts.driver.receive(volume, stream, { snapshot, ...difference, digest });
+      const giveBack = (chunk: Buffer) => wire.giveBack(chunk);
+      await this.#parts.driver.receive(volume, stream, { snapshot, ...difference, checksum, giveBack });
     } finally {
       ended.abort();
       await telling;

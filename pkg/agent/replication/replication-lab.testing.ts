@@ -20,7 +20,7 @@ export interface LabNodeOptions {
   readonly disk?: Disk;
   readonly sizeBytes?: number;
   readonly clock?: Clock;
-  readonly findWriter?: (id: string) => string | undefined;
+  readonly findWriter?: (id: string) => Promise<string | undefined>;
 }
 
 /** The part of an agent that copies volumes, over TLS on loopback. It can be ended and opened again on the same files. */

@@ -6,6 +6,7 @@ import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { until } from '../../../dev/testing/index.js';
 import { sleep, systemClock } from '../../clock/index.js';
 import { arm } from '../../failpoint/index.js';
+import { WHOLE_MIN } from './copies.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
 import type { PeerConnection } from './peers.js';
@@ -143,6 +144,18 @@ describe('replication of a volume', () => {
     expect(seen[3]?.message).to.match(/takes no copies; /);
   });
 
+  it('says how long everything took to send, where that was much', async () => {
+    await a.assign('primary', 1, []);
+    const much = 'x'.repeat(WHOLE_MIN);
+    onA.write(V, much);
+    const { onA: volume } = await pair();
+    await copied(much);
+    const whole = async () => (await a.replication.describe(volume)).copies?.[0]?.lastWhole;
+    await until('it is measured', async () => (await whole()) !== undefined);
+    expect((await whole())?.bytes).to.be.at.least(WHOLE_MIN);
+    expect((await whole())?.seconds).to.be.at.least(1);
+  });
+
   it('is promoted with a higher epoch, and the former primary sets its own bytes aside and receives', async () => {
     await pair();
     onA.write(V, 'one');
@@ -165,6 +178,58 @@ describe('replication of a volume', () => {
     expect(onA.volumes.get(V)?.snapshots.get('divergent-1')).to.equal('one, and lost');
     await onA.driver.dropSnapshot(V, 'divergent-1');
     expect(await a.replication.describe(replica)).to.not.have.property('divergent');
+    onB.write(V, 'one, and newer');
+    await until('another copy on A', () => copiesOf(onA).includes('one, and newer'));
+    await until('what is gone is forgotten', () => ![...a.files.values()].some(text => text.includes('divergent-1')));
+  });
+
+  it('loses what was set aside when that is ordered, and nothing else of its name', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    onA.write(V, 'one, and lost');
+    await b.assign('primary', 2, [a.asPeer]);
+    const { divergent } = await a.replication.describe(await a.assign('replica', 2, []));
+    const { name, at } = divergent![0]!;
+    const holds = () => onA.volumes.get(V)?.snapshots.has(name);
+    await a.assign('replica', 2, [], { discard: [{ name, at }] });
+    expect(holds(), 'the newest copy here').to.equal(true);
+    const replica = await a.assign('replica', 2, [b.asPeer]);
+    await until('a copy of B on A', async () => (await a.replication.describe(replica)).syncedEpoch === 2);
+    await a.assign('replica', 2, [b.asPeer], { discard: [{ name, at: '2001-01-01T00:00:00Z' }] });
+    expect(holds(), 'another one of that name').to.equal(true);
+    const order = {
+      discard: [
+        { name, at },
+        { name: 'never-there', at },
+      ],
+    };
+    const ordered = await a.assign('replica', 2, [b.asPeer], order);
+    expect(holds()).to.equal(false);
+    expect(await a.replication.describe(ordered)).to.not.have.property('divergent');
+    await a.assign('replica', 2, [b.asPeer], order);
+    expect(copiesOf(onA)).to.include('one');
+  });
+
+  it('serves on while what is ordered to go cannot be removed', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    onA.write(V, 'one, and lost');
+    await b.assign('primary', 2, [a.asPeer]);
+    const { divergent } = await a.replication.describe(await a.assign('replica', 2, [b.asPeer]));
+    const { name, at } = divergent![0]!;
+    const holds = () => onA.volumes.get(V)?.snapshots.has(name);
+    const replica = await a.assign('replica', 2, [b.asPeer]);
+    await until('a copy of B on A', async () => (await a.replication.describe(replica)).syncedEpoch === 2);
+    const primary = await a.assign('primary', 3, []);
+    onA.stuck.add(name);
+    const ordered = await a.assign('primary', 3, [], { discard: [{ name, at }] });
+    expect(await a.replication.settle(ordered)).to.deep.include({ epoch: 3, role: 'primary', divergent });
+    expect(await a.replication.explainUnusable(primary)).to.equal(undefined);
+    onA.stuck.clear();
+    await a.replication.settle(ordered);
+    expect(holds(), 'the order counts until it is carried out').to.equal(false);
   });
 
   it('is not used while it is held, on the node that has it', async () => {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { AssignedReplication, AssignedVolume, SeenVolume } from '../../../crds/volume/index.js';
 import type { Clock, Random } from '../../clock/index.js';
+import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import type { Disk } from '../disk.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
@@ -27,7 +28,7 @@ export interface ReplicationParts {
   readonly driver: VolumeDriver;
   readonly stallMs?: number;
   /** The container, in words, that may write to a volume at this moment. */
-  readonly findWriter?: (id: string) => string | undefined;
+  readonly findWriter?: (id: string) => Promise<string | undefined>;
   /** There is news of the copies of a volume. */
   readonly onChange: (id: string) => void;
 }
@@ -91,7 +92,7 @@ export class Replication {
     if (before?.epoch !== replication.epoch || before.role !== replication.role) {
       // What a container writes while it is stopped belongs to what is set aside.
       const isDemoted = before?.role === 'primary' && replication.role === 'replica';
-      const writer = isDemoted ? this.#parts.findWriter?.(id) : undefined;
+      const writer = isDemoted ? await this.#parts.findWriter?.(id) : undefined;
       if (writer !== undefined) {
         const remedy = 'stop it if it does not end by itself';
         throw new VolumeFault('failed', `${writer} may still write to what becomes a copy here; ${remedy}`);
@@ -104,7 +105,27 @@ export class Replication {
       });
       this.#primary?.check(volume);
     }
+    if (replication.discard) await this.#turns.run(id, () => this.#discard(id, replication.discard!));
     return this.describe(volume);
+  }
+
+  /** Removes what was set aside and given up. What is still the newest copy here stays until another has arrived. */
+  async #discard(id: string, given: NonNullable<AssignedReplication['discard']>): Promise<void> {
+    const { driver, log } = this.#parts;
+    const { divergent = [], synced } = (await this.#records.read(id)) ?? {};
+    const there = await driver.listSnapshots(id);
+    for (const { name, at } of divergent) {
+      const isGiven = given.some(each => each.name === name && each.at === at);
+      if (!isGiven || name === synced?.snapshot || !there.includes(name)) continue;
+      try {
+        await driver.dropSnapshot(id, name);
+        log.info('what was set aside of a volume was removed, as was ordered', { volume: id, because: name });
+      } catch (thrown) {
+        // The volume serves without it, and the order comes again.
+        const error = asError(thrown);
+        log.warn('what was set aside of a volume cannot be removed yet', { volume: id, because: name, error });
+      }
+    }
   }
 
   /** What is known of copies now, without looking for more. */
@@ -151,6 +172,12 @@ export class Replication {
     await this.#receiver.end(id);
     await this.#records.remove(id);
   }
+}
+
+/** A report without what it says of copies: what is not so any more is not told again. */
+export function withoutReplication(seen: SeenVolume): SeenVolume {
+  const { epoch: _e, role: _r, copies: _c, syncedAt: _at, syncedEpoch: _in, final: _f, divergent: _d, ...rest } = seen;
+  return rest;
 }
 
 function isSettled(record: ReplicationRecord | undefined, { epoch, role }: AssignedReplication): boolean {

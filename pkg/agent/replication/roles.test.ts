@@ -39,6 +39,16 @@ describe('the part of a node in the replication of a volume', () => {
     ['is not promoted to what people have removed', former, ['primary', 3], [S], 'refuse'],
     ['is demoted with a higher epoch', primary, ['replica', 3], [S], 'demote'],
     ['is not demoted in the same epoch', primary, ['replica', 2], [S], 'refuse'],
+    ['is given up for another first primary', { epoch: 1, role: 'primary' }, ['replica', 1], [], 'step_back'],
+    ['is not given up once it has sent copies', { epoch: 1, role: 'primary' }, ['replica', 1], [S], 'refuse'],
+    [
+      'is not given up once it has taken a snapshot',
+      { epoch: 1, role: 'primary', times: { [S]: synced.at } },
+      ['replica', 1],
+      [],
+      'refuse',
+    ],
+    ['is not given up in a later epoch', primary, ['replica', 2], [], 'refuse'],
     ['does not go back to a lower epoch', primary, ['primary', 1], [S], 'refuse'],
     ['does not become a replica of a lower epoch', primary, ['replica', 1], [S], 'refuse'],
   ];

@@ -15,6 +15,8 @@ export type RoleStep =
   | { readonly kind: 'promote'; readonly snapshot: string }
   /** What it holds is set aside, and a copy takes its place. */
   | { readonly kind: 'demote' }
+  /** It was chosen as the first primary, and another one before anybody used it. What it holds all the same is set aside. */
+  | { readonly kind: 'step_back' }
   | { readonly kind: 'refuse'; readonly because: string };
 
 const SET_BACK =
@@ -48,6 +50,8 @@ export function decideRole(
     return role === 'replica' ? { kind: 'note' } : refuse(SET_BACK);
   }
   if (epoch === record.epoch) {
+    // A volume that its first node seemed unable to make is made on another in the same epoch. One that was served has snapshots.
+    if (role === 'replica' && epoch === 1 && !record.times && !snapshots.some(isSyncName)) return { kind: 'step_back' };
     return refuse('the control plane gives this copy another part in the same epoch; restore a newer backup of it');
   }
   if (role === 'replica') return { kind: 'demote' };
@@ -84,13 +88,15 @@ export async function takeRole(
       failpoint('volume.copy_promoted');
       return describePromoted(record!, snapshots);
     }
-    if (step.kind === 'demote') {
-      const kept = await setAside(id, record!, { clock, driver });
-      failpoint('volume.set_aside');
-      await dropSpent(id, record!, driver);
-      return { ...(record!.origins && { origins: record!.origins }), ...kept };
-    }
-    return record ?? {};
+    if (step.kind === 'note') return record ?? {};
+    const isKept = snapshots.some(name => name.startsWith('divergent-')); // by an attempt that a crash has ended
+    if (step.kind === 'step_back' && !isKept && (await driver.isEmpty(id))) return {};
+    const kept = await setAside(id, record!, { clock, driver });
+    failpoint('volume.set_aside');
+    // It is no copy of what the other has: nobody may be promoted to it.
+    if (step.kind === 'step_back') return { divergent: kept.divergent ?? [] };
+    await dropSpent(id, record!, driver);
+    return { ...(record!.origins && { origins: record!.origins }), ...kept };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Duplex } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
@@ -11,6 +11,9 @@ import { PeerWire } from './wire.js';
 
 /** For so many times the stall time a receiver may stay where it is with what was sent to it; twice that when it has all. */
 const PATIENCE = 10;
+
+/** Frames are about this long where nothing bounds the rate: shorter ones cost more in sum, longer ones keep the next waiting. */
+const BATCH_BYTES = 256 * 1024;
 
 /** A snapshot for copies, and the moment that it shows. */
 export interface SyncSnapshot {
@@ -92,7 +95,7 @@ interface Transfer {
 async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what: Transfer): Promise<void> {
   const { driver, clock } = tools;
   const { snapshot, parent, bytes } = what;
-  const { stream, digest } = await driver.send(order.volume, snapshot, parent);
+  const { stream, checksum, giveBack } = await driver.send(order.volume, snapshot, parent);
   const ended = new AbortController();
   let cause: Error | undefined;
   let sent = 0;
@@ -103,17 +106,20 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
     ended.abort();
   };
   const send = async () => {
-    for await (const chunk of stream) {
-      for (const piece of tools.bandwidth.split(chunk as Buffer)) {
-        await tools.bandwidth.take(piece.length, ended.signal);
-        await wire.writeFrame(piece);
-        sent += piece.length;
+    for await (const batch of readBatches(stream)) {
+      const onSent = giveBack && (() => batch.forEach(giveBack));
+      const pieces = tools.bandwidth.split(batch);
+      for (const [at, piece] of pieces.entries()) {
+        const length = piece.reduce((sum, chunk) => sum + chunk.length, 0);
+        await tools.bandwidth.take(length, ended.signal);
+        await wire.writeFrame(piece, at === pieces.length - 1 ? onSent : undefined);
+        sent += length;
         failpoint('volume.sending');
         order.onProgress(sent, bytes === undefined ? undefined : Math.max(bytes, sent));
       }
     }
     ended.abort();
-    await wire.writeEnd(await digest);
+    await wire.writeEnd(await checksum);
   };
   const keepAlive = async () => {
     while (!ended.signal.aborted) {
@@ -124,6 +130,21 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
   const isStuck = watchArrival(tools, () => ({ sent, isAll: ended.signal.aborted }));
   await Promise.all([send().catch(fail), keepAlive().catch(fail), readOutcome(wire, snapshot, isStuck).catch(fail)]);
   if (cause) throw cause;
+}
+
+/** What has come of a stream meanwhile, up to about so much, again and again to its end. */
+async function* readBatches(stream: Readable): AsyncGenerator<readonly Buffer[]> {
+  for await (const first of stream) {
+    const batch = [first as Buffer];
+    let length = batch[0]!.length;
+    while (length < BATCH_BYTES) {
+      const next = stream.read() as Buffer | null;
+      if (next === null) break;
+      batch.push(next);
+      length += next.length;
+    }
+    yield batch;
+  }
 }
 
 type ArrivalWatch = (arrived: number) => boolean;

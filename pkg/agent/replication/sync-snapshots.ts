@@ -22,7 +22,7 @@ export interface SyncSnapshotsParts {
   readonly turns: Turns;
   readonly find: (id: string) => AssignedVolume | undefined;
   /** The container, in words, that may write to a volume at this moment. */
-  readonly findWriter?: (id: string) => string | undefined;
+  readonly findWriter?: (id: string) => Promise<string | undefined>;
 }
 
 /** What is remembered of a volume between two rounds; lost with the process. */
@@ -120,7 +120,8 @@ export class SyncSnapshots {
       const primary = await this.findPrimary(id);
       const { finalFor } = primary?.replication ?? {};
       if (!primary || finalFor === undefined) return undefined;
-      const final = findWriter?.(id) === undefined ? await this.#findLast(id, primary, finalFor) : undefined;
+      const writer = await findWriter?.(id);
+      const final = writer === undefined ? await this.#findLast(id, primary, finalFor) : undefined;
       // Assigned anew meanwhile, it may have been written to since.
       const isCurrent = find(id)?.replication === primary.replication;
       this.#remember(id).final = isCurrent ? final : undefined;

@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
+import { CHECKSUM_BYTES, freeSpent } from '../volumes/index.js';
 import { PeerFault } from './peers.js';
 
 const LINE_MAX = 16 * 1024;
@@ -8,10 +10,11 @@ const LINE_MAX = 16 * 1024;
 const FRAME_MAX = 2 ** 20;
 /** The length of a frame that says only that its sender is there. */
 const ALIVE = 0xffff_ffff;
-const DIGEST_BYTES = 32;
 const SKIPPED_MAX = 64 * 2 ** 20;
-/** So much may wait to be sent: with less, every frame would wait for the one before. */
+/** So much may wait to be sent, or to be read: with less, every frame would wait for the one before. */
 const BUFFERED_MAX = 2 ** 20;
+
+const NONE: Buffer = Buffer.alloc(0);
 
 export interface WireOptions {
   readonly clock: Clock;
@@ -21,23 +24,36 @@ export interface WireOptions {
 
 /**
  * Lines of JSON and frames of bytes over one connection. A frame is its length, 4 bytes with the most significant first, and its
- * bytes; one of length 0 is the last, and the SHA-256 of all follows.
+ * bytes; one of length 0 is the last, and the checksum of all follows.
  */
 export class PeerWire {
   readonly #stream: Duplex;
   readonly #options: WireOptions;
-  readonly #chunks: AsyncIterator<Buffer>;
-  #rest: Buffer = Buffer.alloc(0);
+  /** What has arrived and was not asked for yet. */
+  readonly #arrived: Buffer[] = [];
+  #arrivedBytes = 0;
+  #wake = () => undefined as void;
+  #rest = NONE;
+  /** Frames that were given back. */
+  readonly #spare: Buffer[] = [];
+  #isClosed = false;
   #lastSent = 0;
 
   constructor(stream: Duplex, options: WireOptions) {
     this.#stream = stream;
     this.#options = options;
-    this.#chunks = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
-    stream.on('error', () => undefined); // whoever reads or writes next learns of it
+    const wake = () => this.#wake();
+    stream.on('data', (chunk: Buffer) => {
+      this.#arrived.push(chunk);
+      this.#arrivedBytes += chunk.length;
+      if (this.#arrivedBytes > BUFFERED_MAX) stream.pause();
+      wake();
+    });
+    stream.on('end', wake).on('close', wake).on('error', wake); // whoever reads or writes next learns of it
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#stream.destroy();
   }
 
@@ -59,15 +75,20 @@ export class PeerWire {
     }
   }
 
-  /** The bytes of each frame up to the last; returns the digest that follows, as hex. */
+  /** The bytes of each frame up to the last, which are the reader's own; returns the checksum that follows, as hex. */
   async *readFrames(): AsyncGenerator<Buffer, string> {
     for (;;) {
       const length = (await this.#take(4)).readUInt32BE();
-      if (length === 0) return (await this.#take(DIGEST_BYTES)).toString('hex');
+      if (length === 0) return (await this.#take(CHECKSUM_BYTES)).toString('hex');
       if (length === ALIVE) continue;
       if (length > FRAME_MAX) throw new PeerFault('a frame is too long');
-      yield await this.#take(length);
+      yield await this.#take(length, this.#spare.pop());
     }
+  }
+
+  /** Takes a frame back that nobody reads any more: its memory is used for another. */
+  giveBack(frame: Buffer): void {
+    this.#spare.push(Buffer.from(frame.buffer));
   }
 
   /** Lets what is still under way go by until the other end closes: one that is closed meanwhile may not read the last answer. */
@@ -79,16 +100,18 @@ export class PeerWire {
     return this.#write([Buffer.from(`${JSON.stringify(document)}\n`)]);
   }
 
-  /** Sends bytes as one frame, or as several where they are too long for one. */
-  async writeFrame(bytes: Buffer): Promise<void> {
-    for (let at = 0; at < bytes.length; at += FRAME_MAX) {
-      const piece = bytes.subarray(at, at + FRAME_MAX);
-      await this.#write([toLength(piece.length), piece]);
+  /** Sends bytes as one frame, or as several where they are too long for one. Calls `onSent` when they are not needed any more. */
+  async writeFrame(chunks: readonly Buffer[], onSent?: () => void): Promise<void> {
+    const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (length <= FRAME_MAX) return this.#write([toLength(length), ...chunks], onSent);
+    const pieces = chunks.flatMap(splitLong);
+    for (const [at, piece] of pieces.entries()) {
+      await this.#write([toLength(piece.length), piece], at === pieces.length - 1 ? onSent : undefined);
     }
   }
 
-  writeEnd(digest: string): Promise<void> {
-    return this.#write([toLength(0), Buffer.from(digest, 'hex')]);
+  writeEnd(checksum: string): Promise<void> {
+    return this.#write([toLength(0), Buffer.from(checksum, 'hex')]);
   }
 
   /** Says that this end is there, if it has been silent. */
@@ -97,37 +120,58 @@ export class PeerWire {
     if (isSilent && this.#stream.writableLength === 0) await this.#write([toLength(ALIVE)]);
   }
 
-  async #write(parts: readonly Buffer[]): Promise<void> {
+  async #write(parts: readonly Buffer[], onSent?: () => void): Promise<void> {
     if (this.#stream.destroyed) throw broken();
     this.#lastSent = this.#options.clock.monotonic();
     this.#stream.cork();
-    for (const part of parts) this.#stream.write(part);
+    for (const part of parts.slice(0, -1)) this.#stream.write(part);
+    this.#stream.write(parts.at(-1)!, error => error ?? onSent?.());
     this.#stream.uncork();
     if (this.#stream.writableLength > BUFFERED_MAX) await untilDrained(this.#stream);
   }
 
-  async #take(count: number): Promise<Buffer> {
-    const chunks = [this.#rest];
-    for (let length = this.#rest.length; length < count; length += chunks.at(-1)!.length)
-      chunks.push(await this.#next());
-    const bytes = chunks.length === 1 ? this.#rest : Buffer.concat(chunks);
-    this.#rest = bytes.subarray(count);
-    return bytes.subarray(0, count);
+  /** So many bytes that have arrived, in memory of their own: that of `into`, if it is large enough. */
+  async #take(count: number, into?: Buffer): Promise<Buffer> {
+    const taken = into && into.length >= count ? into.subarray(0, count) : Buffer.allocUnsafeSlow(count);
+    for (let at = 0; at < count; ) {
+      if (this.#rest.length === 0) this.#rest = await this.#next();
+      const copied = this.#rest.copy(taken, at);
+      at += copied;
+      const { length } = this.#rest;
+      if (copied === length && this.#stream instanceof TLSSocket) freeSpent(this.#rest);
+      this.#rest = copied === length ? NONE : this.#rest.subarray(copied);
+    }
+    return taken;
   }
 
   async #next(): Promise<Buffer> {
+    for (;;) {
+      const { readableEnded, destroyed, errored } = this.#stream;
+      if (errored) throw errored instanceof PeerFault ? errored : broken(errored);
+      const chunk = this.#isClosed ? undefined : this.#arrived.shift();
+      if (chunk) {
+        this.#arrivedBytes -= chunk.length;
+        if (this.#stream.isPaused() && this.#arrivedBytes <= BUFFERED_MAX / 2) this.#stream.resume();
+        return chunk;
+      }
+      if (readableEnded || destroyed) throw broken();
+      await this.#untilHeard();
+    }
+  }
+
+  async #untilHeard(): Promise<void> {
     const { clock, stallMs } = this.#options;
     const cancel = clock.after(stallMs, () => this.#stream.destroy(stalled()));
-    try {
-      const { value, done } = await this.#chunks.next();
-      if (!done) return value;
-    } catch (thrown) {
-      throw thrown instanceof PeerFault ? thrown : broken(thrown);
-    } finally {
-      cancel();
-    }
-    throw broken();
+    await new Promise<void>(resolve => {
+      this.#wake = resolve;
+    });
+    cancel();
   }
+}
+
+function splitLong(bytes: Buffer): readonly Buffer[] {
+  const count = Math.ceil(bytes.length / FRAME_MAX);
+  return Array.from({ length: count }, (_, at) => bytes.subarray(at * FRAME_MAX, (at + 1) * FRAME_MAX));
 }
 
 function toLength(length: number): Buffer {

@@ -1,12 +1,19 @@
 import type { Readable } from 'node:stream';
 
-import type { DriverLimits, VolumeDriverName } from './driver.js';
+import type { DriverLimits, OutgoingSnapshot, VolumeDriverName } from './driver.js';
 
 export interface ReceiveBounds {
   readonly parent: string | undefined;
   /** A stream that needs more than this is refused. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
+  /** May be told of each chunk that nobody needs any more. */
+  readonly giveBack?: ((chunk: Buffer) => void) | undefined;
+}
+
+export interface BackendStream extends Pick<OutgoingSnapshot, 'giveBack'> {
+  readonly source: Readable;
+  readonly ended: Promise<void>;
 }
 
 /**
@@ -52,7 +59,7 @@ export interface Backend {
   countWritten(folder: string): Promise<number | undefined>;
 
   /** What is sent is whole when the source has ended and `ended` resolves. Destroying the source gives up. */
-  send(folder: string, snapshot: string, parent: string | undefined): { source: Readable; ended: Promise<void> };
+  send(folder: string, snapshot: string, parent: string | undefined): BackendStream;
 
   /** Reads a stream to its end into a place of its own. Throws when anything about it is not in order. */
   receive(folder: string, chunks: AsyncIterable<Buffer>, bounds: ReceiveBounds): Promise<void>;

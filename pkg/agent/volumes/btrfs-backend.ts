@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { chmod, readdir, rename, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
@@ -20,8 +21,9 @@ import {
   takeSpace,
   unmountBelow,
 } from './loop-image.js';
-import { findMount } from './mounts.js';
+import { isMounted } from './mounts.js';
 import { programEnvironment, runTool, toProgramFault } from './run-tool.js';
+import { freeSpent } from './spent-bytes.js';
 
 const MEBIBYTE = 2 ** 20;
 
@@ -92,6 +94,26 @@ function startBtrfs(words: readonly string[]) {
   return { child, ended };
 }
 
+/** Chunks that are given back when the next is asked for. */
+async function* givingBack(chunks: AsyncIterable<Buffer>, giveBack: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    yield chunk;
+    giveBack(chunk);
+  }
+}
+
+/** Takes a chunk only when the program has all of the one before: by then its memory may be used for another. */
+function toWhole(input: Writable): Writable {
+  const whole = new Writable({
+    highWaterMark: 1,
+    write: (chunk: Buffer, _encoding, next) => void input.write(chunk, next),
+    final: next => void input.end(next),
+  });
+  const giveUp = () => whole.destroy(Object.assign(new Error('the program has ended'), { code: 'EPIPE' }));
+  input.once('close', giveUp).on('error', giveUp);
+  return whole;
+}
+
 /** The ids that a stream may know a snapshot by: its own, and that of the one it was received from. */
 async function readUuids(path: string): Promise<readonly string[]> {
   const shown = await runTool('btrfs', 'subvolume', 'show', '--', path);
@@ -128,7 +150,7 @@ export const btrfsBackend: Backend = {
 
   async openRoot(folder) {
     const { mount } = pathsOf(folder);
-    if (await findMount(mount)) return mount;
+    if (await isMounted(mount)) return mount;
     throw new VolumeFault('failed', 'the volume is not mounted; materialise it again');
   },
 
@@ -183,20 +205,21 @@ export const btrfsBackend: Backend = {
     ]);
     child.stdin.end();
     child.stdout.once('close', () => child.stdout.readableEnded || child.kill('SIGKILL'));
-    return { source: child.stdout, ended };
+    return { source: child.stdout, ended, giveBack: freeSpent };
   },
 
-  async receive(folder, chunks, { parent, signal }) {
+  async receive(folder, chunks, { parent, signal, giveBack }) {
     const { store } = pathsOf(folder);
     const uuids = parent === undefined ? [] : await readUuids(join(store, parent));
     const { child, ended } = startBtrfs(['receive', '--quiet', '--chroot', store]);
     child.stdout.resume();
     try {
-      await pipeline(chunks, (source: AsyncIterable<Buffer>) => guardStream(source, uuids), child.stdin, { signal });
+      const guarded = guardStream(giveBack ? givingBack(chunks, giveBack) : chunks, uuids);
+      await pipeline(guarded, toWhole(child.stdin), { signal });
     } catch (thrown) {
       child.kill('SIGKILL');
       const said = await ended.then(() => undefined).catch((fault: unknown) => fault);
-      throw (thrown as NodeJS.ErrnoException).code === 'EPIPE' ? said : thrown;
+      throw (thrown as NodeJS.ErrnoException).code === 'EPIPE' ? (said ?? thrown) : thrown;
     }
     await ended;
     // A snapshot that is acknowledged must survive a power loss, and the program leaves that to others.

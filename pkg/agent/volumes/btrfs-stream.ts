@@ -17,7 +17,7 @@ export const INCOMING = '.incoming';
 
 /**
  * Lets through a stream that makes one subvolume and names no path outside of it, command by command; throws at the first
- * that does not. The subvolume is renamed to `INCOMING`. The bytes of files are not looked at: the digest covers them.
+ * that does not. The subvolume is renamed to `INCOMING`. The bytes of files are not looked at: the checksum covers them.
  *
  * `parentUuids` are those of the snapshot that it must be the difference to; none: it must be whole.
  */
@@ -25,46 +25,54 @@ export async function* guardStream(
   source: AsyncIterable<Buffer>,
   parentUuids: readonly string[],
 ): AsyncGenerator<Buffer> {
+  let state = 'magic' as 'magic' | 'first' | 'commands' | 'end';
+  /** The beginning of a command, copied: chunks may be used again by whoever made them. */
   let rest: Buffer = Buffer.alloc(0);
-  let state: 'magic' | 'first' | 'commands' | 'end' = 'magic';
   for await (const chunk of source) {
-    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    let at = 0;
-    if (state === 'magic' && bytes.length >= MAGIC.length) {
-      if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw badStream('it is not a stream of btrfs, version 1');
-      at = MAGIC.length;
-      state = 'first';
-      yield MAGIC;
+    let bytes = chunk;
+    while (rest.length > 0 && bytes.length > 0) {
+      const missing = measureNext(rest, 0) - rest.length;
+      const completed = Buffer.concat([rest, bytes.subarray(0, missing)]);
+      bytes = bytes.subarray(missing);
+      rest = yield* pass(completed);
     }
-    let passed = at;
-    while (state === 'first' || state === 'commands') {
-      const length = measureCommand(bytes, at);
-      if (length === undefined) break;
-      const each = bytes.subarray(at, at + length);
-      at += length;
-      if (state === 'first') {
-        checkBeginning(each, parentUuids);
-        yield renameSubvolume(each);
-        passed = at;
-        state = 'commands';
-      } else {
-        checkCommand(each);
-        if (each.readUInt16LE(4) === command.end) state = 'end';
-      }
-    }
-    if (at > passed) yield bytes.subarray(passed, at);
-    rest = bytes.subarray(at);
-    if (state === 'end' && rest.length > 0) throw badStream('it goes on after its end');
+    if (bytes.length > 0) rest = Buffer.from(yield* pass(bytes));
   }
   if (state !== 'end') throw badStream('it ends too early');
-}
 
-/** The length of the command at a place; undefined when not all of it is there. */
-function measureCommand(bytes: Buffer, at: number): number | undefined {
-  if (bytes.length - at < HEADER) return undefined;
-  const length = bytes.readUInt32LE(at);
-  if (length > COMMAND_MAX) throw badStream('a command is too long');
-  return bytes.length - at < HEADER + length ? undefined : HEADER + length;
+  /** Lets whole commands through, and returns what is left. */
+  function* pass(bytes: Buffer): Generator<Buffer, Buffer> {
+    let at = 0;
+    let passed = 0;
+    while (state !== 'end') {
+      const length = measureNext(bytes, at);
+      if (bytes.length - at < length) break;
+      const each = bytes.subarray(at, at + length);
+      at += length;
+      if (state === 'commands') {
+        checkCommand(each);
+        if (each.readUInt16LE(4) === command.end) state = 'end';
+        continue;
+      }
+      passed = at;
+      if (state === 'first') checkBeginning(each, parentUuids);
+      else if (!each.equals(MAGIC)) throw badStream('it is not a stream of btrfs, version 1');
+      yield state === 'first' ? renameSubvolume(each) : MAGIC;
+      state = state === 'first' ? 'commands' : 'first';
+    }
+    if (at > passed) yield bytes.subarray(passed, at);
+    if (state === 'end' && bytes.length > at) throw badStream('it goes on after its end');
+    return bytes.subarray(at);
+  }
+
+  /** How long what begins at a place is, as far as it is known there. */
+  function measureNext(bytes: Buffer, at: number): number {
+    if (state === 'magic') return MAGIC.length;
+    if (bytes.length - at < HEADER) return HEADER;
+    const length = bytes.readUInt32LE(at);
+    if (length > COMMAND_MAX) throw badStream('a command is too long');
+    return HEADER + length;
+  }
 }
 
 interface Attribute {

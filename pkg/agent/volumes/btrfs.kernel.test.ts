@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   closeSync,
   fsyncSync,
@@ -24,6 +23,7 @@ import { describeDriver } from './driver.contract.js';
 import { A, arriving, B, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 import { listLoopDevices, listMounts } from './mounts.js';
 import { explainNoBtrfs, openVolumeDriver } from './open-driver.js';
+import { StreamChecksum } from './stream-checksum.js';
 
 const missing = await explainNoBtrfs();
 
@@ -297,8 +297,8 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
     afterEach(() => lab.close());
 
     const receive = (bytes: Buffer) => {
-      const digest = createHash('sha256').update(bytes).digest('hex');
-      return lab.driver.receive(A, arriving(bytes, 11), { snapshot: 'new', digest });
+      const checksum = new StreamChecksum().add(bytes).toHex();
+      return lab.driver.receive(A, arriving(bytes, 11), { snapshot: 'new', checksum });
     };
     const toStream = (...commands: readonly Buffer[]) => Buffer.concat([MAGIC, SUBVOLUME, ...commands, END]);
     const up = '../../../outside';
@@ -359,9 +359,9 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       await lab.driver.materialise({ id: B, sizeBytes: 512 * MIB });
       writeFileSync(join(await lab.driver.mountPoint(B), 'file'), zeros(200 * MIB).fill(1), { flush: true });
       await lab.driver.snapshot(B, 'large');
-      const { stream, digest } = await lab.driver.send(B, 'large');
+      const { stream, checksum } = await lab.driver.send(B, 'large');
       const bytes = await buffer(stream);
-      const refused = lab.driver.receive(A, arriving(bytes), { snapshot: 'large', digest });
+      const refused = lab.driver.receive(A, arriving(bytes), { snapshot: 'large', checksum });
       expect(await refusal(refused)).to.equal('no_space');
       expect(await lab.driver.listSnapshots(A)).to.deep.equal(['kept']);
     });

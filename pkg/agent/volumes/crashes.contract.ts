@@ -12,7 +12,7 @@ const calls = {
   materialise: `driver.materialise({ id: A, sizeBytes: size })`,
   grow: `driver.resize(A, 2 * size)`,
   shrink: `driver.resize(A, size / 2)`,
-  receive: `driver.receive(B, arriving(), { snapshot: 'first', digest })`,
+  receive: `driver.receive(B, arriving(), { snapshot: 'first', checksum })`,
   promote: `driver.promote(A, 'first', 'aside')`,
   remove: `driver.remove(A)`,
 } as const;
@@ -20,7 +20,7 @@ const calls = {
 export type CrashedCall = keyof typeof calls;
 
 const SCRIPT = `
-  const [choice, root, A, B, size, file, digest] = JSON.parse(process.argv[1]);
+  const [choice, root, A, B, size, file, checksum] = JSON.parse(process.argv[1]);
   const { createReadStream } = await import('node:fs');
   const { openVolumeDriver } = await import('./pkg/agent/volumes/index.js');
   const { systemClock } = await import('./pkg/clock/index.js');
@@ -37,7 +37,7 @@ export function describeCrashes(
 ): void {
   let lab: Lab;
   let file: string;
-  let digest: string;
+  let checksum: string;
   beforeEach(async () => {
     lab = await openLab(choice);
     file = join(lab.root, '..', 'stream');
@@ -53,7 +53,7 @@ export function describeCrashes(
     writeFileSync(path, 'now', { flush: true });
     const sent = await lab.driver.send(A, 'first');
     writeFileSync(file, await buffer(sent.stream));
-    digest = await sent.digest;
+    checksum = await sent.checksum;
   };
   const killAt = (point: string, call: CrashedCall) => {
     const { signal, stderr } = spawnSync(
@@ -64,7 +64,7 @@ export function describeCrashes(
         '--input-type=module',
         '--eval',
         `${SCRIPT} await ${calls[call]};`,
-        JSON.stringify([choice, lab.root, A, B, size, file, digest]),
+        JSON.stringify([choice, lab.root, A, B, size, file, checksum]),
       ],
       { encoding: 'utf8', env: { ...process.env, MOORING_FAILPOINTS: `${point}=kill` } },
     );
@@ -74,7 +74,7 @@ export function describeCrashes(
     materialise: () => lab.driver.materialise({ id: A, sizeBytes: size }),
     grow: () => lab.driver.resize(A, 2 * size),
     shrink: () => lab.driver.resize(A, size / 2),
-    receive: () => lab.driver.receive(B, createReadStream(file), { snapshot: 'first', digest }),
+    receive: () => lab.driver.receive(B, createReadStream(file), { snapshot: 'first', checksum }),
     promote: () => lab.driver.promote(A, 'first', 'aside'),
     remove: () => lab.driver.remove(A),
   };

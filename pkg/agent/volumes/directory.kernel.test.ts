@@ -1,12 +1,25 @@
-import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { BoundFolders } from './bound-folders.js';
 import { describeCrashes } from './crashes.contract.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
+import { listMounts } from './mounts.js';
+import { StreamChecksum } from './stream-checksum.js';
 
 describe('the directory driver', () => {
   describeDriver('directory', 64 * MIB);
@@ -21,6 +34,46 @@ describe('the directory driver', () => {
     'volume.swapping': 'promote',
     'volume.released': 'remove',
     'volume.removing': 'remove',
+  });
+
+  it('has folders of the machine beside it, mounted as they were checked, and left as they are', async () => {
+    const base = mkdtempSync(join(tmpdir(), 'mooring-binds-'));
+    const at = (...names: string[]) => join(base, ...names);
+    for (const name of ['state', 'outside', 'root/data/sub']) mkdirSync(at(name), { recursive: true, mode: 0o755 });
+    for (const name of ['outside', 'root/data']) writeFileSync(at(name, 'file'), name);
+    const folders = new BoundFolders({ roots: [at('root')], stateDir: at('state'), isRoot: true });
+    const volume = { id: A, name: 'data' };
+    try {
+      const path = await folders.mountPoint(volume);
+      const inner = await folders.mountPoint(volume, 'sub/new');
+      writeFileSync(join(inner, 'written'), '');
+      const pins = (await listMounts()).filter(mount => [path, inner].includes(mount.path));
+      expect(pins.map(({ options }) => options.filter(option => /^no(suid|dev)$/.test(option)).sort())).to.deep.equal([
+        ['nodev', 'nosuid'],
+        ['nodev', 'nosuid'],
+      ]);
+      symlinkSync(at('outside'), join(path, 'out'));
+      expect(await refusal(folders.mountPoint(volume, 'out'))).to.equal('refused');
+      renameSync(at('root/data'), at('root/moved'));
+      symlinkSync(at('outside'), at('root/data'));
+      expect(await refusal(folders.mountPoint(volume))).to.equal('refused');
+      expect(readFileSync(join(path, 'file'), 'utf8'), 'exchanged after it was mounted').to.equal('root/data');
+      rmSync(at('root/data'));
+      mkdirSync(at('root/data'));
+      expect(await refusal(folders.mountPoint(volume)), 'another folder of that name').to.equal('not_found');
+      rmSync(at('state/binds', `${A}.json`));
+      expect(await folders.mountPoint(volume), 'it was accepted').to.equal(path);
+      expect(readdirSync(path)).to.deep.equal([]);
+      await folders.release(A);
+      await folders.release(A);
+      expect((await listMounts()).filter(mount => mount.path.startsWith(base))).to.deep.equal([]);
+      expect(readdirSync(at('state/binds'))).to.deep.equal([]);
+      expect(readdirSync(at('root/moved')).sort()).to.deep.equal(['file', 'out', 'sub']);
+      expect(readdirSync(at('root/moved/sub/new'))).to.deep.equal(['written']);
+    } finally {
+      await folders.release(A);
+      rmSync(base, { recursive: true });
+    }
   });
 
   describe('and streams that were made to do harm', () => {
@@ -39,8 +92,8 @@ describe('the directory driver', () => {
     const receive = (records: readonly object[], entries = records.length, content = '') => {
       const lines = [...records, { kind: 'end', entries }].map(each => `${JSON.stringify(each)}\n`);
       const bytes = Buffer.from(`mooring-folder 1\n${lines.join('')}${content}`);
-      const digest = createHash('sha256').update(bytes).digest('hex');
-      return lab.driver.receive(A, arriving(bytes, 7), { snapshot: 'bad', digest });
+      const checksum = new StreamChecksum().add(bytes).toHex();
+      return lab.driver.receive(A, arriving(bytes, 7), { snapshot: 'bad', checksum });
     };
 
     const outside = '../../../outside/file';

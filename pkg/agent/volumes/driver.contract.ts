@@ -36,8 +36,8 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     return driver.mountPoint(id);
   };
   const send = async (snapshot: string, parent?: string) => {
-    const { stream, digest } = await driver.send(A, snapshot, parent);
-    return { bytes: await buffer(stream), digest: await digest };
+    const { stream, checksum } = await driver.send(A, snapshot, parent);
+    return { bytes: await buffer(stream), checksum: await checksum };
   };
   const receive = (bytes: Buffer, incoming: IncomingSnapshot) => driver.receive(B, arriving(bytes), incoming);
 
@@ -157,16 +157,16 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     writeFileSync(join(path, 'nothing'), '');
     await driver.snapshot(A, 'first');
     const whole = await send('first');
-    await receive(whole.bytes, { snapshot: 'first', digest: whole.digest });
+    await receive(whole.bytes, { snapshot: 'first', checksum: whole.checksum });
 
     writeFileSync(join(path, 'folder/new'), 'new');
     rmSync(join(path, 'symlink'));
     await driver.snapshot(A, 'second');
     const more = await send('second', 'first');
     expect(more.bytes.length).to.be.below(whole.bytes.length / 10);
-    const digest = new Promise<string>(resolve => setImmediate(resolve, more.digest));
-    await receive(more.bytes, { snapshot: 'second', parent: 'first', digest });
-    await receive(more.bytes, { snapshot: 'second', parent: 'first', digest: 'unread' });
+    const checksum = new Promise<string>(resolve => setImmediate(resolve, more.checksum));
+    await receive(more.bytes, { snapshot: 'second', parent: 'first', checksum });
+    await receive(more.bytes, { snapshot: 'second', parent: 'first', checksum: 'unread' });
     expect(await driver.listSnapshots(B)).to.deep.equal(['first', 'second']);
     await driver.promote(B, 'second');
     expect(listTree(await driver.mountPoint(B))).to.equal(listTree(path));
@@ -178,30 +178,32 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     await driver.snapshot(A, 'first');
     writeFileSync(join(path, 'more'), randomBytes(1000));
     await driver.snapshot(A, 'second');
-    const { bytes, digest } = await send('first');
+    const { bytes, checksum } = await send('first');
     const difference = await send('second', 'first');
     const flipped = Buffer.from(bytes);
     flipped[100_000]! ^= 1;
     const bad: Record<string, [Buffer, Partial<IncomingSnapshot>?]> = {
       'one bit is different': [flipped],
-      'the digest is of another': [bytes, { digest: '0'.repeat(64) }],
+      'the checksum is of another': [bytes, { checksum: '0'.repeat(24) }],
       'it is empty': [Buffer.alloc(0)],
       'it is noise': [randomBytes(100_000)],
       'it goes on': [Buffer.concat([bytes, Buffer.from('more')])],
       'it comes twice': [Buffer.concat([bytes, bytes])],
-      'the parent is not here': [difference.bytes, { digest: difference.digest }],
+      'the parent is not here': [difference.bytes, { checksum: difference.checksum }],
     };
     for (const end of [5, 17, 60, 1000, 150_000, bytes.length - 10, bytes.length - 1]) {
       bad[`it ends after ${end} bytes`] = [bytes.subarray(0, end)];
     }
     for (const [name, [stream, incoming]] of Object.entries(bad)) {
-      const refused = receive(stream, { snapshot: 'first', digest, ...incoming });
+      const refused = receive(stream, { snapshot: 'first', checksum, ...incoming });
       expect(await refusal(refused), name).to.be.oneOf(['bad_stream', 'failed']);
       expect(await driver.listSnapshots(B), name).to.deep.equal([]);
     }
-    expect(await refusal(receive(difference.bytes, { snapshot: 'x', parent: 'first', digest }))).to.equal('not_found');
-    await receive(bytes, { snapshot: 'first', digest });
-    await receive(difference.bytes, { snapshot: 'second', parent: 'first', digest: difference.digest });
+    expect(await refusal(receive(difference.bytes, { snapshot: 'x', parent: 'first', checksum }))).to.equal(
+      'not_found',
+    );
+    await receive(bytes, { snapshot: 'first', checksum });
+    await receive(difference.bytes, { snapshot: 'second', parent: 'first', checksum: difference.checksum });
     expect(await driver.listSnapshots(B)).to.deep.equal(['first', 'second']);
   });
 
@@ -212,39 +214,42 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     for (const id of [A, B]) await driver.snapshot(id, 'first');
     writeFileSync(join(path, 'more'), 'more');
     await driver.snapshot(A, 'second');
-    const { bytes, digest } = await send('second', 'first');
-    expect(await refusal(receive(bytes, { snapshot: 'second', parent: 'first', digest }))).to.equal('bad_stream');
+    const { bytes, checksum } = await send('second', 'first');
+    expect(await refusal(receive(bytes, { snapshot: 'second', parent: 'first', checksum }))).to.equal('bad_stream');
     expect(await driver.listSnapshots(B)).to.deep.equal(['first']);
   });
 
   it('removes a volume while a stream for it arrives', async () => {
-    await make(B);
-    const stalled = new Readable({ read: () => undefined });
-    const arrival = refusal(driver.receive(B, stalled, { snapshot: 'first', digest: '' }));
-    await new Promise(resolve => setTimeout(resolve, 100));
-    await driver.remove(B);
-    expect(await arrival).to.be.oneOf(['failed', 'not_found']);
+    // The first moments are before anything of it is read.
+    for (const afterMs of [2, 4, 6, 8, 10, 15, 100]) {
+      await make(B);
+      const stalled = new Readable({ read: () => undefined });
+      const arrival = refusal(driver.receive(B, stalled, { snapshot: 'first', checksum: '' }));
+      await new Promise(resolve => setTimeout(resolve, afterMs));
+      await driver.remove(B);
+      expect(await arrival, `after ${afterMs} ms`).to.be.oneOf(['failed', 'not_found']);
+    }
     expect(await driver.list()).to.deep.equal([]);
     expect(readdirSync(lab.root)).to.deep.equal([]);
   });
 
-  it('gives up streams that stall, and one whose digest does not come', async () => {
+  it('gives up streams that stall, and one whose checksum does not come', async () => {
     const hasty = await openVolumeDriver(choice, { clock: systemClock, root: lab.root, reserveBytes: 0, stallMs: 300 });
     const [path] = [await make(A), await make(B)];
     writeFileSync(join(path, 'file'), randomBytes(8 * MIB), { flush: true });
     await driver.snapshot(A, 'first');
     const unread = await hasty.send(A, 'first');
-    expect(await refusal(unread.digest), 'nobody reads it').to.equal('failed');
-    const { bytes, digest } = await send('first');
+    expect(await refusal(unread.checksum), 'nobody reads it').to.equal('failed');
+    const { bytes, checksum } = await send('first');
     const stalled = new Readable({ read: () => undefined });
     stalled.push(bytes.subarray(0, 1000));
-    const late = hasty.receive(B, stalled, { snapshot: 'first', digest });
+    const late = hasty.receive(B, stalled, { snapshot: 'first', checksum });
     expect(await refusal(late), 'no more comes').to.equal('failed');
     const never = new Promise<string>(() => undefined);
-    const unsealed = hasty.receive(B, arriving(bytes), { snapshot: 'first', digest: never });
-    expect(await refusal(unsealed), 'no digest comes').to.equal('failed');
+    const unsealed = hasty.receive(B, arriving(bytes), { snapshot: 'first', checksum: never });
+    expect(await refusal(unsealed), 'no checksum comes').to.equal('failed');
     expect(await driver.listSnapshots(B)).to.deep.equal([]);
-    await receive(bytes, { snapshot: 'first', digest });
+    await receive(bytes, { snapshot: 'first', checksum });
     expect(await driver.listSnapshots(B)).to.deep.equal(['first']);
   });
 

@@ -37,8 +37,10 @@ export interface VolumeUsage {
 /** A snapshot on its way out. The stream fails, and never ends early, when something is missing. */
 export interface OutgoingSnapshot {
   readonly stream: Readable;
-  /** SHA-256 of the whole stream, as hex. Resolves at its end, rejects when it fails. */
-  readonly digest: Promise<string>;
+  /** Of the whole stream, see `StreamChecksum`. Resolves at its end, rejects when it fails. */
+  readonly checksum: Promise<string>;
+  /** May be told of each chunk that nobody needs any more, if it is there: its memory is used again. */
+  readonly giveBack?: (chunk: Buffer) => void;
 }
 
 /** What an arriving stream must be. */
@@ -48,7 +50,9 @@ export interface IncomingSnapshot {
   /** The snapshot that the stream is the difference to; it must be here, and be the one that the sender used. */
   readonly parent?: string;
   /** As the sender computed it; it may become known only after the stream. */
-  readonly digest: string | Promise<string>;
+  readonly checksum: string | Promise<string>;
+  /** May be told of each chunk of the stream that nobody needs any more. */
+  readonly giveBack?: (chunk: Buffer) => void;
 }
 
 /**
@@ -107,6 +111,8 @@ export interface VolumeDriver {
   /** Does nothing when there is none. */
   dropSnapshot(id: string, name: string): Promise<void>;
 
+  /** Whether the volume holds no file at all, apart from its snapshots. */
+  isEmpty(id: string): Promise<boolean>;
   /** Whether the volume may hold something else than a snapshot of it does. What is not on the disk yet may be passed over. */
   isChanged(id: string, snapshot: string): Promise<boolean>;
   /** How much was ever written to the disk of the volume since it was attached: a cheap sign of a change. Undefined where nobody counts. */
@@ -116,7 +122,7 @@ export interface VolumeDriver {
   send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot>;
 
   /**
-   * Turns a stream into a snapshot. Until all of it is here, well-formed, harmless and as the digest says, nothing of it
+   * Turns a stream into a snapshot. Until all of it is here, well-formed, harmless and as the checksum says, nothing of it
    * is visible; of a stream that is refused nothing stays. Does nothing, and consumes nothing, when a snapshot of this name is there.
    */
   receive(id: string, stream: Readable, incoming: IncomingSnapshot): Promise<void>;
@@ -124,7 +130,7 @@ export interface VolumeDriver {
   /** The volume becomes what the snapshot holds. What it held before is kept as the snapshot `keepAs`, if one is named. */
   promote(id: string, snapshot: string, keepAs?: string): Promise<void>;
 
-  /** Removes the volume with its snapshots. Does nothing when there is none. */
+  /** Removes the volume with its snapshots. Does nothing when there is none; refused while the disk that may hold it is not mounted. */
   remove(id: string): Promise<void>;
 
   /** Everything that is there, also what nobody asked for. Changes nothing. */

@@ -2,6 +2,7 @@ import { lstat, mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { failpoint } from '../../failpoint/index.js';
+import { runTool } from './run-tool.js';
 
 /** Whether there is something at a path, symbolic links not followed. */
 export async function isPresent(path: string): Promise<boolean> {
@@ -20,6 +21,11 @@ export const ROOT_MODE = 0o777;
 /** A folder that only root, or the agent's user, can look into. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
+/** Removes a folder with all that is in it, and nothing that is mounted there. */
+export async function removeFolder(path: string): Promise<void> {
+  await runTool('rm', '-rf', '--one-file-system', '--', path);
 }
 
 /** After this, what was renamed or removed in a folder is so after a power loss too. */

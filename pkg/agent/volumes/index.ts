@@ -5,12 +5,15 @@
  *     await driver.recover();
  *     await driver.materialise({ id, sizeBytes });
  *
- * `LocalVolumes` is what both have in common: turns, records of sizes, digests, what is checked before anything is replaced. A
+ * `LocalVolumes` is what both have in common: turns, records of sizes, checksums, what is checked before anything is replaced. A
  * `Backend` has the steps that differ. Which node holds which volume is decided elsewhere.
  *
  * @module
  */
+export { BoundFolders, findBadRoot } from './bound-folders.js';
 export { type VolumeDriver, VolumeFault } from './driver.js';
+export { freeSpent } from './spent-bytes.js';
+export { CHECKSUM_BYTES, StreamChecksum } from './stream-checksum.js';
 export { roundSize } from './volume-checks.js';
 export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';
-export { countRoom } from './volume-checks.js';
+export { measureRoom, VolumeRoom } from './volume-room.js';

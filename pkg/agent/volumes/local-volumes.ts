@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
-import { rename } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
 import { isTypedId } from '../../../crds/grammar/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
+import { DiskMark } from './disk-mark.js';
 import {
   type DriverLimits,
   type IncomingSnapshot,
@@ -15,15 +15,14 @@ import {
   VolumeFault,
   type VolumeUsage,
 } from './driver.js';
-import { isPresent, makePrivateFolder, syncFolder } from './files.js';
-import { runTool } from './run-tool.js';
-import { checkDigest, hashing, StallWatch, toOutgoing } from './stream-digest.js';
+import { isPresent, makePrivateFolder, removeFolder, syncFolder } from './files.js';
+import { checkSum, StallWatch, StreamChecksum, summing, toOutgoing } from './stream-checksum.js';
 import { openBelow } from './sub-path.js';
 import { Turns } from './turns.js';
-import { checkRecord, checkSnapshotName, roundSize, throwLost, toVolumeFault } from './volume-checks.js';
+import { checkRecord, checkSnapshotName, roundSize, throwLost, throwVolumeFault } from './volume-checks.js';
 import {
-  listRemovedIds,
   listKeptIds,
+  listRemovedIds,
   readRecord,
   toRemovedName,
   type VolumeRecord,
@@ -31,7 +30,7 @@ import {
 } from './volume-record.js';
 import { VolumeSizes, type VolumeSizesEnv } from './volume-sizes.js';
 
-const removeFolder = (path: string) => runTool('rm', '-rf', '--one-file-system', '--', path);
+const UNREADABLE = 'its record cannot be read; materialise it again';
 /** How long everything else waits, at first, for what volumes that are gone still hold of the machine. */
 const CLEAN_MS = 10_000;
 /** Volumes that are brought back at the same time. */
@@ -51,9 +50,12 @@ export class LocalVolumes implements VolumeDriver {
   readonly #backend: LocalVolumesEnv['backend'];
   readonly #turns = new Turns();
   readonly #sizes: VolumeSizes;
+  readonly #mark: DiskMark;
   readonly #receiving = new Map<string, AbortController>();
   readonly writtenBytes = (id: string) => this.#backend.countWritten(join(this.#env.root, id)); // asked for often: not in turn
   readonly listSnapshots = (id: string) => this.#onVolume(id, folder => this.#backend.listSnapshots(folder));
+  readonly isEmpty = (id: string) =>
+    this.#onVolume(id, async folder => (await readdir(await this.#backend.openRoot(folder))).length === 0);
   readonly describe = (): DriverLimits => this.#backend.limits;
   #begun: Promise<void> | undefined;
 
@@ -61,6 +63,7 @@ export class LocalVolumes implements VolumeDriver {
     this.#env = env;
     this.#backend = env.backend;
     this.#sizes = new VolumeSizes(env, this.#turns);
+    this.#mark = new DiskMark(env.root, env.state);
   }
 
   get name() {
@@ -72,10 +75,9 @@ export class LocalVolumes implements VolumeDriver {
     this.#begun = undefined;
     await this.#untilBegun();
     const removals = (await listRemovedIds(root)).map(
-      id => () => this.#inTurn(id, async () => void (await removeFolder(join(root, toRemovedName(id))))),
+      id => () => this.#inTurn(id, () => removeFolder(join(root, toRemovedName(id)))),
     );
-    const returns = (await listKeptIds(root)).map(id => () => this.#bringBack(id));
-    const waiting = [...returns, ...removals];
+    const waiting = [...(await listKeptIds(root)).map(id => () => this.#bringBack(id)), ...removals];
     const work = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) await next().catch(() => undefined); // told by `list`
     };
@@ -104,6 +106,7 @@ export class LocalVolumes implements VolumeDriver {
   async #begin(): Promise<void> {
     const { clock, root } = this.#env;
     await makePrivateFolder(root);
+    await this.#mark.isMounted();
     await Promise.race([this.#backend.recover(root), sleep(clock, CLEAN_MS)]);
   }
 
@@ -111,8 +114,10 @@ export class LocalVolumes implements VolumeDriver {
     return this.#inTurn(id, async folder => {
       if (isMade && !(await this.#backend.isMade(folder))) throwLost();
       if (!(await readRecord(folder))) {
+        await this.#mark.check('failed');
         const size = roundSize(sizeBytes, this.describe());
         await this.#sizes.checkRoom(folder, size);
+        await this.#mark.check('failed', true); // not before: a disk may follow that has room for it
         await makePrivateFolder(folder);
         await syncFolder(this.#env.root);
         await writeRecord(folder, { driver: this.name, sizeBytes: size });
@@ -181,36 +186,38 @@ export class LocalVolumes implements VolumeDriver {
   send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot> {
     return this.#onVolume(id, async folder => {
       await this.#checkSnapshots(folder, [snapshot, ...(parent === undefined ? [] : [parent])]);
-      const { source, ended } = this.#backend.send(folder, snapshot, parent);
-      return toOutgoing(source, ended, giveUp => this.#watch(giveUp));
+      return toOutgoing(this.#backend.send(folder, snapshot, parent), giveUp => this.#watch(giveUp));
     });
   }
 
-  async receive(id: string, stream: Readable, { snapshot, parent, digest }: IncomingSnapshot): Promise<void> {
+  async receive(id: string, stream: Readable, incoming: IncomingSnapshot): Promise<void> {
+    const { snapshot, parent, checksum, giveBack } = incoming;
     const giveUp = new AbortController();
+    stream.on('error', () => undefined); // told by whoever reads it, and nobody reads it yet
     return this.#inTurn(
       id,
       async folder => {
-        const { sizeBytes: maxBytes } = checkRecord(await readRecord(folder), this.name);
-        if (await this.#has(folder, snapshot)) return;
-        if (parent !== undefined) await this.#checkSnapshots(folder, [parent]);
-        this.#receiving.set(id, giveUp);
+        this.#receiving.set(id, giveUp); // first: a removal that did not know of it would leave it waiting
         const { signal } = giveUp;
         signal.addEventListener('abort', () => stream.destroy(signal.reason as Error));
         const watch = this.#watch(fault => giveUp.abort(fault));
         try {
-          await this.#backend.discard(folder);
-          const hash = createHash('sha256');
-          await this.#backend.receive(folder, hashing(stream, hash, watch), { parent, maxBytes, signal });
-          await checkDigest(hash, digest, signal);
-          signal.throwIfAborted();
-          failpoint('volume.received');
-          await this.#backend.accept(folder, snapshot);
-          failpoint('volume.accepted');
-        } catch (thrown) {
-          stream.destroy();
-          await this.#backend.discard(folder);
-          throw signal.aborted ? (signal.reason as Error) : thrown;
+          const { sizeBytes: maxBytes } = checkRecord(await readRecord(folder), this.name);
+          if (await this.#has(folder, snapshot)) return;
+          if (parent !== undefined) await this.#checkSnapshots(folder, [parent]);
+          const sum = new StreamChecksum();
+          try {
+            await this.#backend.discard(folder);
+            await this.#backend.receive(folder, summing(stream, sum, watch), { parent, maxBytes, signal, giveBack });
+            await checkSum(sum, checksum, signal);
+            failpoint('volume.received');
+            await this.#backend.accept(folder, snapshot);
+            failpoint('volume.accepted');
+          } catch (thrown) {
+            stream.destroy();
+            await this.#backend.discard(folder);
+            throw signal.aborted ? (signal.reason as Error) : thrown;
+          }
         } finally {
           watch.end();
           this.#receiving.delete(id);
@@ -238,7 +245,7 @@ export class LocalVolumes implements VolumeDriver {
     await this.#inTurn(id, async folder => {
       const removed = join(this.#env.root, toRemovedName(id));
       await removeFolder(removed);
-      if (!(await isPresent(folder))) return;
+      if (!(await this.#mark.confirm(() => isPresent(folder)))) return;
       const record = await readRecord(folder);
       if (record) checkRecord(record, this.name);
       await this.#backend.release(folder);
@@ -254,16 +261,14 @@ export class LocalVolumes implements VolumeDriver {
     return Promise.all(
       ids.map(async id => {
         const record = await readRecord(join(this.#env.root, id));
-        const fault =
-          this.#sizes.findFault(id) ?? (record ? undefined : 'its record cannot be read; materialise it again');
+        const fault = this.#sizes.findFault(id) ?? (record ? undefined : UNREADABLE);
         return { id, sizeBytes: record?.sizeBytes ?? 0, ...(fault === undefined ? {} : { fault }) };
       }),
     );
   }
 
   #watch(giveUp: (fault: VolumeFault) => void): StallWatch {
-    const { clock, stallMs = STALL_MS } = this.#env;
-    return new StallWatch(clock, stallMs, giveUp);
+    return new StallWatch(this.#env.clock, this.#env.stallMs ?? STALL_MS, giveUp);
   }
 
   async #checkSnapshots(folder: string, names: readonly string[]): Promise<void> {
@@ -290,8 +295,6 @@ export class LocalVolumes implements VolumeDriver {
         await this.#untilBegun();
         return work(join(this.#env.root, id));
       })
-      .catch((thrown: unknown) => {
-        throw toVolumeFault(thrown);
-      });
+      .catch(throwVolumeFault);
   }
 }

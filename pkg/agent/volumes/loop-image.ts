@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { Stats } from 'node:fs';
-import { readFile, rename, rm, stat, statfs, truncate } from 'node:fs/promises';
+import { readFileSync, type Stats } from 'node:fs';
+import { rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { failpoint } from '../../failpoint/index.js';
 import { isPresent, makePrivateFolder, syncFolder } from './files.js';
-import { findMount, listLoopDevices, listMounts } from './mounts.js';
+import { findMount, isMounted, listLoopDevices, listMounts } from './mounts.js';
 import { runLongTool, runTool } from './run-tool.js';
 
-/** Reads cause no writes, freed blocks stay the image's own, and nothing on it is a device or gains rights. */
-const OPTIONS = 'noatime,nodiscard,nosuid,nodev';
+/** Nothing is a device or gains rights. */
+const NO_RIGHTS = ['nosuid', 'nodev'] as const;
+/** Also, reads cause no writes, and freed blocks stay the image's own. */
+const OPTIONS = `noatime,nodiscard,${NO_RIGHTS.join(',')}`;
 
 /** The paths of a volume. `store` shows the whole file system to the driver, `mount` the workload's files alone. */
 export function pathsOf(folder: string) {
@@ -80,20 +82,26 @@ const SECTOR_BYTES = 512;
 /** The device that each image was last found at: a counter of it is read every few seconds. */
 const lastDevices = new Map<string, string>();
 
+/** The counters of a device, if it is that of the image. Without a thread for each: the kernel has them in memory. */
+function readCounts(device: string, image: string): string | undefined {
+  try {
+    const file = readFileSync(`/sys/block/${device}/loop/backing_file`, 'utf8').trimEnd();
+    return file === image ? readFileSync(`/sys/block/${device}/stat`, 'utf8') : undefined;
+  } catch {
+    return undefined; // it was detached meanwhile
+  }
+}
+
 /** What was written to the device of an image since it was attached, in bytes; undefined while it has none. */
 export async function countWritten(folder: string): Promise<number | undefined> {
   const { image } = pathsOf(folder);
-  const read = async (device: string) => {
-    const file = await readFile(`/sys/block/${device}/loop/backing_file`, 'utf8').catch(() => '');
-    return file.trimEnd() === image ? readFile(`/sys/block/${device}/stat`, 'utf8') : undefined;
-  };
   const known = lastDevices.get(image);
-  let counts = known === undefined ? undefined : await read(known);
+  let counts = known === undefined ? undefined : readCounts(known, image);
   if (counts === undefined) {
     const device = (await listLoopDevices()).find(({ file }) => file === image)?.device.slice('/dev/'.length);
     if (device === undefined) return undefined;
     lastDevices.set(image, device);
-    counts = await read(device);
+    counts = readCounts(device, image);
   }
   return counts === undefined ? undefined : Number(counts.trim().split(/\s+/)[6]) * SECTOR_BYTES;
 }
@@ -101,7 +109,7 @@ export async function countWritten(folder: string): Promise<number | undefined> 
 /** Mounts the whole file system for the driver. No symbolic link on it is followed, whoever planted it. */
 export async function mountStore(folder: string): Promise<void> {
   const { image, store } = pathsOf(folder);
-  if (await findMount(store)) return;
+  if (await isMounted(store)) return;
   await makePrivateFolder(store);
   const device = await attach(image);
   failpoint('volume.attached');
@@ -111,7 +119,7 @@ export async function mountStore(folder: string): Promise<void> {
 /** Mounts a subvolume where workloads find it. */
 export async function mountSubvolume(folder: string, subvolume: string): Promise<void> {
   const { store, mount } = pathsOf(folder);
-  if (await findMount(mount)) return;
+  if (await isMounted(mount)) return;
   await makePrivateFolder(mount);
   const device = (await findMount(store))?.source ?? '';
   await runTool('mount', '-t', 'btrfs', '-o', `${OPTIONS},subvol=${subvolume}`, '--', device, mount);
@@ -122,6 +130,7 @@ export async function ensureSize(folder: string, sizeBytes: number): Promise<voi
   const { image, store } = pathsOf(folder);
   const { size: imageBytes } = await stat(image);
   const { blocks, bsize } = await statfs(store);
+  if (imageBytes === sizeBytes && blocks * bsize === sizeBytes) return;
   const device = (await findMount(store))?.source ?? '';
   // It waits for one that a killed agent has begun.
   const resize = (size: string) => runLongTool('btrfs', 'filesystem', 'resize', '--enqueue', size, store);
@@ -173,6 +182,13 @@ export async function pinFolder(folder: string, path: string, descriptor: number
   const target = join(pathsOf(folder).pins, createHash('sha256').update(path).digest('hex').slice(0, 32));
   await bind(descriptor, target);
   return target;
+}
+
+/** Makes sure that nothing below a mount is a device or gains rights, also where a killed agent has not come to it. */
+export async function forbidRights(target: string): Promise<void> {
+  const { options = [] } = (await findMount(target)) ?? {};
+  if (NO_RIGHTS.every(option => options.includes(option))) return;
+  await runTool('mount', '-o', `remount,bind,${NO_RIGHTS.join(',')}`, '--', target);
 }
 
 /**

@@ -1,4 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 /** One line of /proc/self/mountinfo. */
 export interface Mount {
@@ -6,6 +7,8 @@ export interface Mount {
   /** Where what is mounted comes from: `/dev/loop3`. */
   readonly source: string;
   readonly type: string;
+  /** Of this mount alone: `nosuid`. */
+  readonly options: readonly string[];
 }
 
 /** What is mounted in the agent's view of the machine, in the order in which it was. */
@@ -18,14 +21,23 @@ export async function findMount(path: string): Promise<Mount | undefined> {
   return (await listMounts()).findLast(mount => mount.path === path);
 }
 
+/** Whether something is mounted at a path: told by its device, since there may be hundreds of mounts and this is asked for often. */
+export async function isMounted(path: string): Promise<boolean> {
+  try {
+    const [there, above] = await Promise.all([lstat(path), lstat(dirname(path))]);
+    return there.dev !== above.dev;
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw thrown;
+  }
+}
+
 function readMount(line: string): readonly Mount[] {
-  const [path = '', type = '', source = ''] = [
-    ...line.split(' ').slice(4, 5),
-    ...(line.split(' - ')[1]?.split(' ') ?? []),
-  ];
+  const [path = '', options = ''] = line.split(' ').slice(4, 6);
+  const [type = '', source = ''] = line.split(' - ')[1]?.split(' ') ?? [];
   const unescape = (text: string) =>
     text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
-  return path === '' ? [] : [{ path: unescape(path), type, source: unescape(source) }];
+  return path === '' ? [] : [{ path: unescape(path), type, source: unescape(source), options: options.split(',') }];
 }
 
 /** A loop device that has a file. The file of one that is gone ends in ` (deleted)`. */

@@ -20,15 +20,15 @@ export function checkReserve(moreBytes: number, disk: { readonly freeBytes: numb
 }
 
 /**
- * What a disk has for volumes, those that are there included: the control plane subtracts the sizes of all of them. At least 1, since
- * 0 means that it is not known.
+ * What a disk has for volumes, those that are there included: the control plane subtracts the sizes of all of them. Where a size takes
+ * nothing beforehand, what is in them was taken (`usedBytes`). At least 1, since 0 means that it is not known.
  */
 export function countRoom(
-  disk: { readonly freeBytes: number; readonly reserveBytes: number },
+  disk: { readonly freeBytes: number; readonly reserveBytes: number; readonly usedBytes?: number },
   { enforcesSize }: Pick<DriverLimits, 'enforcesSize'>,
   volumes: readonly Pick<LocalVolume, 'sizeBytes'>[],
 ): number {
-  const taken = enforcesSize ? volumes.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) : 0;
+  const taken = enforcesSize ? volumes.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) : (disk.usedBytes ?? 0);
   return Math.max(1, disk.freeBytes + taken - disk.reserveBytes);
 }
 
@@ -89,6 +89,10 @@ export function toVolumeFault(thrown: unknown): VolumeFault {
   }
   const said = code === '' ? normaliseMessage(asError(thrown).message) : code;
   return new VolumeFault('failed', `${syscall} failed: ${said}; see the disk of this node`, { cause: thrown });
+}
+
+export function throwVolumeFault(thrown: unknown): never {
+  throw toVolumeFault(thrown);
 }
 
 function toMebibytes(bytes: number): number {

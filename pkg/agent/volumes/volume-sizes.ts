@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 
 import { FailpointFault } from '../../failpoint/index.js';
+import type { Disk } from '../disk.js';
 import type { Backend } from './backend.js';
 import type { Turns } from './turns.js';
 import { checkRecord, checkReserve, checkShrink, roundSize, stepSize, toVolumeFault } from './volume-checks.js';
@@ -13,6 +14,8 @@ export interface VolumeSizesEnv {
   readonly backend: Backend;
   /** Where volumes are kept, each in a folder of its own. */
   readonly root: string;
+  /** Beside the volumes, on another disk perhaps: tells whether theirs is mounted. */
+  readonly state?: Disk;
   /** What volumes leave free on the machine's file system, in bytes. */
   readonly reserveBytes: number;
 }

@@ -1,4 +1,4 @@
-import type { ScalingFigures, ScalingPolicy, ScalingStatus } from '../../../crds/deployment/index.js';
+import type { ScalingFigures, ScalingPolicy } from '../../../crds/deployment/index.js';
 import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
@@ -32,11 +32,6 @@ interface AutoscaleInput {
   readonly stabilization?: string;
   readonly off?: boolean;
   readonly dryRun?: boolean;
-}
-
-/** `1…4 replicas, cpu 180 % of 60 %; 3 wanted: …` */
-export function formatScaling({ replicas, message, minReplicas, maxReplicas }: ScalingStatus): string {
-  return `${replicas} wanted of ${minReplicas} to ${maxReplicas}: ${message}`;
 }
 
 /** Shows, sets or ends the scaling of a deployment. What is not named stays as it is. */

@@ -41,14 +41,20 @@ const NAMES = {
     'diff',
   ],
   nodes: ['nodes drain', 'nodes undrain', 'nodes fence'],
+  volumes: [
+    ...['describe', 'grow', 'move', 'delete', 'replicas add', 'replicas remove'].map(word => `volumes ${word}`),
+    ...['list', 'delete'].map(word => `volumes divergent ${word}`),
+  ],
+  networks: ['networks delete'],
   tokens: ['tokens revoke'],
   backups: ['backup restore', 'backup export', 'backup delete'],
+  contexts: ['context use', 'context rename', 'context delete'],
   secrets: ['secrets show', 'secrets write', 'secrets generate', 'secrets delete', 'secrets consumers'],
 } as const;
 /** Commands whose next word is a kind, and then a name. */
 const KINDS = ['get', 'describe', 'delete'];
 /** Programs that the script `moor` starts itself: they are asked for their options. */
-const SERVERS = ['up', 'down', 'server', 'controllers', 'agent'];
+const SERVERS = ['up', 'down', 'server', 'controllers', 'agent', 'bridge'];
 /** Options whose value is a file. */
 const FILES = ['-f', '--file', '--token-file', '--ca-file', '--values', '--config'];
 
@@ -81,7 +87,7 @@ function listChoices(entries: readonly Entry[]): ReadonlyMap<string, string> {
 /** The completion script of a command line, for these kinds. */
 export function renderCompletion(program: Commander, known: readonly Kind[] = kinds): string {
   const entries = listEntries(program);
-  const groups = entries.filter(({ path, command }) => path !== '' && command.commands.length > 0);
+  const groups = entries.filter(({ command }) => command.commands.length > 0);
   const named = Object.entries(NAMES).map(([kind, paths]) => `${quoted(paths)}) names=${kind} ;;`);
   const kindWords = listKinds(known)
     .map(({ names }) => names[1])
@@ -91,12 +97,15 @@ export function renderCompletion(program: Commander, known: readonly Kind[] = ki
 _moor() {
   local current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
   local entry="" at=1 choices="" names=""
-  [ "$COMP_CWORD" -gt 1 ] && entry="\${COMP_WORDS[1]}" && at=2
-  case "$entry" in
-    ${quoted(groups.map(({ path }) => path))}) [ "$COMP_CWORD" -gt 2 ] && entry="$entry \${COMP_WORDS[2]}" && at=3 ;;
-  esac
+  while [ "$at" -lt "$COMP_CWORD" ]; do
+    case "$entry" in
+      ${quoted(groups.map(({ path }) => path))}) entry="\${entry:+$entry }\${COMP_WORDS[at]}"; at=$((at + 1)) ;;
+      *) break ;;
+    esac
+  done
   case "$previous" in
 ${lines([...listChoices(entries)].map(([flags, values]) => `${flags}) COMPREPLY=($(compgen -W "${values}" -- "$current")); return ;;`))}
+    --context) COMPREPLY=($(compgen -W "$(_moor_names contexts)" -- "$current")); return ;;
     ${FILES.join('|')}) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$current")); return ;;
   esac
   case "$entry" in
@@ -122,7 +131,8 @@ ${lines(named, 6)}
   COMPREPLY=($(compgen -W "$choices" -- "$current"))
 }
 _moor_names() {
-  "\${COMP_WORDS[0]}" get "$1" -o name 2>/dev/null | sed 's|^[^/]*/||'
+  if [ "$1" = contexts ]; then set -- context list; else set -- get "$1"; fi
+  "\${COMP_WORDS[0]}" "$@" -o name 2>/dev/null | sed 's|^[^/]*/||'
 }
 _moor_options() {
   "\${COMP_WORDS[0]}" "$1" --help 2>/dev/null | sed -n 's/^  *\\(-[a-zA-Z], \\)\\{0,1\\}\\(--[a-z-]*\\).*/\\2/p'

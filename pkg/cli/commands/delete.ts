@@ -1,11 +1,21 @@
+import { formatCount } from '../../../crds/grammar/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { deployments, findKind, jobs, networks, nodes, volumes } from '../kinds.js';
+import { stripControls } from '../print/text.js';
+import { type ProgressView, showProgress } from '../progress.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
 
-type ObjectView = Pick<DeploymentView, 'metadata'>;
+/** What is read of an object that is being deleted: deployments have placements, volumes and jobs a message. */
+interface ObjectView extends Pick<DeploymentView, 'metadata'> {
+  readonly status?: {
+    readonly message?: string;
+    readonly placements?: readonly { readonly replica: number; readonly state: string }[];
+  } | null;
+  readonly message?: string;
+}
 
 interface DeleteInput extends WaitOptions {
   readonly kind: string;
@@ -39,7 +49,7 @@ export const deleteObject: Command<DeleteInput> = async (session, { kind: word, 
     terminal.out(`${title} ${ink.yellow('deleting')}\n`);
     return exitCode.ok;
   }
-  const code = await untilGone(session, client, { path, uid: answer.value.metadata.uid }, options);
+  const code = await untilGone(session, client, { path, title, uid: answer.value.metadata.uid }, options);
   if (code === exitCode.ok) terminal.out(`${title} ${ink.green('deleted')}\n`);
   if (code === exitCode.timedOut) terminal.err(`${title} is still being deleted\n`);
   return code;
@@ -48,23 +58,39 @@ export const deleteObject: Command<DeleteInput> = async (session, { kind: word, 
 async function untilGone(
   session: Session,
   client: Client,
-  { path, uid }: { readonly path: string; readonly uid: string },
+  { path, title, uid }: { readonly path: string; readonly title: string; readonly uid: string },
   options: WaitOptions,
 ): Promise<ExitCode> {
   const deadline = startDeadline(session.terminal, options);
-  let seen = false;
+  const over = new AbortController();
+  const signal = AbortSignal.any([deadline.signal, over.signal]);
+  let latest: ObjectView | undefined;
+  const showing = showProgress(session, signal, () => latest && describeRest(title, latest));
   try {
-    for await (const change of client.watch<ObjectView>(path, { signal: deadline.signal })) {
+    for await (const change of client.watch<ObjectView>(path, { signal })) {
       if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark') {
-        if (!seen) return exitCode.ok;
+        if (!latest) return exitCode.ok;
       } else if (change.object.metadata.uid === uid) {
         if (change.type === 'deleted') return exitCode.ok;
-        seen = true;
+        latest = change.object;
       }
     }
     return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
   } finally {
+    over.abort();
     deadline.end();
+    await showing;
   }
+}
+
+/** What is left of an object that is being deleted. */
+function describeRest(title: string, { status, message }: ObjectView): ProgressView {
+  const placements = status?.placements ?? [];
+  const left = placements.length > 0 ? `, ${formatCount(placements.length, 'replica')} left` : '';
+  const why = stripControls(status?.message ?? message ?? '');
+  return {
+    summary: `${title} is being deleted${left}${why === '' ? '' : `: ${why}`}`,
+    parts: placements.map(({ replica, state }) => `replica ${replica}  ${stripControls(state)}`),
+  };
 }

@@ -1,4 +1,5 @@
 import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
+import { describeFeatures } from '../../../crds/node/index.js';
 import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import { choosePaint, formatAge } from '../print/text.js';
@@ -48,6 +49,7 @@ export function describeNode(
     ['Agent', node.agent.version],
     ['Engine', node.engine ? `${node.engine.name} ${node.engine.version}` : undefined],
     ['Volume address', node.volumeAddress ?? undefined],
+    ['Lacks', node.lacks?.length ? describeFeatures(node.lacks) : undefined],
     ['Last heartbeat', ago(node.agent.lastHeartbeatAt)],
     ['Last report', ago(lastReportAt)],
     ['Labels', formatPairs(node.labels)],

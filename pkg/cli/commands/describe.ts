@@ -12,6 +12,7 @@ import {
   formatPairs,
   volumes,
 } from '../kinds.js';
+import { formatCanary, formatRollout, formatScaling } from '../print/rollout-text.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import { choosePaint, formatAge } from '../print/text.js';
 import type { Command } from '../session.js';
@@ -20,10 +21,9 @@ import { describeNode, type NodeReplicasView } from './describe-node.js';
 import { describeJob } from './describe-job.js';
 import { describeNetwork, type NetworkView } from './networks.js';
 import { describeVolume } from './volumes.js';
-import { formatScaling } from './autoscale.js';
 import { formatReplicaStatuses } from './describe-replicas.js';
 import { listLifeFacts, listPlacementFacts } from './describe-spec.js';
-import { formatCanary, formatFailure, formatRollout } from './rollout.js';
+import { formatFailure } from './rollout.js';
 import { formatFilterRemedies, formatSteps, listNodeReasons } from './describe-steps.js';
 import type { CandidateView, DeploymentView, EventView, JobView, NodeView } from '../views.js';
 

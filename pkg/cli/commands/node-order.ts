@@ -1,9 +1,14 @@
+import { formatCount } from '../../../crds/grammar/index.js';
+import type { VolumeView } from '../../../crds/volume/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
-import { nodes } from '../kinds.js';
+import { nodes, volumes } from '../kinds.js';
+import { stripControls } from '../print/text.js';
+import { type ProgressView, showProgress } from '../progress.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
 import type { NodeView } from '../views.js';
+import type { NodeReplicasView } from './describe-node.js';
 
 /** Operations on a node, and its state afterwards. */
 const ORDERED = { drain: 'draining', undrain: 'schedulable again', fence: 'fenced' } as const;
@@ -27,7 +32,12 @@ export const orderNode: Command<NodeOrderInput> = async (session, { order, name,
 
   const code = await untilDrained(session, client, node, options);
   if (code === exitCode.ok) terminal.out(`node/${node.name} ${ink.green('drained')}\n`);
-  if (code === exitCode.timedOut) terminal.err(`node/${node.name} still has replicas; the drain continues\n`);
+  if (code === exitCode.timedOut) {
+    const rest = await lookAtRest(client, node).catch(() => undefined);
+    const said = rest?.summary ?? `node/${stripControls(node.name)} still has replicas or primaries of volumes`;
+    const lines = [`${said}; the drain continues`, ...(rest?.parts ?? []).map(part => `  ${part}`)];
+    terminal.err(`${lines.join('\n')}\n`);
+  }
   return code;
 };
 
@@ -38,9 +48,12 @@ async function untilDrained(
   options: WaitOptions,
 ): Promise<ExitCode> {
   const deadline = startDeadline(session.terminal, options);
+  const over = new AbortController();
+  const signal = AbortSignal.any([deadline.signal, over.signal]);
+  const showing = showProgress(session, signal, () => lookAtRest(client, ordered, signal));
   let seen = false;
   try {
-    for await (const change of client.watch<NodeView>(nodes.path, { signal: deadline.signal })) {
+    for await (const change of client.watch<NodeView>(nodes.path, { signal })) {
       if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark') {
         if (!seen) return reportNotDraining(session, ordered, 'gone');
@@ -56,8 +69,41 @@ async function untilDrained(
     }
     return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
   } finally {
+    over.abort();
     deadline.end();
+    await showing;
   }
+}
+
+/** What is still on a node that is drained: replicas, attempts of jobs, and primaries of replicated volumes. */
+async function lookAtRest(
+  client: Client,
+  { id, name }: NodeView,
+  signal?: AbortSignal,
+): Promise<ProgressView | undefined> {
+  const options = signal ? { signal } : {};
+  const [placed, held] = await Promise.all([
+    client.request<NodeReplicasView>('GET', `${nodes.path}/${encodeURIComponent(id)}/replicas`, options),
+    client.all<VolumeView>(volumes.path, options),
+  ]);
+  if (!placed.ok || !held.ok) return undefined;
+  const replicas = placed.value.items;
+  const primaries = held.value.items.filter(each => each.class === 'replicated' && each.primaryNode === id);
+  const counts = [
+    replicas.length > 0 && formatCount(replicas.length, 'replica'),
+    primaries.length > 0 && formatCount(primaries.length, 'volume'),
+  ];
+  return {
+    summary: `node/${stripControls(name)} still has ${counts.filter(Boolean).join(' and ') || 'nothing that is known'}`,
+    parts: [
+      ...replicas.map(({ deployment, replica, state, retiringSince }) =>
+        stripControls(`${deployment}/${replica}  ${state}${retiringSince === null ? '' : ', on its way out'}`),
+      ),
+      ...primaries.map(({ name: volume, move }) =>
+        stripControls(`volume ${volume}  ${move ? `${move.phase}: ${move.message}` : 'waits for its move'}`),
+      ),
+    ],
+  };
 }
 
 function reportNotDraining({ terminal }: Session, { name }: NodeView, state: string): ExitCode {

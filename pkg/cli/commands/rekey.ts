@@ -1,11 +1,9 @@
 import { existsSync } from 'node:fs';
 
 import { formatCount } from '../../../crds/grammar/index.js';
-import { loadSettings, readArguments } from '../../config/index.js';
-import { createLogger } from '../../log/index.js';
 import { findSecretsKeyringFile, loadSecretKeyring, type RekeyResult, rekeySecrets } from '../../secrets/index.js';
-import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { readOperatorSettings, useStore } from '../operator-store.js';
 import type { Command, Session } from '../session.js';
 
 interface RekeyInput {
@@ -27,8 +25,7 @@ backups of etcd from before: those are still sealed with them.
  */
 export const rekey: Command<RekeyInput> = async (session, { settings: words, discardUnreadable = false, yes }) => {
   const { terminal } = session;
-  const { flags, file } = readArguments(words);
-  const { settings } = loadSettings({ environment: terminal.environment, flags, file });
+  const settings = readOperatorSettings(session, words);
   if (settings.secretsDriver !== 'embedded') {
     throw new UsageFault(`the secrets are kept by ${settings.secretsDriver}, which seals them itself.`);
   }
@@ -37,20 +34,12 @@ export const rekey: Command<RekeyInput> = async (session, { settings: words, dis
   const keyring = loadSecretKeyring(path);
   if (discardUnreadable && !yes && !(await terminal.confirm(QUESTION))) return exitCode.refused;
 
-  const log = createLogger({ level: 'error', format: 'pretty' });
-  const store = openEtcdStore(settings, { ...terminal, log });
-  try {
+  return useStore(session, settings, async store => {
     const onProgress = createProgressPrinter(session);
     const { random, interrupted: signal } = terminal;
     const result = await rekeySecrets({ store, keyring, random, discardUnreadable, signal, onProgress });
     return report(session, result, path);
-  } catch (thrown) {
-    if (!(thrown instanceof StoreUnavailableFault)) throw thrown;
-    terminal.err(`moor: etcd cannot be reached at ${settings.etcdEndpoints.join(', ')}; --etcd-endpoints names it.\n`);
-    return exitCode.unreachable;
-  } finally {
-    await store.close();
-  }
+  });
 };
 
 function createProgressPrinter({ terminal, ink }: Session): (checked: number, all: number) => void {

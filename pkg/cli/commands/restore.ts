@@ -1,13 +1,13 @@
-import { loadSettings, readArguments } from '../../config/index.js';
 import { declareRestore } from '../../link/index.js';
-import { createLogger } from '../../log/index.js';
-import { openEtcdStore, StoreUnavailableFault } from '../../store/index.js';
-import { exitCode } from '../exit-code.js';
+import { exitCode, UsageFault } from '../exit-code.js';
+import { readOperatorSettings, useStore } from '../operator-store.js';
 import type { Command } from '../session.js';
 
 interface RestoreInput {
   /** `--<setting> <value>`, as the servers take them. */
   readonly settings: readonly string[];
+  /** What only goes with --from. */
+  readonly member: object;
 }
 
 const EXPLANATION = `Agents now take what etcd says even where they have seen newer generations. Containers that it does not know are removed;
@@ -15,20 +15,12 @@ replicas that it knows are started again. Watch it with: moor get deployments --
 `;
 
 /** Declares that etcd was restored from a backup. Servers, controllers and agents may run meanwhile. */
-export const restore: Command<RestoreInput> = async ({ terminal, ink }, { settings: words }) => {
-  const { flags, file } = readArguments(words);
-  const { settings } = loadSettings({ environment: terminal.environment, flags, file });
-  const log = createLogger({ level: 'error', format: 'pretty' });
-  const store = openEtcdStore(settings, { ...terminal, log });
-  try {
+export const restore: Command<RestoreInput> = async (session, { settings: words, member }) => {
+  const { terminal, ink } = session;
+  if (Object.keys(member).length > 0) throw new UsageFault('--data-dir and what describes a member need --from.');
+  return useStore(session, readOperatorSettings(session, words), async store => {
     const { at } = await declareRestore(store, terminal.clock);
     terminal.out(`${ink.green('done:')} the restore is declared as of ${at}\n${EXPLANATION}`);
     return exitCode.ok;
-  } catch (thrown) {
-    if (!(thrown instanceof StoreUnavailableFault)) throw thrown;
-    terminal.err(`moor: etcd cannot be reached at ${settings.etcdEndpoints.join(', ')}; --etcd-endpoints names it.\n`);
-    return exitCode.unreachable;
-  } finally {
-    await store.close();
-  }
+  });
 };

@@ -1,16 +1,10 @@
 import type { ArchivedRevision } from '../../../crds/archive/index.js';
-import { formatCount } from '../../../crds/grammar/index.js';
-import {
-  type CanaryAction,
-  type CanarySide,
-  type CanaryStatus,
-  getStatedReplicas,
-  type RolloutStatus,
-} from '../../../crds/deployment/index.js';
+import { type CanaryAction, getStatedReplicas, type RolloutStatus } from '../../../crds/deployment/index.js';
 import { computeTemplateHash } from '../../../crds/replica/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments } from '../kinds.js';
+import { formatCanary, formatRollout } from '../print/rollout-text.js';
 import { formatTable } from '../print/table.js';
 import { formatAge, paintState, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
@@ -25,17 +19,6 @@ interface RolloutName {
 
 const toPath = ({ name }: RolloutName) => `${deployments.path}/${encodeURIComponent(name)}`;
 const toArchivePath = ({ name }: RolloutName) => `/api/v1/archives/deployments/${encodeURIComponent(name)}`;
-
-/** `progressing: revision 4 (the last complete one is 3); it waits for …` */
-export function formatRollout({ state, revision, completedRevision, waitsFor, failure }: RolloutStatus): string {
-  const last =
-    completedRevision === undefined || completedRevision === revision ? '' : ` (complete: ${completedRevision})`;
-  const waits = waitsFor === undefined ? '' : `; it waits for ${waitsFor}`;
-  const { rolledBackTo, message } = failure ?? {};
-  const back = rolledBackTo === undefined ? '' : `; rolled back to revision ${rolledBackTo}: ${message}`;
-  const failed = failure && rolledBackTo === undefined ? `; ${message}` : '';
-  return `${state}, revision ${revision}${last}${waits}${back}${failed}`;
-}
 
 /** The container that a rollout failed with, and what it wrote; nothing where there was none. */
 export function formatFailure(name: string, { rollout }: { readonly rollout?: RolloutStatus }): string {
@@ -54,18 +37,6 @@ export function formatFailure(name: string, { rollout }: { readonly rollout?: Ro
     formatOutput(output === undefined ? { isWithheld } : { output }, logs),
     log === undefined ? '' : `  its own log:\n${formatOutput({ output: log }, logs)}`,
   ].join('');
-}
-
-/** `holding since … on replicas 3 (1 of 1 ready, 0 restarts) beside 2 others (2 ready, 0 restarts); it waits for …` */
-export function formatCanary({ state, since, healthySince, slots, compared, waitsFor }: CanaryStatus): string {
-  const { canary, others } = compared;
-  const where = slots.length === 0 ? 'no replica yet' : `replica ${slots.join(', ')} (${formatSide(canary)})`;
-  return `${state} since ${healthySince ?? since}: ${where} beside ${others.replicas} of the old template (${formatSide(others)}); it waits for ${waitsFor}`;
-}
-
-function formatSide({ ready, unhealthy, restarts, exitCodes }: CanarySide): string {
-  const codes = exitCodes.length === 0 ? '' : `, exit code ${exitCodes.join(', ')}`;
-  return `${ready} ready, ${unhealthy} unhealthy, ${formatCount(restarts, 'restart')}${codes}`;
 }
 
 /** Shows how far a rollout is; with `watch`, until it is complete or has failed. */

@@ -5,7 +5,8 @@ import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
 import { type CellContext, volumes } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge, stripControls } from '../print/text.js';
+import { startProgress } from '../print/progress.js';
+import { choosePaint, formatAge, formatSpan, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import type { EventView } from '../views.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
@@ -60,31 +61,6 @@ export const createVolume: Command<CreateVolumeInput> = async (session, input) =
   return exitCode.ok;
 };
 
-interface ReplicasInput {
-  readonly name: string;
-  readonly node: string;
-  readonly change: 'add' | 'remove';
-  /** Of a removal: with what only this node has. */
-  readonly force?: boolean;
-}
-
-/** Asks for one more copy of a volume on a node, or for the removal of the one there. */
-export const changeReplicas: Command<ReplicasInput> = async (session, { name, node, change, force }) => {
-  const client = await session.connect();
-  const path = `/api/v1/tenants/self/volumes/${encodeURIComponent(name)}/replicas`;
-  const query = force ? { query: { force: 'true' } } : {};
-  const answer =
-    change === 'add'
-      ? await client.request<WrittenVolume>('POST', path, { body: { node_id: node } })
-      : await client.request<WrittenVolume>('DELETE', `${path}/${encodeURIComponent(node)}`, query);
-  if (!answer.ok) return session.reportRejection(answer);
-  const done = change === 'add' ? `is copied to ${node}` : `loses its copy on ${node}`;
-  const { wantedReplicas } = answer.value;
-  const copies = `${wantedReplicas} ${wantedReplicas === 1 ? 'copy' : 'copies'}`;
-  session.terminal.out(`volume/${answer.value.name} ${session.ink.green(done)}: ${copies} wanted\n`);
-  return exitCode.ok;
-};
-
 interface GrowInput extends WaitOptions {
   readonly name: string;
   readonly size: string;
@@ -126,13 +102,14 @@ async function untilResized(
 ): Promise<ExitCode> {
   const { terminal, ink } = session;
   const deadline = startDeadline(terminal, options);
-  let told = '';
+  const progress = startProgress(terminal);
   try {
     for await (const change of client.watch<VolumeView>(volumes.path, { signal: deadline.signal })) {
       if (change.type === 'refused') return session.reportRejection(change.refusal);
       if (change.type === 'bookmark' || change.object.id !== id) continue;
       const { metadata, phase, reason, message, capacityBytes, sizeBytes, targetBytes } = change.object;
       if (change.type === 'deleted' || phase === 'Deleting' || phase === 'Degraded') {
+        progress.end();
         terminal.err(`volume/${name} is ${change.type === 'deleted' ? 'gone' : `${phase}: ${message}`}\n`);
         return exitCode.refused;
       }
@@ -142,18 +119,20 @@ async function untilResized(
       const isLookedAt =
         typeof targetBytes === 'number' ? targetBytes === sizeBytes : (capacityBytes ?? 0) >= sizeBytes;
       if (isLookedAt && reason === 'volume_refused') {
+        progress.end();
         terminal.err(`volume/${name} keeps its size for now: ${stripControls(message)}\n`);
         return exitCode.refused;
       }
       if (isLookedAt && phase === 'Ready' && capacityBytes !== null) {
+        progress.end();
         terminal.out(`volume/${name} ${ink.green('resized')}: it has ${formatBytes(capacityBytes)} now\n`);
         return exitCode.ok;
       }
-      if (phase === 'Resizing' && message !== told) terminal.err(`  ${stripControls(message)}\n`);
-      told = message;
+      if (phase === 'Resizing') progress.show(`  ${stripControls(message)}`);
     }
     return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
   } finally {
+    progress.end();
     deadline.end();
   }
 }
@@ -172,6 +151,7 @@ export function describeVolume(view: VolumeView, events: readonly EventView[], l
     ['Id', view.id],
     ['Phase', phase, choosePaint(ink, phase)],
     ['Message', view.message],
+    ['Move', describeMove(view)],
     ['Since', since === null ? undefined : `${since} (${formatAge(since, now)} ago)`],
     ['Class', view.class],
     ['Type', view.type],
@@ -181,21 +161,44 @@ export function describeVolume(view: VolumeView, events: readonly EventView[], l
     ['Driver', view.driver ?? undefined],
     ['Limits', view.limits ?? undefined],
     ['Residency', residency && JSON.stringify(residency)],
-    ['Set aside', view.divergent.map(({ nodeId, name, at }) => `${name} on ${nodeId} (${at})`).join(', ')],
+    [
+      'Set aside',
+      view.divergent.map(({ nodeId, nodeName, name, at }) => `${name} on ${nodeName ?? nodeId} (${at})`).join(', '),
+    ],
     ['Mounted by', consumers.map(each => `${each.deployment}${each.readOnly ? ' (reads)' : ' (writes)'}`).join(', ')],
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
   ];
   return formatFacts(facts, look) + formatCopies(view, look) + formatEvents(events, look);
 }
 
+/** The move that is under way and what it waits for; else how the last one ended. Servers of earlier releases tell of none. */
+function describeMove({ move, lastMove }: Partial<VolumeView>): string | undefined {
+  if (move?.phase === 'Blocked') return `Blocked: ${move.message}`;
+  if (move) return `${move.phase}, to ${move.toName ?? move.to}: ${move.message}`;
+  if (!lastMove) return undefined;
+  const down = lastMove.downtimeSeconds === undefined ? '' : `; nothing could use it for ${lastMove.downtimeSeconds} s`;
+  return `${lastMove.isAborted ? 'aborted' : 'ended'} ${lastMove.at}: ${lastMove.message}${down}`;
+}
+
+/** `1MiB, 12s`: what a copy lacks, and how old what it shows is. */
+function describeLag(bytes: number | undefined, seconds: number | undefined): string {
+  const parts = [
+    bytes === undefined ? [] : formatBytes(bytes),
+    seconds === undefined ? [] : formatSpan(seconds * 1000),
+  ];
+  return parts.flat().join(', ') || '-';
+}
+
 function formatCopies({ replicas }: VolumeView, { ink, now }: CellContext): string {
-  const rows = replicas.map(({ nodeName, nodeId, state, syncedAt, lagBytes, sentBytes, totalBytes, message = '' }) => [
-    nodeName ?? nodeId,
-    state,
-    syncedAt === undefined ? '-' : `${formatAge(syncedAt, now)} ago`,
-    lagBytes === undefined ? '-' : formatBytes(lagBytes),
-    sentBytes === undefined || !totalBytes ? '' : `${Math.min(100, Math.floor((100 * sentBytes) / totalBytes))}%`,
-    message,
-  ]);
+  const rows = replicas.map(
+    ({ nodeName, nodeId, state, syncedAt, lagBytes, lagSeconds, sentBytes, totalBytes, message = '' }) => [
+      nodeName ?? nodeId,
+      state,
+      syncedAt === undefined ? '-' : `${formatAge(syncedAt, now)} ago`,
+      describeLag(lagBytes, lagSeconds),
+      sentBytes === undefined || !totalBytes ? '' : `${Math.min(100, Math.floor((100 * sentBytes) / totalBytes))}%`,
+      message,
+    ],
+  );
   return formatSection('Copies', ['NODE', 'STATE', 'SYNCED', 'BEHIND', 'PROGRESS', 'MESSAGE'], rows, ink.bold);
 }

@@ -27,6 +27,16 @@ describe('EtcdStore', () => {
 
   storeContract('etcd', () => subject);
 
+  it('says which members there are, and with which version', async () => {
+    const store = new EtcdStore({ endpoints: [lab.etcd.endpoint], prefix: '/inspect/' });
+    const { version, members, alarms, databaseBytes } = await store.inspect();
+    await store.close();
+    expect(version).to.match(/^3\.\d+\.\d+/);
+    expect(members.map(({ clientUrls }) => clientUrls)).to.deep.equal([[lab.etcd.endpoint]]);
+    expect(alarms).to.deep.equal([]);
+    expect(databaseBytes).to.be.above(0);
+  });
+
   it('logs the version of etcd when it connects, and warns of a version with known defects', async () => {
     const lines: [level: string, fields: LogFields | undefined][] = [];
     const log: Logger = {

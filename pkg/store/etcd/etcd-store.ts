@@ -25,7 +25,14 @@ import { EtcdWrites } from './etcd-writes.js';
 import { readHistory } from './watch-stream.js';
 import { Leases } from './leases.js';
 import { OutOfRangeFault } from './grpc.js';
-import { decodeAlarms, decodeDatabaseSize, decodeVersion, encodeCompaction, encodeNothing } from './messages.js';
+import {
+  decodeAlarms,
+  decodeDatabaseSize,
+  decodeMembers,
+  decodeVersion,
+  type ClusterMember,
+} from './cluster-messages.js';
+import { encodeCompaction, encodeNothing } from './messages.js';
 
 export interface EtcdStoreOptions {
   readonly endpoints: readonly string[];
@@ -46,6 +53,12 @@ export interface EtcdStoreOptions {
   readonly livenessMs?: number;
   /** How often what was followed is compared with a list. */
   readonly compareEveryMs?: number;
+}
+
+/** A member of etcd, and the cluster as it knows it. */
+export interface EtcdInspection extends StoreHealth {
+  readonly version: string;
+  readonly members: readonly ClusterMember[];
 }
 
 /**
@@ -146,7 +159,14 @@ export class EtcdStore implements Store {
   async health(): Promise<StoreHealth> {
     const status = await this.#client.callRetrying('Maintenance/Status', encodeNothing());
     const alarms = await this.#client.callRetrying('Maintenance/Alarm', encodeNothing());
-    return { databaseBytes: decodeDatabaseSize(status), alarms: decodeAlarms(alarms) };
+    return { ...decodeDatabaseSize(status), alarms: decodeAlarms(alarms) };
+  }
+
+  /** What the member that answers says of itself and of the others. */
+  async inspect(): Promise<EtcdInspection> {
+    const status = await this.#client.callRetrying('Maintenance/Status', encodeNothing());
+    const members = await this.#client.callRetrying('Cluster/MemberList', encodeNothing());
+    return { version: decodeVersion(status), members: decodeMembers(members), ...(await this.health()) };
   }
 
   /** Forgets history before a revision. One that is forgotten already is no failure. */

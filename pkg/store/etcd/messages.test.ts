@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { decodeAlarms, decodeMembers, decodeVersion } from './cluster-messages.js';
 import { unframe, Unframer } from './grpc.js';
-import { decodeBatch, decodeRange, decodeVersion } from './messages.js';
+import { decodeBatch, decodeRange } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
 import { decodeWatch } from './stream-messages.js';
 
@@ -66,7 +67,7 @@ describe('protocol buffers', () => {
       fc.property(fc.uint8Array({ maxLength: 60 }), bytes => {
         const ranged = (message: Buffer) => decodeRange(message, '/x/');
         const watched = (message: Buffer) => decodeWatch(message, '/x/');
-        for (const decode of [decodeBatch, ranged, watched, decodeVersion]) {
+        for (const decode of [decodeBatch, ranged, watched, decodeVersion, decodeAlarms, decodeMembers]) {
           try {
             decode(Buffer.from(bytes));
           } catch (thrown) {

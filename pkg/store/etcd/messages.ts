@@ -217,16 +217,6 @@ export function encodeNothing(): Buffer {
   return new BackWriter(0).frame();
 }
 
-/** Reads the server's version out of a `StatusResponse`. */
-export function decodeVersion(message: Buffer): string {
-  const reader = new Reader(message);
-  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === 0x12) return reader.text();
-    reader.skip(tag);
-  }
-  return '';
-}
-
 /** All keys that begin with `prefix`: from it, up to but without `end`. */
 export interface KeyRange {
   readonly key: string;
@@ -243,36 +233,6 @@ export function toRangeBelow(prefix: string): KeyRange {
 /** The smallest key after `key`. */
 export function computeKeyAfter(key: string): string {
   return `${key}\0`;
-}
-
-/** Reads the size of the database out of a `StatusResponse`. */
-export function decodeDatabaseSize(message: Buffer): number {
-  const reader = new Reader(message);
-  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === 0x18) return reader.number();
-    reader.skip(tag);
-  }
-  return 0;
-}
-
-const ALARMS = ['NONE', 'NOSPACE', 'CORRUPT'];
-
-/** Reads the alarms that an `AlarmResponse` names. */
-export function decodeAlarms(message: Buffer): readonly string[] {
-  const reader = new Reader(message);
-  const alarms = new Set<string>();
-  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag !== 0x12) {
-      reader.skip(tag);
-      continue;
-    }
-    const alarm = reader.message();
-    for (let field = alarm.next(); field !== 0; field = alarm.next()) {
-      if (field === 0x10) alarms.add(ALARMS[alarm.number()] ?? 'UNKNOWN');
-      else alarm.skip(field);
-    }
-  }
-  return [...alarms];
 }
 
 /** A `CompactionRequest`. */

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 
 import type { HealthCheck } from '../../../../crds/deployment/index.js';
-import { type HealthConfig, buildHealthConfig, readOwner, toLabels } from './docker-container.js';
+import { readOwner, toLabels } from '../ownership-labels.js';
+import { type HealthConfig, buildHealthConfig } from './docker-container.js';
 
 describe('health check for the engine', () => {
   const cases: ReadonlyArray<{ name: string; given: Omit<HealthCheck, 'type'>; config: HealthConfig }> = [

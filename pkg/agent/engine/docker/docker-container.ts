@@ -2,16 +2,9 @@ import type { HealthCheck } from '../../../../crds/deployment/index.js';
 import { parseDuration } from '../../../../crds/grammar/index.js';
 import type { ContainerHealth, FailedCheck } from '../../../../crds/report/index.js';
 import type { ContainerMount } from '../container-parts.js';
-import type { ContainerSpec, ContainerStatus, Ownership } from '../engine.js';
+import type { ContainerSpec, ContainerStatus } from '../engine.js';
+import { readOwner, toLabels } from '../ownership-labels.js';
 import { redactOutput } from '../redact.js';
-
-/** On every container of ours: the node whose agent created it. */
-export const NODE_LABEL = 'mooring.io/node';
-
-export const REPLICA_LABEL = 'mooring.io/replica';
-
-/** On every container and network of ours: the tenant. */
-export const TENANT_LABEL = 'mooring.io/tenant';
 
 /**
  * The names of the variables that hold secrets, joined by commas: what a container writes can be cleared of their values,
@@ -21,41 +14,6 @@ const SECRETS_LABEL = 'mooring.io/secret-variables';
 
 /** The networks that a container is to be on, joined by commas, where that is not its tenant's own. */
 const NETWORKS_LABEL = 'mooring.io/networks';
-
-/** Writes ownership as labels. A container has more of ours: the names of its secret variables, and its networks. */
-export function toLabels(owner: Ownership): Record<string, string> {
-  return {
-    [NODE_LABEL]: owner.nodeId,
-    [TENANT_LABEL]: owner.tenant,
-    'mooring.io/deployment': owner.deployment,
-    'mooring.io/deployment-uid': owner.deploymentUid,
-    [REPLICA_LABEL]: owner.replica,
-    'mooring.io/slot': String(owner.slot),
-    'mooring.io/generation': String(owner.generation),
-    'mooring.io/template-hash': owner.templateHash,
-    ...(owner.restoreEpoch !== undefined && { 'mooring.io/restore-epoch': String(owner.restoreEpoch) }),
-    ...(owner.writes && { 'mooring.io/writes': owner.writes.join(',') }),
-  };
-}
-
-/** Reads ownership from labels. Undefined when one is missing: then the container is not ours. */
-export function readOwner(labels: Readonly<Record<string, string>> | null | undefined): Ownership | undefined {
-  const read = (name: string) => labels?.[`mooring.io/${name}`] ?? '';
-  const owner: Ownership = {
-    nodeId: read('node'),
-    tenant: read('tenant'),
-    deployment: read('deployment'),
-    deploymentUid: read('deployment-uid'),
-    replica: read('replica'),
-    slot: Number.parseInt(read('slot'), 10),
-    generation: Number.parseInt(read('generation'), 10),
-    templateHash: read('template-hash'),
-    ...(/^\d{1,15}$/.test(read('restore-epoch')) && { restoreEpoch: Number(read('restore-epoch')) }),
-    ...(read('writes') !== '' && { writes: read('writes').split(',') }),
-  };
-  const complete = owner.nodeId && owner.tenant && owner.deployment && owner.deploymentUid && owner.replica;
-  return complete && owner.slot >= 0 && owner.generation >= 0 ? owner : undefined;
-}
 
 /** A health check in Docker's format. Durations are nanoseconds; a missing field means the engine's default. */
 export interface HealthConfig {

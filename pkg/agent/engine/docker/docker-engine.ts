@@ -1,5 +1,4 @@
 import { type Clock, systemClock } from '../../../clock/index.js';
-import { readDocuments } from '../../../ndjson/index.js';
 import {
   claimName,
   type ContainerSpec,
@@ -18,15 +17,15 @@ import {
   type OnEngineEvent,
 } from '../engine.js';
 import type { RegistryLogins } from '../../../registry/index.js';
+import type { OnPullProgress } from '../container-parts.js';
 import { DockerApi } from './docker-api.js';
+import { LAST_LINES, readEnd } from '../log-entries.js';
+import { NODE_LABEL, readOwner, TENANT_LABEL } from '../ownership-labels.js';
 import {
   buildContainerBody,
   type ContainerInspection,
-  NODE_LABEL,
   readContainerStatus,
   readSecretValues,
-  readOwner,
-  TENANT_LABEL,
 } from './docker-container.js';
 import { runInContainer } from './docker-exec.js';
 import { shutBridge } from './internal-bridges.js';
@@ -35,7 +34,8 @@ import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
 import { type Bridge, DockerNetworks } from './docker-networks.js';
 import { quotesSecret, type RedactedOutput, redactOutput } from '../redact.js';
 import { toPullFault } from './pull-failure.js';
-import { followEvents, LAST_LINES, readEnd, readLogEntries } from './docker-streams.js';
+import { followPull } from './pull-progress.js';
+import { followEvents, readLogEntries } from './docker-streams.js';
 
 const PING_MS = 5_000;
 const SLOW_CALL_MS = 120_000;
@@ -140,7 +140,7 @@ export class DockerEngine implements Engine {
     return { 'x-registry-auth': auth.replaceAll('+', '-').replaceAll('/', '_') };
   }
 
-  async pull(image: string, login?: ImageLogin, onProgress?: () => void): Promise<void> {
+  async pull(image: string, login?: ImageLogin, onProgress?: OnPullProgress): Promise<void> {
     try {
       const stream = await this.#api.open('POST', '/images/create', {
         query: { fromImage: image },
@@ -149,11 +149,7 @@ export class DockerEngine implements Engine {
         silenceMs: PULL_SILENCE_MS,
       });
       // The engine responds 200 before it contacts the registry: errors come in the stream.
-      for await (const progress of readDocuments(stream)) {
-        const { error } = progress as { readonly error?: string };
-        if (error !== undefined) throw toPullFault(error);
-        onProgress?.();
-      }
+      await followPull(stream, onProgress);
     } catch (thrown) {
       throw thrown instanceof EngineRefusedFault ? toPullFault(thrown.message) : thrown;
     }

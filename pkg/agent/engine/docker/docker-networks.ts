@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { failpoint } from '../../../failpoint/index.js';
 import { type ContainerSpec, EngineRefusedFault, NameConflictFault, type NetworkSpec } from '../engine.js';
 import type { DockerApi } from './docker-api.js';
-import { type ContainerInspection, hasNamedNetworks, NODE_LABEL, readOwner, TENANT_LABEL } from './docker-container.js';
+import { NODE_LABEL, readOwner, TENANT_LABEL } from '../ownership-labels.js';
+import { type ContainerInspection, hasNamedNetworks } from './docker-container.js';
 import { INTERNAL_BRIDGE_PREFIX } from './internal-bridges.js';
 import { BRIDGE_PREFIX } from './link-local.js';
 

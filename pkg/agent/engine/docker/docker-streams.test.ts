@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { EngineUnreachableFault } from '../engine.js';
-import { parseEngineTime, readEnd, readLogEntries } from './docker-streams.js';
+import { parseEngineTime, readEnd } from '../log-entries.js';
+import { readLogEntries } from './docker-streams.js';
 
 const TIME = '2026-11-15T20:48:58.000000042Z';
 

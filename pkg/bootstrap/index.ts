@@ -1,12 +1,19 @@
+/**
+ * The first tenants and tokens of a control plane, made on the store itself: before them nobody may ask the API for any.
+ *
+ * `bootstrap` is for a development set-up and keeps what it makes in a file; `bootstrapAdministrator` is for operators.
+ *
+ * @module
+ */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { keys, ranges } from '../crds/keys/index.js';
-import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
-import { type Keyring, mintToken, parseToken, type TokenDraft, verifyToken } from '../pkg/auth/index.js';
-import type { Clock, Random } from '../pkg/clock/index.js';
-import { Fault } from '../pkg/fault/index.js';
-import { create, type Store, value } from '../pkg/store/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
+import { type Keyring, mintToken, parseToken, type TokenDraft, verifyToken } from '../auth/index.js';
+import type { Clock, Random } from '../clock/index.js';
+import { Fault } from '../fault/index.js';
+import { create, type Store, value } from '../store/index.js';
 
 /** What a development set-up is used with. */
 export interface DevelopmentAccess {
@@ -86,12 +93,7 @@ function parseBootstrapFile(text: string): BootstrapFile | undefined {
 }
 
 async function createBootstrapFile(options: BootstrapOptions): Promise<BootstrapFile> {
-  const { entries } = await options.store.list(ranges.tenants);
-  const tenants = entries.map(entry => value<StoredTenant>(entry));
-  const known = (name: string, platform: boolean) => {
-    const tenant = tenants.find(candidate => candidate.name === name && candidate.platform === platform);
-    return { id: tenant?.id ?? options.random.uuid(), name };
-  };
+  const known = await readTenants(options);
   const platform = known(PLATFORM, true);
   const tenant = known(DEMO, false);
   const mint = (draft: Pick<TokenDraft, 'kind' | 'tenant' | 'role'>) =>
@@ -107,6 +109,44 @@ async function createBootstrapFile(options: BootstrapOptions): Promise<Bootstrap
   };
   writePrivately(options.file, `${JSON.stringify(access, undefined, 2)}\n`);
   return access;
+}
+
+/** Finds tenants by their name; those that are not there yet get an id. */
+async function readTenants({ store, random }: Pick<BootstrapOptions, 'store' | 'random'>) {
+  const { entries } = await store.list(ranges.tenants);
+  const tenants = entries.map(entry => value<StoredTenant>(entry));
+  return (name: string, platform: boolean) => {
+    const tenant = tenants.find(candidate => candidate.name === name && candidate.platform === platform);
+    return { id: tenant?.id ?? random.uuid(), name };
+  };
+}
+
+/** What came of asking for the first administrator. */
+export type FirstAdministrator =
+  | { readonly token: string; readonly record: StoredToken }
+  /** There is one whose token is valid. */
+  | { readonly token: undefined; readonly record: StoredToken };
+
+/**
+ * Gives a control plane its platform tenant and an administrator. Where one has a valid token nothing is made, unless `another`
+ * says that its token was lost.
+ */
+export async function bootstrapAdministrator(
+  options: Omit<BootstrapOptions, 'file'> & { readonly another: boolean },
+): Promise<FirstAdministrator> {
+  const { store, clock, another } = options;
+  const platform = (await readTenants(options))(PLATFORM, true);
+  const createdAt = new Date(clock.now()).toISOString();
+  await ensure(store, keys.tenant(platform.id), { ...platform, createdAt, platform: true });
+  const { entries } = await store.list(ranges.tokens);
+  const found = entries
+    .map(entry => value<StoredToken>(entry))
+    .find(({ kind, expiresAt }) => kind === 'admin' && Date.parse(expiresAt) > clock.now());
+  if (found && !another) return { token: undefined, record: found };
+  const draft = { kind: 'admin', description: 'first administrator', createdBy: 'moor admin bootstrap' } as const;
+  const { text, stored } = mintToken({ ...draft, lifeSeconds: LIFE_SECONDS }, options);
+  await create(store, keys.token(stored.id), stored);
+  return { token: text, record: stored };
 }
 
 /** Writes the file atomically; only its owner can ever read it. */

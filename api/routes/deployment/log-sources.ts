@@ -1,0 +1,163 @@
+import { createTypedId } from '../../../crds/grammar/index.js';
+import { keys } from '../../../crds/keys/index.js';
+import type { StoredNode } from '../../../crds/node/index.js';
+import { reject } from '../../../crds/rejections/index.js';
+import type { Replica } from '../../../crds/replica/index.js';
+import { asError } from '../../../pkg/fault/index.js';
+import { ANY_NODE, type LogRequest, WHOLE_LOG } from '../../../pkg/link/index.js';
+import { encode, value } from '../../../pkg/store/index.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import type { ApiCall, StorageEnv } from '../../http/route.js';
+import type { LogRendezvous, LogSource } from '../../stream/logs.js';
+import type { OpenStreams } from '../../stream/open-streams.js';
+import { findNodeById } from '../node/view.js';
+import type { LogCursor, LogEncoding } from './log-stream.js';
+
+/** What logs are read with. */
+export interface LogEnv extends StorageEnv {
+  readonly logs: LogRendezvous;
+  readonly streams: OpenStreams;
+  /** URL under which agents reach this server and no other. */
+  readonly agentUrl: () => string;
+}
+
+const DIAL_MS = 12_000;
+/** How long nodes have to find out that they have kept a log. */
+const KEPT_MS = 1_500;
+const LEASE_SECONDS = 30;
+const SOON = { 'retry-after': '5' };
+
+/** What is asked for. */
+export interface LogQuery {
+  readonly format: LogEncoding;
+  readonly follow: boolean;
+  readonly previous: boolean;
+  readonly tail: number;
+  readonly since: string | undefined;
+  readonly cursor: LogCursor | undefined;
+}
+
+/** The replica that is read, or its slot while it has none. */
+export interface LogSubject {
+  /** The parameter that chooses it. */
+  readonly field: 'replica' | 'attempt';
+  readonly deploymentUid: string;
+  readonly slot: number;
+  readonly replica: Replica | undefined;
+  /** The deployment has no replica at all, as while it is stopped. */
+  readonly isEmpty?: boolean;
+}
+
+/**
+ * The streams to copy, one after the other: what was left of the log of an earlier container on another node, and the log of the
+ * current one.
+ */
+export async function openSources(
+  env: LogEnv,
+  call: ApiCall,
+  query: LogQuery,
+  subject: LogSubject,
+): Promise<readonly LogSource[] | RequestRejection> {
+  const { field, replica, slot } = subject;
+  const hasMoved = query.cursor !== undefined && query.cursor.nodeId !== replica?.nodeId;
+  const isPlaced = replica?.nodeId !== undefined;
+  const kept = query.previous || !isPlaced || hasMoved ? await findKept(env, call, query, subject) : undefined;
+  if (query.previous) return kept ? [kept] : rejectRequest('logs_not_kept', 'previous', String(slot));
+  if (!isPlaced) {
+    if (kept) return [kept];
+    if (replica) return rejectRequest('logs_replica_not_placed', field, String(slot));
+    return rejectRequest(subject.isEmpty ? 'logs_not_kept' : 'resource_not_found', field, String(slot));
+  }
+  const current = await openCurrent(env, call, hasMoved ? { ...query, cursor: undefined, tail: WHOLE_LOG } : query, {
+    ...subject,
+    nodeId: replica.nodeId,
+  });
+  if (!(current instanceof RequestRejection)) return kept ? [kept, current] : [current];
+  return kept ? [kept] : current;
+}
+
+async function openCurrent(
+  env: LogEnv,
+  call: ApiCall,
+  query: LogQuery,
+  subject: LogSubject & { readonly nodeId: string },
+): Promise<LogSource | RequestRejection> {
+  const { field, nodeId, slot } = subject;
+  const refuse = (code: LogFailure) => new RequestRejection(reject(code, field, String(slot)), SOON);
+  if (isSilent(env, call.tenant, nodeId)) return refuse('logs_node_silent');
+  const source = await request(env, call, nodeId, buildRequest(env, query, subject), id =>
+    env.logs.await(id, nodeId, DIAL_MS),
+  );
+  if (source === 'late') return refuse('logs_unavailable');
+  if (source === 'declined') return refuse('logs_too_many');
+  const { end } = source.first ?? {};
+  if (end !== 'no_container' && end !== 'engine_unreachable') return source;
+  source.done();
+  return end === 'no_container'
+    ? rejectRequest('logs_no_container', field, String(slot))
+    : refuse('logs_engine_unreachable');
+}
+
+type LogFailure = 'logs_node_silent' | 'logs_unavailable' | 'logs_too_many' | 'logs_engine_unreachable';
+
+/** Whether heartbeats of the node have stopped. */
+function isSilent({ cache }: LogEnv, tenant: string, nodeId: string): boolean {
+  const node = findNodeById(cache, nodeId);
+  return node !== undefined && cache.get(keys.alive(tenant, value<StoredNode>(node).name)) === undefined;
+}
+
+/** Asks every node of the tenant for the log of a removed container: the one that was removed last counts. */
+async function findKept(
+  env: LogEnv,
+  call: ApiCall,
+  query: LogQuery,
+  subject: LogSubject,
+): Promise<LogSource | undefined> {
+  const body = buildRequest(env, query, { ...subject, replica: undefined });
+  const found = await request(env, call, ANY_NODE, body, id => env.logs.collect(id, call.tenant, KEPT_MS));
+  const removedAt = ({ first }: LogSource) => first?.begin?.removedAt ?? '';
+  const [newest, ...others] = found.toSorted((a, b) => removedAt(b).localeCompare(removedAt(a)));
+  for (const { done } of others) done();
+  return newest;
+}
+
+function buildRequest(
+  env: LogEnv,
+  { follow, tail, since, cursor }: LogQuery,
+  { deploymentUid, slot, replica }: LogSubject,
+): Omit<LogRequest, 'id'> {
+  return {
+    replica: replica?.uid ?? '',
+    deploymentUid,
+    slot,
+    follow,
+    tail,
+    ...(since !== undefined && { since }),
+    ...(cursor && { after: cursor.position }),
+    server: env.agentUrl(),
+  };
+}
+
+/** Stores the request where agents are told of it, for as long as the wait lasts. */
+async function request<T>(
+  env: LogEnv,
+  call: ApiCall,
+  nodeId: string,
+  body: Omit<LogRequest, 'id'>,
+  wait: (id: string) => Promise<T>,
+): Promise<T> {
+  const id = createTypedId('log', count => env.random.bytes(count));
+  const lease = await env.store.grant(LEASE_SECONDS);
+  const arrival = wait(id);
+  const key = keys.logRequest(call.tenant, nodeId, id);
+  const puts = [{ key, bytes: encode({ id, ...body }), lease: lease.id }];
+  await env.store.commit({ guards: [{ key, at: 0 }], puts, deletes: [] });
+  const arrived = await arrival;
+  // The agent has dialled in, or will not do so any more: the stored request is not needed any longer.
+  env.store
+    .revoke(lease.id)
+    .catch((thrown: unknown) =>
+      env.log.debug('log request is left to its lease', { requestId: call.requestId, error: asError(thrown) }),
+    );
+  return arrived;
+}

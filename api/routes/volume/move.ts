@@ -1,0 +1,191 @@
+import { keys, ranges } from '../../../crds/keys/index.js';
+import { hashSpec } from '../../../crds/meta/index.js';
+import type { StoredNode } from '../../../crds/node/index.js';
+import type { Warning } from '../../../crds/rule/index.js';
+import {
+  checkVolumeMove,
+  getVolumePhase,
+  type MoveNode,
+  type StoredVolume,
+  type VolumeStatus,
+} from '../../../crds/volume/index.js';
+import {
+  explainBound,
+  findNode,
+  listSeparated,
+  sumVolumesByNode,
+  toCandidate,
+  usesDisk,
+} from '../../../pkg/fleet/index.js';
+import { type Cache, encode, type Entry, listValues, readValue, value } from '../../../pkg/store/index.js';
+import { replyDryRun } from '../../admission/dry-run.js';
+import type { AdmissionEnv } from '../../admission/env.js';
+import { guardNode, readNodes } from '../../admission/facts.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { rejectUnmanaged } from './resize.js';
+import { findNamedVolume, rejectChange, toVolumeResponse } from './view.js';
+
+const MOVE = '/api/v1/tenants/{tenant}/volumes/{id}/move';
+
+/** Planned moves. Where the primary is to be is stored; the volume keeper leads the move. */
+export function createMoveRoutes(env: AdmissionEnv): readonly Route[] {
+  const chosen = { tenant: 'chosen' } as const;
+  return [
+    defineRoute('deployer', 'POST', MOVE, call => changeMove(env, call, stored => order(env, call, stored)), chosen),
+    defineRoute('deployer', 'DELETE', MOVE, call => changeMove(env, call, stored => cancel(env, call, stored)), chosen),
+  ];
+}
+
+interface MoveChange {
+  /** The node that it is to move to; left out by what cancels it. */
+  readonly nodeId?: string;
+  readonly warnings?: readonly Warning[];
+}
+
+type Judged = MoveChange | RequestRejection;
+
+async function order(env: AdmissionEnv, call: ApiCall, stored: StoredVolume): Promise<Judged> {
+  const { cache } = env;
+  const { tenant } = stored.metadata;
+  const unmanaged = rejectUnmanaged(env, stored);
+  if (unmanaged) return unmanaged;
+  const isRead = (await readNodes(cache, tenant)) !== 'unreadable';
+  const status = readStatus(cache, stored);
+  const movesTo = findTarget(stored, status);
+  const { metadata: _, primaryNode: asked, ...spec } = stored;
+  const primaryNode = status?.primaryNode ?? asked;
+  const checked = checkVolumeMove(call.document, {
+    nodes: isRead ? listMoveNodes(cache, stored) : 'unreadable',
+    regions: env.staticFacts.regions,
+    volume: {
+      ...spec,
+      phase: getVolumePhase(stored, status),
+      copies: status?.copies ?? [],
+      ...(primaryNode !== undefined && { primaryNode }),
+      consumers: [],
+    },
+    movesTo: movesTo === undefined ? undefined : nameNode(cache, tenant, movesTo),
+    explainBound: nodeId => explainBound(cache, stored, nodeId),
+  });
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  const { nodeId } = checked.value;
+  const message = (name: string) => `${name} mounts other volumes on another node too: it starts when they are moved`;
+  const separated = listSeparated(cache, stored, nodeId);
+  const warnings = separated.map(name => ({ code: 'volume_move_separates', field: 'node', message: message(name) }));
+  return { nodeId, warnings };
+}
+
+/** An order that has ended is not there any more, and neither is one whose copy takes over already. */
+function cancel({ cache }: AdmissionEnv, call: ApiCall, stored: StoredVolume): Judged {
+  const { move, lastMove } = readStatus(cache, stored) ?? {};
+  const generation = stored.move?.generation ?? 0;
+  const isTakenOver = move?.phase === 'Switching' && move.generation === generation;
+  const isOpen = generation > (lastMove?.generation ?? 0) && !isTakenOver;
+  return isOpen ? {} : rejectRequest('resource_not_found', 'id', call.params['id']!);
+}
+
+function readStatus(cache: Cache, { id, metadata }: StoredVolume): VolumeStatus | undefined {
+  return readValue<VolumeStatus>(cache, keys.volumeStatus(metadata.tenant, id));
+}
+
+/** Where the volume moves to, by order or because its node is drained; undefined when it does not. */
+function findTarget({ move: asked }: StoredVolume, status: VolumeStatus | undefined): string | undefined {
+  const { move, lastMove } = status ?? {};
+  if (move?.to !== undefined) return move.to;
+  return asked && asked.generation > (lastMove?.generation ?? 0) ? asked.nodeId : undefined;
+}
+
+function listMoveNodes(cache: Cache, stored: StoredVolume): readonly MoveNode[] {
+  const { tenant } = stored.metadata;
+  const promised = sumVolumesByNode(cache, tenant);
+  return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => {
+    const { id, name, labels, capacity, volumeAddress, orders, controlPlane } = node;
+    const status = controlPlane ? 'the node of the control plane' : toCandidate(node, cache).status;
+    const free = capacity.disk - (promised.get(id) ?? 0);
+    return {
+      id,
+      name,
+      labels,
+      takesCopies: volumeAddress !== undefined,
+      status: orders?.drain ? 'draining' : status,
+      isFull: usesDisk(stored) && capacity.disk > 0 && free < stored.sizeBytes,
+    };
+  });
+}
+
+/** Stores the order, or that there is none any more, while the volume and where it is stay as they were judged. */
+function changeMove(
+  env: AdmissionEnv,
+  call: ApiCall,
+  judge: (stored: StoredVolume) => Judged | Promise<Judged>,
+): Promise<RouteResult> {
+  const { cache } = env;
+  const named = call.params['id']!;
+  return retryOnConflict(named, async () => {
+    const entry = await findNamedVolume(cache, call);
+    if (entry instanceof RequestRejection) return entry;
+    const refused = rejectChange(entry, call);
+    if (refused) return refused;
+    const stored = value<StoredVolume>(entry);
+    const { metadata, id, move: former, ...before } = stored;
+    if (metadata.deletedAt !== undefined) return rejectRequest('volume_not_ready', 'id', named, { phase: 'Deleting' });
+    const change = await judge(stored);
+    if (change instanceof RequestRejection) return change;
+
+    const { nodeId, warnings = [] } = change;
+    const at = new Date(env.clock.now()).toISOString();
+    const generation = metadata.generation + 1;
+    const isOther = (each: string) => each !== nodeId;
+    const { excludedNodes, abandonedNodes } = before;
+    const after = {
+      ...before,
+      // A copy that was removed from there is made again.
+      ...(excludedNodes && { excludedNodes: excludedNodes.filter(isOther) }),
+      ...(abandonedNodes && { abandonedNodes: abandonedNodes.filter(isOther) }),
+      ...(nodeId !== undefined && { move: { nodeId, generation, at } }),
+    };
+    if (call.isDryRun) return replyDryRun({ before: { ...before, ...(former && { move: former }) }, after, warnings });
+    const next: StoredVolume = {
+      metadata: { ...metadata, generation, updatedAt: at, specHash: hashSpec(after) },
+      id,
+      ...after,
+    };
+    const status = keys.volumeStatus(metadata.tenant, id);
+    const write = env.store.commit({
+      guards: [
+        { key: entry.key, at: entry.revision },
+        { key: status, at: cache.get(status)?.revision ?? 0 },
+        ...guardNode(cache, metadata.tenant, nodeId),
+      ],
+      puts: [{ key: entry.key, bytes: encode(next) }, await env.events.put(draftEvent(cache, call, next))],
+      deletes: [],
+    });
+    if (!(await waitUntilStored(cache, write))) return undefined;
+    return answer(env, cache.get(entry.key) ?? entry, warnings);
+  });
+}
+
+function answer(env: AdmissionEnv, entry: Entry, warnings: readonly Warning[]): RouteResult {
+  const body = { ...toVolumeResponse(env, entry), alterations: [], warnings };
+  return replyJson(200, body, buildEtagHeader(entry.revision));
+}
+
+function nameNode(cache: Cache, tenant: string, nodeId: string): string {
+  return findNode(nodeId, tenant, cache)?.name ?? nodeId;
+}
+
+function draftEvent(cache: Cache, { caller }: ApiCall, { id, name, metadata: { tenant }, move }: StoredVolume) {
+  const by = describeCaller(caller);
+  return {
+    type: 'volume.move_requested',
+    tenant,
+    subject: { kind: 'Volume', name, id },
+    reason: move ? 'volume_move_requested' : 'volume_move_cancelled',
+    message: move
+      ? `volume ${name} is to move to ${nameNode(cache, tenant, move.nodeId)}, as ${by} asked`
+      : `the move of volume ${name} was cancelled by ${by}`,
+    data: { ...(move && { nodeId: move.nodeId }), by: caller.id },
+  } as const;
+}

@@ -1,0 +1,248 @@
+import { hashSpec } from '../../crds/meta/index.js';
+
+/** On objects of the cluster: they stay until what they stand for in Mooring is gone. */
+export const FINALIZER = 'mooring.io/bridge';
+/** The annotation that names the one object in Mooring that an object of the cluster stands for. */
+export const UID = 'mooring.io/uid';
+/** Beside it, the uid of the object that it was written on: a copy of that object, here or in another cluster, has another uid. */
+const UID_OF = 'mooring.io/uid-of';
+/** The annotation of an object in Mooring that names the one object of a cluster that it belongs to. */
+const SOURCE = 'kubernetes-bridge/uid';
+
+/** An object of either side, as far as the bridge reads it. */
+export interface MirroredObject {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly generation?: number;
+    readonly deletionTimestamp?: string;
+    readonly finalizers?: readonly string[];
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: Readonly<Record<string, unknown>>;
+}
+
+/** What one side was found to have. `unknown`: it could not be read. */
+export type Side = MirroredObject | 'absent' | 'unknown';
+
+/** How the bridge treats the objects of a kind. */
+export interface MirroredKind {
+  readonly plural: string;
+  readonly kind: string;
+  /** Whether Mooring changes what exists. */
+  readonly isUpdatable: boolean;
+  /** Whether what was deleted in Mooring is made again: not what ran once, and not what held data. */
+  readonly isMadeAgain: boolean;
+}
+
+/** What is remembered in the status of the object of the cluster about what was sent last. */
+export interface MirrorRecord {
+  readonly specHash: string;
+  /** Of the object in Mooring, when it was sent. */
+  readonly generation: number;
+  /** The fields that were sent: one that is named no longer is taken back. */
+  readonly fields: readonly string[];
+}
+
+/** What the conditions of the object of the cluster say. */
+export interface Told {
+  readonly synced: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  /** The name is taken by an object that the bridge did not create. */
+  readonly isConflict?: true;
+}
+
+/** The next thing to do about one name. Each is decided anew from what both sides have. */
+export type MirrorStep =
+  | { readonly do: 'leave' }
+  | { readonly do: 'prepare' | 'hold' | 'adopt' | 'create' | 'update' | 'release' }
+  | { readonly do: 'pin' | 'delete'; readonly uid: string }
+  | ({ readonly do: 'report' } & Told);
+
+/**
+ * Decides the next step for one name.
+ *
+ * Nothing is deleted unless both sides were read, the object of the cluster is being deleted, and each side names the other.
+ */
+export function decideMirror(kind: MirroredKind, cluster: Side, mooring: Side): MirrorStep {
+  if (typeof cluster === 'string') return { do: 'leave' };
+  const isDeleting = cluster.metadata.deletionTimestamp !== undefined;
+  if (isDeleting && !isHeld(cluster)) return { do: 'leave' };
+  if (mooring === 'unknown')
+    return tell('Unknown', 'MooringUnreadable', 'Mooring could not be read; nothing is changed.');
+  if (isDeleting) return decideDeletion(cluster, mooring);
+
+  if (mooring === 'absent') return decideCreation(kind, cluster);
+  if (!isOwned(cluster, mooring) && !isHandedOver(cluster, mooring)) return tellConflict(mooring);
+  if (!isHeld(cluster)) return { do: 'hold' };
+  const { uid, deletionTimestamp } = mooring.metadata;
+  if (isOwned(cluster, mooring) && readPin(cluster) !== uid) return { do: 'pin', uid };
+  if (deletionTimestamp !== undefined) return tell('False', 'BeingDeleted', 'It is being deleted in Mooring.');
+  if (!isOwned(cluster, mooring)) return { do: 'adopt' };
+  return decideChange(kind, cluster, mooring);
+}
+
+function decideDeletion(cluster: MirroredObject, mooring: MirroredObject | 'absent'): MirrorStep {
+  if (mooring === 'absent' || !isOwned(cluster, mooring)) return { do: 'release' };
+  const { uid, deletionTimestamp } = mooring.metadata;
+  if (readPin(cluster) !== uid) return { do: 'pin', uid };
+  if (deletionTimestamp === undefined) return { do: 'delete', uid };
+  return tell('False', 'BeingDeleted', 'It is being deleted in Mooring, and goes here when it is gone there.');
+}
+
+function decideCreation({ isMadeAgain }: MirroredKind, cluster: MirroredObject): MirrorStep {
+  const isPrepared = isHeld(cluster) && cluster.metadata.annotations?.[UID] === undefined;
+  if (isPrepared) return { do: 'create' };
+  if (isMadeAgain || readPin(cluster) === undefined) return { do: 'prepare' };
+  return tell('False', 'Gone', 'It was removed in Mooring and is not made again: delete it here, and create it anew.');
+}
+
+function decideChange(kind: MirroredKind, cluster: MirroredObject, mooring: MirroredObject): MirrorStep {
+  const sent = readMirrorRecord(cluster);
+  const isSent = sent?.specHash === hashWanted(cluster);
+  if (!kind.isUpdatable) {
+    if (sent ? !isSent : !includes(mooring.spec ?? {}, cluster.spec ?? {})) {
+      const message = `A ${kind.kind} is not changed once it exists: delete it, and create it anew.`;
+      return tell('False', 'Immutable', message);
+    }
+    return tell('True', 'Synced', 'Mooring has what is asked for here.');
+  }
+  if (!isSent) return { do: 'update' };
+  if (sent.generation === (mooring.metadata.generation ?? 0)) {
+    return tell('True', 'Synced', 'Mooring has what is asked for here.');
+  }
+  // What was found not to work is not sent again: the two sides would take turns for ever.
+  if (isRolledBack(mooring)) {
+    const message = 'The rollout failed and Mooring went back to an earlier revision: change the spec to try again.';
+    return tell('False', 'RolledBack', message);
+  }
+  return { do: 'update' };
+}
+
+/** Whether all that is named in `wanted` is so in `found`, which may have more. */
+function includes(found: unknown, wanted: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null || typeof found !== 'object' || found === null) {
+    return found === wanted;
+  }
+  if (Array.isArray(wanted) !== Array.isArray(found)) return false;
+  if (Array.isArray(wanted) && wanted.length !== (found as readonly unknown[]).length) return false;
+  return Object.entries(wanted).every(([key, each]) => includes((found as Record<string, unknown>)[key], each));
+}
+
+function isRolledBack({ status }: MirroredObject): boolean {
+  const { failure } = (status?.['rollout'] ?? {}) as { readonly failure?: { readonly rolledBackTo?: number } };
+  return failure?.rolledBackTo !== undefined;
+}
+
+function tell(synced: Told['synced'], reason: string, message: string): MirrorStep {
+  return { do: 'report', synced, reason, message };
+}
+
+function tellConflict({ metadata: { name, uid, annotations } }: MirroredObject): MirrorStep {
+  const cause = `${name}: Mooring has another object of this name`;
+  const message =
+    annotations?.[SOURCE] === undefined
+      ? `${cause}, which the bridge did not create: delete it there, rename this one, or hand it over with the annotation ${UID}=${uid}.`
+      : `${cause}, which belongs to another object of a cluster: rename this one, or, when that object is gone, remove the annotation ${SOURCE} in Mooring and hand it over with ${UID}=${uid} here.`;
+  return { do: 'report', synced: 'False', reason: 'Conflict', message, isConflict: true };
+}
+
+/** The object in Mooring that this very object stands for. One that was copied along with the annotations is a claim, and no more. */
+function readPin({ metadata: { uid, annotations } }: MirroredObject): string | undefined {
+  return annotations?.[UID_OF] === uid ? annotations[UID] : undefined;
+}
+
+function isOwned(cluster: MirroredObject, { metadata: { annotations } }: MirroredObject): boolean {
+  return annotations?.[SOURCE] === cluster.metadata.uid;
+}
+
+/** The cluster names an object of Mooring that belongs to nobody. */
+function isHandedOver({ metadata }: MirroredObject, { metadata: { uid, annotations } }: MirroredObject): boolean {
+  return annotations?.[SOURCE] === undefined && metadata.annotations?.[UID] === uid;
+}
+
+function isHeld({ metadata: { finalizers } }: MirroredObject): boolean {
+  return finalizers?.includes(FINALIZER) ?? false;
+}
+
+/** Of an object of the cluster: what is sent to Mooring. */
+export function hashWanted({ spec = {}, metadata: { labels = {} } }: MirroredObject): string {
+  return hashSpec({ spec, labels });
+}
+
+/** What was sent last, where the status tells it. */
+export function readMirrorRecord({ status }: MirroredObject): MirrorRecord | undefined {
+  const { specHash, generation, fields } = (status?.['mirror'] ?? {}) as Partial<MirrorRecord>;
+  if (typeof specHash !== 'string' || typeof generation !== 'number' || !Array.isArray(fields)) return undefined;
+  return { specHash, generation, fields };
+}
+
+/** The metadata that the object of the cluster is given before Mooring is asked to create it. */
+export function prepare(cluster: MirroredObject): MirroredObject {
+  return hold({ ...cluster, metadata: { ...cluster.metadata, annotations: withoutPin(cluster) } });
+}
+
+/** The metadata that names the object in Mooring. */
+export function pin(cluster: MirroredObject, uid: string): MirroredObject {
+  const annotations = { ...cluster.metadata.annotations, [UID]: uid, [UID_OF]: cluster.metadata.uid };
+  return hold({ ...cluster, metadata: { ...cluster.metadata, annotations } });
+}
+
+/** The metadata with the finalizer. */
+export function hold(cluster: MirroredObject): MirroredObject {
+  const finalizers = [...new Set([...(cluster.metadata.finalizers ?? []), FINALIZER])];
+  return { ...cluster, metadata: { ...cluster.metadata, finalizers } };
+}
+
+/** The metadata without what the bridge has added. */
+export function release(cluster: MirroredObject): MirroredObject {
+  const finalizers = (cluster.metadata.finalizers ?? []).filter(each => each !== FINALIZER);
+  return { ...cluster, metadata: { ...cluster.metadata, annotations: withoutPin(cluster), finalizers } };
+}
+
+function withoutPin({ metadata: { annotations = {} } }: MirroredObject): Readonly<Record<string, string>> {
+  const { [UID]: _pin, [UID_OF]: _of, ...others } = annotations;
+  return others;
+}
+
+/** The object in Mooring that is handed over: it says from then on what it belongs to. */
+export function toAdopted(cluster: MirroredObject, { status: _status, ...mooring }: MirroredObject): MirroredObject {
+  const annotations = { ...mooring.metadata.annotations, [SOURCE]: cluster.metadata.uid };
+  return { ...mooring, metadata: { ...mooring.metadata, annotations } };
+}
+
+/** The object that Mooring is asked to create: it says what for, so that it is known again after a crash. */
+export function toCreated({ kind }: MirroredKind, { metadata, spec = {} }: MirroredObject): object {
+  const { name, uid, labels } = metadata;
+  const annotations = { [SOURCE]: uid };
+  return { apiVersion: 'mooring.io/v1', kind, metadata: { name, ...(labels && { labels }), annotations }, spec };
+}
+
+/**
+ * The object that Mooring is asked to have: fields that the cluster names are the cluster's, and those that it has named before
+ * and no longer does are taken back. All others stay as Mooring has them.
+ */
+export function toChanged(cluster: MirroredObject, mooring: MirroredObject): object {
+  const { metadata, spec = {} } = cluster;
+  const former = readMirrorRecord(cluster)?.fields ?? [];
+  const kept = Object.entries(mooring.spec ?? {}).filter(([field]) => !former.includes(field));
+  const labels = metadata.labels ?? (former.includes('labels') ? {} : mooring.metadata.labels);
+  const { labels: _labels, ...rest } = mooring.metadata;
+  const { status: _status, ...object } = mooring;
+  return {
+    ...object,
+    metadata: { ...rest, ...(labels && { labels }) },
+    spec: { ...Object.fromEntries(kept), ...spec },
+  };
+}
+
+/** What is remembered of a version that Mooring has taken. */
+export function toRecord(cluster: MirroredObject, mooring: MirroredObject): MirrorRecord {
+  const { spec = {}, metadata } = cluster;
+  const fields = [...Object.keys(spec), ...(metadata.labels ? ['labels'] : [])].toSorted();
+  return { specHash: hashWanted(cluster), generation: mooring.metadata.generation ?? 0, fields };
+}

@@ -1,0 +1,29 @@
+/** A block of commands of a page, and why no test runs it, where that is so. */
+export interface CommandBlock {
+  readonly commands: string;
+  readonly skipped?: string;
+}
+
+const BLOCK = /^```sh\b *([^\n]*)\n(.*?)^```$/gms;
+const SKIP = /^skip="([^"]+)"$/;
+
+/** The blocks of shell commands of a page, in order. Each must say that it is run, or why it is not. */
+export function readCommandBlocks(markdown: string): readonly CommandBlock[] {
+  return Array.from(markdown.matchAll(BLOCK), ([, mark = '', commands = '']) => {
+    if (mark === 'run') return { commands };
+    const [, skipped] = SKIP.exec(mark) ?? [];
+    if (skipped === undefined) throw new Error(`a block says neither run nor skip="why": ${commands}`);
+    return { commands, skipped };
+  });
+}
+
+/** One script of all blocks that are run, so that what one sets the next one has. Each is shown before it runs. */
+export function toScript(blocks: readonly CommandBlock[], replacements: Readonly<Record<string, string>>): string {
+  const parts = blocks
+    .filter(({ skipped }) => skipped === undefined)
+    .map(({ commands }, at) => `echo '--- block ${at + 1}' >&2\n${commands}`);
+  return Object.entries(replacements).reduce(
+    (script, [from, to]) => script.replaceAll(from, to),
+    ['set -eu', ...parts].join('\n'),
+  );
+}

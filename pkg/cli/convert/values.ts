@@ -1,0 +1,98 @@
+import { parseDuration } from '../../../crds/grammar/index.js';
+
+export type ComposeMap = Readonly<Record<string, unknown>>;
+
+/** Says what is not carried over, or not as it was. */
+export type Tell = (message: string) => undefined;
+
+export function isMap(value: unknown): value is ComposeMap {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const VARIABLE = /\$(?:\$|\{(\w+)(?::?-([^}]*))?\}|(\w+))/g;
+
+/** A value with its variables filled in by their defaults, wherever they stand in it. Those without one stay, and are told. */
+export function fillIn(value: unknown, tell: Tell): unknown {
+  if (Array.isArray(value)) return value.map(each => fillIn(each, tell));
+  if (isMap(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, fillIn(each, tell)]));
+  if (typeof value !== 'string') return value;
+  return value.replaceAll(VARIABLE, (text, braced?: string, otherwise?: string, plain?: string) => {
+    if (text === '$$') return '$';
+    if (otherwise !== undefined) return otherwise;
+    tell(`nothing fills in the variable ${braced ?? plain}: write its value`);
+    return text;
+  });
+}
+
+/** A value that holds no variables, as `fillIn` takes it back. */
+export function escapeVariables(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(escapeVariables);
+  if (isMap(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, escapeVariables(each)]));
+  return typeof value === 'string' ? value.replaceAll('$', '$$$$') : value;
+}
+
+/** A value of any shape, for people. */
+export function show(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
+/** The words of a command: a list as it is, a line as a shell would split it, without running one. */
+export function readWords(value: unknown, tell: Tell): readonly string[] | undefined {
+  if (Array.isArray(value)) return value.map(show);
+  if (typeof value !== 'string') return tell('must be a text or a list');
+  const words: string[] = [];
+  let [word, quote, isOpen] = ['', '', false];
+  for (let at = 0; at < value.length; at++) {
+    const sign = value[at]!;
+    const isEscape = sign === '\\' && quote !== "'" && at + 1 < value.length;
+    if (isEscape) word += value[++at]!;
+    else if (quote !== '' && quote !== sign) word += sign;
+    else if (quote !== '') quote = '';
+    else if (sign === '"' || sign === "'") quote = sign;
+    else if (/\s/.test(sign)) {
+      if (isOpen) words.push(word);
+      [word, isOpen] = ['', false];
+      continue;
+    } else word += sign;
+    isOpen = true;
+  }
+  if (quote !== '') return tell('has a quote that is not closed');
+  return isOpen ? [...words, word] : words;
+}
+
+/** A list of `KEY=value`, or a map, as pairs; undefined stands for what has no value. */
+export function readPairs(value: unknown): readonly (readonly [name: string, value: string | undefined])[] {
+  if (isMap(value)) {
+    return Object.entries(value).map(([name, each]) => [name, each === null ? undefined : show(each)]);
+  }
+  if (!Array.isArray(value)) return [];
+  return value.map(show).map(text => {
+    const at = text.indexOf('=');
+    return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+  });
+}
+
+export function readText(value: unknown, tell: Tell): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : tell('must be a text');
+}
+
+export function readCount(value: unknown, tell: Tell): number | undefined {
+  return /^\d{1,9}$/.test(show(value)) ? Number(value) : tell('must be a number without a sign');
+}
+
+export function readDuration(value: unknown, tell: Tell): string | undefined {
+  const text = typeof value === 'number' ? `${value}s` : value;
+  if (typeof text === 'string' && parseDuration(text) !== undefined) return text;
+  return tell('is no duration such as 10s or 1m30s');
+}
+
+const BYTES = /^(\d{1,15}(?:\.\d{1,3})?) ?(?:([kmg])i?b?|b)?$/i;
+const STEPS: Readonly<Record<string, number>> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
+
+/** `512m`, `1.5gb` and 1048576 as an amount of ours; their units are powers of 1024. */
+export function readMemory(value: unknown, tell: Tell): string | undefined {
+  const match = BYTES.exec(show(value));
+  if (!match) return tell('is no amount such as 512m');
+  const bytes = Math.ceil(Number(match[1]) * (STEPS[match[2]?.toLowerCase() ?? ''] ?? 1));
+  return bytes % 2 ** 20 === 0 ? `${bytes / 2 ** 20}Mi` : String(bytes);
+}
