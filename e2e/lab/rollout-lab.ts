@@ -12,6 +12,16 @@ const REPLICAS = 2;
 /** The nodes of this machine publish the same host port at addresses of their own. */
 const ADDRESSES: Readonly<Record<string, string>> = { one: '127.0.0.2', two: '127.0.0.3', three: '127.0.0.4' };
 
+/** How a replica leaves: a load balancer needs a moment to hear of it. */
+export const BRIEFLY = { preStop: ['sleep', '5'], stopGracePeriod: '20s' };
+/** Long enough for controllers to die twice before they have told: the next ones wait for the lease of those, and start. */
+export const SLOWLY = { preStop: ['sleep', '20'], stopGracePeriod: '40s' };
+
+interface RolloutLabOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly leaving?: typeof BRIEFLY;
+}
+
 /** A deployment `web` of two replicas behind published ports, on three nodes of a real engine: for stories of rollouts. */
 export class RolloutLab {
   readonly plane: ControlPlane;
@@ -33,10 +43,10 @@ export class RolloutLab {
     this.#port = port;
   }
 
-  /** Resolves when the first revision runs. */
+  /** Resolves when the first revision runs. Where controllers die, its replicas must not leave before the next ones tell. */
   static async start(
     rollout: Readonly<Record<string, unknown>>,
-    environment: Readonly<Record<string, string>> = {},
+    { environment = {}, leaving = BRIEFLY }: RolloutLabOptions = {},
   ): Promise<RolloutLab> {
     const plane = await ControlPlane.start(environment);
     const fleet = await Fleet.start(plane);
@@ -59,9 +69,7 @@ export class RolloutLab {
         timeout: '20s',
       },
       rollout,
-      // A load balancer needs a moment to hear that a replica leaves.
-      preStop: ['sleep', '5'],
-      stopGracePeriod: '20s',
+      ...leaving,
     });
     await shop.reaches('web', 'Running');
     return new RolloutLab(plane, fleet, shop, { machines, port });

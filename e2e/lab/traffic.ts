@@ -10,8 +10,8 @@ const EVERY_MS = 20;
 const RELIED_ON_MS = 1_000;
 /** To one replica at a time: what a stall has held back does not arrive all at once. */
 const MOST_IN_FLIGHT = 32;
-/** Of the requests that were due. The rest is what a replica is still owed when it leaves. */
-const LEAST_SENT = 0.9;
+/** Of the requests that were due: enough to meet a replica that leaves. The rest it is owed when it does, much on a busy machine. */
+const LEAST_SENT = 0.5;
 
 /** A replica that requests may be sent to, as a load balancer knows it. */
 export interface OfferedReplica {

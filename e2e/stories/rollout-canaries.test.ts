@@ -1,14 +1,15 @@
 import { expect } from 'chai';
 
 import { dieAt } from '../lab/dying-at.js';
-import { RolloutLab } from '../lab/rollout-lab.js';
+import { BRIEFLY, RolloutLab, SLOWLY } from '../lab/rollout-lab.js';
 import { unwrap } from '../lab/tenant-client.js';
 
 describe('a canary, on a real engine', function () {
   let lab: RolloutLab;
 
   before(async () => {
-    lab = await RolloutLab.start({ canary: { replicas: 1 } }, { MOORING_LEADER_LEASE_SECONDS: '2' });
+    const environment = { MOORING_LEADER_LEASE_SECONDS: '2' };
+    lab = await RolloutLab.start({ canary: { replicas: 1 } }, { environment, leaving: SLOWLY });
   });
   after(() => lab?.stop());
 
@@ -34,7 +35,7 @@ describe('a canary, on a real engine', function () {
     const at = [...steps, 'rollout.recording', 'rollout.recorded', ...steps] as const;
     await lab.underTraffic(() =>
       dieAt({ part: lab.plane.controllers, at }, async () => {
-        await lab.shop.change('web', { image: second });
+        await lab.shop.change('web', { image: second, ...BRIEFLY });
         await lab.holdsCanary();
         await lab.runs(first, second);
         unwrap(await lab.orderCanary('promote'));

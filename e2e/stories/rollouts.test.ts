@@ -2,21 +2,22 @@ import { expect } from 'chai';
 
 import type { ArchivedRevision } from '../../crds/archive/index.js';
 import { dieTogether } from '../lab/dying-at.js';
-import { RolloutLab } from '../lab/rollout-lab.js';
+import { BRIEFLY, RolloutLab, SLOWLY } from '../lab/rollout-lab.js';
 import { unwrap } from '../lab/tenant-client.js';
 
 describe('a rollout, on a real engine', function () {
   let lab: RolloutLab;
 
   before(async () => {
-    lab = await RolloutLab.start({ progressDeadline: '20s' }, { MOORING_LEADER_LEASE_SECONDS: '2' });
+    const environment = { MOORING_LEADER_LEASE_SECONDS: '2' };
+    lab = await RolloutLab.start({ progressDeadline: '20s' }, { environment });
   });
   after(() => lab?.stop());
 
   it('loses no request when the new image is good', async () => {
     const second = await lab.fleet.image('2');
     await lab.underTraffic(async () => {
-      await lab.shop.change('web', { image: second });
+      await lab.shop.change('web', { image: second, ...SLOWLY });
       await lab.runs(second, second);
       await lab.shop.reaches('web', 'Running');
     });
@@ -60,7 +61,7 @@ describe('a rollout, on a real engine', function () {
     ];
     await lab.underTraffic(() =>
       dieTogether(deaths, async () => {
-        await lab.shop.change('web', { image: fourth, rollout: { progressDeadline: '600s' } });
+        await lab.shop.change('web', { image: fourth, ...BRIEFLY, rollout: { progressDeadline: '600s' } });
         await lab.runs(fourth, fourth);
         await lab.shop.reaches('web', 'Running');
       }),
