@@ -24,23 +24,34 @@ describe('the delivered state of a follower', () => {
     state.apply(['a', 'b', 'c', 'd', 'e', 'f'].map((key, at) => put(key, at + 1)));
     state.apply(Array.from({ length: 20 }, (_, at) => put('barrier', 10 + at)));
     expect([...state.recent.keys()]).to.deep.equal(['c', 'd', 'e', 'f', 'barrier']);
-    expect(state.recent.get('barrier')?.revision).to.equal(29);
+    expect(state.recent.get('barrier')?.entry?.revision).to.equal(29);
   });
 
-  it('asks the store to confirm that a deleted key is absent', () => {
+  it('asks the store to confirm that a deleted key is absent, and was there before', () => {
     const state = new DeliveredState();
     state.apply([put('a', 1), put('b', 2), removal('a', 3)]);
-    expect([...state.recent].map(([key, entry]) => [key, entry?.revision])).to.deep.equal([
-      ['b', 2],
-      ['a', undefined],
+    expect([...state.recent]).to.deep.equal([
+      ['b', { entry: put('b', 2).entry }],
+      ['a', { deleted: { at: 3, removed: 1 } }],
     ]);
+  });
+
+  it('asks the store to confirm also what it does not remember otherwise', () => {
+    const state = new DeliveredState(['events/']);
+    state.apply([put('a', 1), put('events/1', 2), removal('events/0', 3)]);
+    expect([...state.recent]).to.deep.equal([
+      ['a', { entry: put('a', 1).entry }],
+      ['events/1', { entry: put('events/1', 2).entry }],
+      ['events/0', { deleted: { at: 3, removed: undefined } }],
+    ]);
+    expect([state.size, state.delivered]).to.deep.equal([1, 3]);
   });
 
   it('begins with the newest keys of a list', () => {
     const state = new DeliveredState();
     const entries = [3, 1, 7, 5, 2, 6, 4].map(revision => put(`key-${revision}`, revision).entry!);
     state.reset({ entries, revision: 9 });
-    expect([...state.recent.values()].map(entry => entry?.revision)).to.deep.equal([3, 4, 5, 6, 7]);
+    expect([...state.recent.values()].map(({ entry }) => entry?.revision)).to.deep.equal([3, 4, 5, 6, 7]);
   });
 });
 

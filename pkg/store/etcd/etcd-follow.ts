@@ -75,11 +75,22 @@ export class EtcdFollow {
     const { reads } = this.#options;
     try {
       if ((await reads.clusterId()) !== this.#clusterId) return false;
-      const isConfirmed = async ([key, known]: readonly [string, Entry | undefined]) =>
-        isSameEntry(known, await reads.entry(key, delivered));
+      const isConfirmed = async ([key, { entry, deleted }]: readonly [string, LastTold]) =>
+        isSameEntry(entry, await reads.entry(key, delivered)) && (!deleted || this.#hadBefore(key, deleted));
       return (await Promise.all([...recent].map(isConfirmed))).every(Boolean);
     } catch (thrown) {
       if (thrown instanceof CompactedFault) return false; // also when the store has not come so far
+      throw thrown;
+    }
+  }
+
+  /** That a key is absent proves little: before its deletion it must have been there. What was compacted speaks for neither. */
+  async #hadBefore(key: string, { at, removed }: Deletion): Promise<boolean> {
+    try {
+      const before = await this.#options.reads.entry(key, at - 1);
+      return before !== undefined && (removed === undefined || before.revision === removed);
+    } catch (thrown) {
+      if (thrown instanceof CompactedFault) return true;
       throw thrown;
     }
   }
@@ -177,15 +188,27 @@ export class EtcdFollow {
 /** Keys whose state the store must still confirm when a watch resumes: one alone may be the same in another history too. */
 const RECENT = 5;
 
+interface Deletion {
+  readonly at: Revision;
+  /** The revision of what was deleted; undefined for keys that are not remembered. */
+  readonly removed: Revision | undefined;
+}
+
+/** What was told last of a key: its entry, or that it was deleted. */
+interface LastTold {
+  readonly entry?: Entry;
+  readonly deleted?: Deletion;
+}
+
 /** What a follower has been told: enough to notice that it was told wrong. */
 export class DeliveredState {
   readonly #leavesOut: readonly string[];
   readonly #revisions = new Map<string, Revision>();
   #delivered: Revision = 0;
-  readonly #recent = new Map<string, Entry | undefined>();
+  readonly #recent = new Map<string, LastTold>();
   #touched: Set<string> | undefined;
 
-  /** `leavesOut` are prefixes of keys that are not remembered. */
+  /** `leavesOut` are prefixes of keys that are not remembered, but for those that changed last. */
   constructor(leavesOut: readonly string[] = []) {
     this.#leavesOut = leavesOut;
   }
@@ -200,8 +223,8 @@ export class DeliveredState {
     return this.#delivered;
   }
 
-  /** The keys that changed last, each with its entry; undefined when it was deleted. */
-  get recent(): ReadonlyMap<string, Entry | undefined> {
+  /** The keys that changed last. */
+  get recent(): ReadonlyMap<string, LastTold> {
     return this.#recent;
   }
 
@@ -209,7 +232,7 @@ export class DeliveredState {
     this.#revisions.clear();
     this.#recent.clear();
     for (const entry of entries.toSorted((a, b) => a.revision - b.revision).slice(-RECENT)) {
-      this.#recent.set(entry.key, entry);
+      this.#recent.set(entry.key, { entry });
     }
     for (const { key, revision: at } of entries) this.#revisions.set(key, at);
     this.#delivered = revision;
@@ -218,11 +241,11 @@ export class DeliveredState {
   apply(events: readonly WatchEvent[]): void {
     for (const { key, entry, revision } of events) {
       this.#delivered = revision;
+      this.#remember(key, entry ? { entry } : { deleted: { at: revision, removed: this.#revisions.get(key) } });
       if (this.#leavesOut.some(prefix => key.startsWith(prefix))) continue;
       this.#touched?.add(key);
       if (entry) this.#revisions.set(key, entry.revision);
       else this.#revisions.delete(key);
-      this.#remember(key, entry);
     }
   }
 
@@ -246,9 +269,9 @@ export class DeliveredState {
     return known === untouched;
   }
 
-  #remember(key: string, entry: Entry | undefined): void {
+  #remember(key: string, told: LastTold): void {
     this.#recent.delete(key); // it moves to the end
-    this.#recent.set(key, entry);
+    this.#recent.set(key, told);
     const [oldest] = this.#recent.keys();
     if (this.#recent.size > RECENT && oldest !== undefined) this.#recent.delete(oldest);
   }

@@ -50,6 +50,12 @@ describe('following etcd through faults', () => {
     return { watch, careless };
   }
 
+  async function wipe(): Promise<void> {
+    await lab.etcd.kill('SIGKILL');
+    rmSync(lab.dataDir, { recursive: true });
+    await lab.etcd.restart();
+  }
+
   it('sends a new snapshot when another history has the same last change at the same revision', async () => {
     const watch = RecordingWatch.follow(lab.proxied());
     await watch.synced();
@@ -59,9 +65,7 @@ describe('following etcd through faults', () => {
 
     lab.proxy.mode = 'refuse';
     lab.proxy.cut();
-    await lab.etcd.kill('SIGKILL');
-    rmSync(lab.dataDir, { recursive: true });
-    await lab.etcd.restart();
+    await wipe();
     const direct = lab.direct();
     for (let n = 0; (await direct.revision()) < revision - 1; n++) await createEach(direct, [`filler/${n}`]);
     await createEach(direct, ['last', 'next']);
@@ -74,6 +78,38 @@ describe('following etcd through faults', () => {
     await watch.stop();
   });
 
+  const others: readonly { readonly in: string; readonly old: (store: Store) => Promise<unknown> }[] = [
+    { in: 'keys that are left out', old: store => createEach(store, ['left-out/1', 'left-out/2']) },
+    {
+      in: 'a key that came and went',
+      old: async store => {
+        await createEach(store, ['brief']);
+        await remove(store, (await store.get('brief'))!);
+      },
+    },
+  ];
+  for (const { in: what, old } of others)
+    it(`sends a new snapshot when another history differs in ${what} only`, async () => {
+      await wipe(); // the revisions of both histories begin with 1
+      const watch = RecordingWatch.follow(lab.proxied(), { leavesOut: ['left-out/'] });
+      await watch.synced();
+      await createEach(lab.direct(), ['kept']);
+      await old(lab.direct());
+      const reached = await lab.direct().revision();
+      await watch.until(() => watch.revisions.at(-1)?.[0]?.revision === reached);
+
+      lab.proxy.mode = 'refuse';
+      lab.proxy.cut();
+      await wipe();
+      await createEach(lab.direct(), ['kept', 'missed', 'filler', 'next']);
+      lab.proxy.mode = 'pass';
+      await watch.until(() => watch.keys().has('next'));
+
+      expect(watch.keys().has('missed')).to.equal(true);
+      expect(watch.resets).to.equal(2);
+      await watch.stop();
+    });
+
   it('sends a new snapshot when the store was wiped and refilled beyond the last revision', async () => {
     const watch = RecordingWatch.follow(lab.proxied());
     await watch.synced();
@@ -83,9 +119,7 @@ describe('following etcd through faults', () => {
 
     lab.proxy.mode = 'refuse';
     lab.proxy.cut();
-    await lab.etcd.kill('SIGKILL');
-    rmSync(lab.dataDir, { recursive: true });
-    await lab.etcd.restart();
+    await wipe();
     const direct = lab.direct();
     const keys = numbered(reached + 5);
     await Promise.all(keys.map(key => create(direct, key, {})));
