@@ -193,7 +193,7 @@ export function renderTable(answers: readonly KubectlAnswer[]): string {
     '',
     '`rollout`, `set image` and `logs deploy/NAME` work on the types that kubectl was built with, and fail there. `wait --for=condition=Available deploy/NAME`, `patch` and `logs -l mooring.io/deployment=NAME` do the same; `moor rollout undo` goes back.',
     '',
-    'A watch ends with its server. `kubectl get -w` then ends too, with exit code 0, and the list that it begins with when it is started again shows what has changed meanwhile. An informer of `@kubernetes/client-node` goes on from the version that it has seen, without a gap: `e2e/stories/kubernetes-informer.test.ts` restarts the server ten times under one.',
+    'A watch ends with its server. `kubectl get -w` then ends too, with exit code 0, and the list that it begins with when it is started again shows what has changed meanwhile. An informer of `@kubernetes/client-node` goes on from the version that it has seen, without a gap: `e2e/stories/kubernetes-informer.test.ts` restarts the server ten times under one. The official client for Python works too: `e2e/stories/kubernetes-python.test.ts` lists, gets, creates, patches, watches, deletes and reads logs with it.',
     '',
     'Jobs, networks and volumes are not changed, except for the size of a volume, and their files are compared with what is stored. The same file again is therefore refused (`field_immutable`) where the server has completed or replaced what it says: lists (`secrets`, `volumes`) without their defaults or with `values`, and a job’s `nodeId` by name. Such a file is written as `kubectl get -o yaml` shows the spec. `primaryNode` of a volume is told as `status.node`, and is taken out of the file once the volume is there.',
     '',

@@ -36,7 +36,7 @@ export function findKubectl(): string | undefined {
   }
 }
 
-/** kubectl with a home folder of its own, for one token of a server that answers TLS. */
+/** kubectl, or another program that reads KUBECONFIG, with a home folder of its own, for one token of a server that answers TLS. */
 export class Kubectl {
   readonly path: string;
   readonly folder: string;
