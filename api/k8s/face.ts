@@ -248,14 +248,15 @@ export class Face {
       const refusal = reject('method_not_allowed', 'method', call.request.method, { methods: ['GET'] });
       return new RequestRejection(refusal, { allow: 'GET' });
     }
-    // A kind that is not changed is created and deleted: a patch that changes nothing needs the same rights.
-    const own = kind.operations.includes(operation) ? operation : 'create';
-    const forbidden = checkAccess(call.caller, this.#findRoute(served, own).access);
+    const forbidden = checkAccess(call.caller, this.#findRoute(served, operation).access);
     return forbidden ?? { served, tenant };
   }
 
-  #findRoute({ reader }: ServedResource, operation: KindOperation): Route {
-    const { method, path } = getOperationRoute(reader.kind, operation);
+  /** The route of our own API whose rights an operation needs. */
+  #findRoute({ reader: { kind } }: ServedResource, operation: KindOperation): Route {
+    // Of a kind that is not changed as a whole the annotations still are, by those who may create it.
+    const own = kind.operations.includes(operation) ? operation : 'create';
+    const { method, path } = getOperationRoute(kind, own);
     return this.#find(method, path);
   }
 

@@ -1,4 +1,4 @@
-import type { Column, Kind, KindOperation } from '../../crds/kind/index.js';
+import type { Column, Kind } from '../../crds/kind/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import type { KindReader } from '../routes/kind-routes.js';
 import type { JoinedEntry } from '../watch/frame.js';
@@ -54,15 +54,12 @@ export function listOwnResources(readers: readonly KindReader[]): readonly Serve
   });
 }
 
-/** What can be written of a kind that may be driven with kubectl. */
+/** What can be written of a kind that may be driven with kubectl. The annotations of an object are changed whatever its kind. */
 function listWrites({ kubernetes, operations }: Kind): readonly Verb[] {
   if (!kubernetes) return [];
-  const verbs: readonly (readonly [KindOperation, readonly Verb[]])[] = [
-    ['create', ['create']],
-    ['update', ['update', 'patch']],
-    ['delete', ['delete']],
-  ];
-  return verbs.flatMap(([operation, names]) => (operations.includes(operation) ? names : []));
+  const changes: readonly Verb[] = ['update', 'patch'];
+  const only = (verb: 'create' | 'delete') => (operations.includes(verb) ? [verb] : []);
+  return [...only('create'), ...changes, ...only('delete')];
 }
 
 function isNamed({ kind, resource }: KindReader): boolean {

@@ -1,4 +1,4 @@
-import type { Kind } from '../../crds/kind/index.js';
+import { listChangedFields } from '../../crds/kind/index.js';
 import type { ObjectNotes } from '../../crds/meta/index.js';
 import { redactReceived, reject } from '../../crds/rejections/index.js';
 import { type Fields, isFields } from '../admission/submitted.js';
@@ -149,13 +149,6 @@ function checkSeen({ resourceVersion }: WrittenObject, { object }: Shown): Reque
   return rejectRequest('revision_mismatch', 'metadata.resourceVersion', resourceVersion, { current });
 }
 
-/** Whether a change is one that a kind takes although it is not changed as a whole: the size of a volume. */
-function isPatched({ routes, requests, item = '{name}' }: Kind, change: Fields): boolean {
-  const body = requests?.[routes?.[`PATCH /${item}`]?.body ?? ''];
-  const fields = (body?.required ?? []) as readonly string[];
-  return fields.length > 0 && fields.every(field => Object.hasOwn(change, field));
-}
-
 /** What becomes of an object that is stored. */
 interface ObjectChange {
   /** As our own API takes it. */
@@ -174,10 +167,12 @@ async function storeChange(
   const name = call.params['name']!;
   const { revision } = view['metadata'] as { readonly revision: string };
   const own = { name, document: change, ifMatch: `"${revision}"`, notes };
-  if (kind.operations.includes('update')) return callOwn(env, call, target, { operation: 'update', ...own });
+  const changed = listChangedFields(kind);
+  if (changed === 'all') return callOwn(env, call, target, { operation: 'update', ...own });
   const [field] = Object.keys(change);
   if (field === undefined) return storeNotes(env, call, target, view, notes);
-  if (isPatched(kind, change)) return callOwn(env, call, target, { operation: 'patch', ...own });
+  const isPatched = changed.length > 0 && changed.every(each => Object.hasOwn(change, each));
+  if (isPatched) return callOwn(env, call, target, { operation: 'patch', ...own });
   const refused = reject('field_immutable', field, '', { current: 'what is stored' });
   // It may hold values of secrets, which nothing has taken out yet.
   const redacted = new RequestRejection(redactReceived(refused, change[field]));

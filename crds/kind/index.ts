@@ -161,3 +161,9 @@ export function getOperationRoute({ path = '', item = '{name}' }: Kind, operatio
   const isAboutAll = operation === 'list' || operation === 'watch' || operation === 'create';
   return { method: METHODS[operation], path: isAboutAll ? path : `${path}/${item}` };
 }
+
+/** The fields of an object that can be changed once it exists: of most kinds all, of others those that a PATCH must name. */
+export function listChangedFields({ operations, routes, requests, item = '{name}' }: Kind): 'all' | readonly string[] {
+  if (operations.includes('update')) return 'all';
+  return (requests?.[routes?.[`PATCH /${item}`]?.body ?? '']?.required ?? []) as readonly string[];
+}
