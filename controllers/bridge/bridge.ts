@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 
 import { kinds } from '../../crds/kinds/index.js';
-import type { Kind } from '../../crds/kind/index.js';
+import { type Kind, listChangedFields } from '../../crds/kind/index.js';
 import type { Client } from '../../pkg/client/index.js';
 import { type Clock, type Random, sleep } from '../../pkg/clock/index.js';
 import { asError, Fault } from '../../pkg/fault/index.js';
@@ -27,11 +27,11 @@ const MADE_ONCE: ReadonlySet<string> = new Set(['jobs', 'volumes']);
 /** The kinds that have custom resource definitions. */
 const mirroredKinds: readonly MirroredKind[] = (kinds as readonly Kind[])
   .filter(({ kubernetes }) => kubernetes !== undefined)
-  .map(({ plural, kind, operations }) => ({
-    plural,
-    kind,
-    isUpdatable: operations.includes('update'),
-    isMadeAgain: !MADE_ONCE.has(plural),
+  .map(each => ({
+    plural: each.plural,
+    kind: each.kind,
+    changed: listChangedFields(each),
+    isMadeAgain: !MADE_ONCE.has(each.plural),
   }));
 
 export interface BridgeOptions {

@@ -17,8 +17,9 @@ import {
   toRecord,
 } from './mirror.js';
 
-const deployments: MirroredKind = { plural: 'deployments', kind: 'Deployment', isUpdatable: true, isMadeAgain: true };
-const jobs: MirroredKind = { plural: 'jobs', kind: 'Job', isUpdatable: false, isMadeAgain: false };
+const deployments: MirroredKind = { plural: 'deployments', kind: 'Deployment', changed: 'all', isMadeAgain: true };
+const jobs: MirroredKind = { plural: 'jobs', kind: 'Job', changed: [], isMadeAgain: false };
+const volumes: MirroredKind = { plural: 'volumes', kind: 'Volume', changed: ['sizeBytes'], isMadeAgain: false };
 
 const make = (
   metadata: Partial<MirroredObject['metadata']> = {},
@@ -37,7 +38,7 @@ const ours = make({ uid: 'm', generation: 4, annotations: source });
 const nobodys = make({ uid: 'm', generation: 4 });
 const other = make({ uid: 'x' });
 const going = { deletionTimestamp: '2026-11-17T01:00:00Z' };
-const sent = { ...pinned, status: { mirror: toRecord(pinned, ours) } };
+const sent = { ...pinned, status: { mirror: toRecord(deployments, pinned, ours) } };
 const changed = { ...sent, spec: { image: 'web:2' } };
 const copied = make({ uid: 'k2', annotations: pinned.metadata.annotations!, finalizers: held });
 const handed = make({ annotations: { 'mooring.io/uid': 'm' } });
@@ -45,6 +46,10 @@ const rolledBack = make(
   { uid: 'm', generation: 5, annotations: source },
   { status: { rollout: { failure: { rolledBackTo: 1 } } } },
 );
+const sized = (object: MirroredObject, spec: object) => ({ ...object, spec: { class: 'ephemeral', ...spec } });
+const volume = sized(ours, { sizeBytes: 1, type: 'host' });
+const small = sized(pinned, { sizeBytes: 1, primaryNode: 'one' });
+const sentSmall = { ...small, status: { mirror: toRecord(volumes, small, volume) } };
 const end = (object: MirroredObject) => ({ ...object, metadata: { ...object.metadata, ...going } });
 
 describe('decideMirror', () => {
@@ -94,6 +99,18 @@ describe('decideMirror', () => {
       jobs,
     ],
     ['does not change a job', changed, ours, 'report Immutable', jobs],
+    ['counts a volume as sent once it exists', sized(pinned, { sizeBytes: 1 }), volume, 'report Synced', volumes],
+    ['is at rest with a volume', sentSmall, volume, 'report Synced', volumes],
+    [
+      'sends another size of a volume',
+      sized(sentSmall, { sizeBytes: 2, primaryNode: 'one' }),
+      volume,
+      'update',
+      volumes,
+    ],
+    ['sends it also when nothing was noted', sized(pinned, { sizeBytes: 2 }), volume, 'update', volumes],
+    ['does not shrink what Mooring has grown', sentSmall, sized(volume, { sizeBytes: 3 }), 'report Synced', volumes],
+    ['changes nothing else of a volume', sized(sentSmall, { sizeBytes: 2 }), volume, 'report Immutable', volumes],
     ['deletes what it created', end(sent), ours, 'delete m'],
     ['waits for its end', end(sent), end(ours), 'report BeingDeleted'],
     ['lets go when it has ended', end(sent), 'absent', 'release'],
@@ -123,7 +140,7 @@ describe('decideMirror', () => {
   );
   const object = fc.tuple(metadata, fc.boolean()).map(([given, isSent]) => {
     const drawn = make(given);
-    return isSent ? { ...drawn, status: { mirror: toRecord(drawn, ours) } } : drawn;
+    return isSent ? { ...drawn, status: { mirror: toRecord(deployments, drawn, ours) } } : drawn;
   });
   const side: fc.Arbitrary<Side> = fc.oneof(object, fc.constantFrom('absent' as const, 'unknown' as const));
 
@@ -133,7 +150,7 @@ describe('decideMirror', () => {
 
   it('deletes only what both sides name, and nothing while one is unknown', () => {
     fc.assert(
-      fc.property(side, side, fc.constantFrom(deployments, jobs), (cluster, mooring, kind) => {
+      fc.property(side, side, fc.constantFrom(deployments, jobs, volumes), (cluster, mooring, kind) => {
         const step = decideMirror(kind, cluster, mooring);
         if (cluster === 'unknown' || cluster === 'absent') return step.do === 'leave';
         if (mooring === 'unknown') return step.do === 'leave' || step.do === 'report';
@@ -161,7 +178,7 @@ describe('decideMirror', () => {
     fc.assert(
       fc.property(
         object,
-        fc.constantFrom(deployments, jobs),
+        fc.constantFrom(deployments, jobs, volumes),
         fc.constantFrom<Side>(ours, nobodys, 'absent'),
         (start, kind, found) => {
           let cluster: Side = start;
@@ -181,7 +198,7 @@ describe('decideMirror', () => {
                 ...ours,
                 metadata: { ...ours.metadata, annotations: { 'kubernetes-bridge/uid': known.metadata.uid } },
               };
-            else cluster = { ...known, status: { mirror: toRecord(known, mooring as MirroredObject) } };
+            else cluster = { ...known, status: { mirror: toRecord(kind, known, mooring as MirroredObject) } };
           }
           return false;
         },
@@ -201,9 +218,15 @@ describe('what is sent to Mooring', () => {
       { uid: 'm', labels: { app: 'old' } },
       { spec: { image: 'web:0', command: ['a'], restartedAt: 'x' } },
     );
-    const wanted = toChanged(cluster, mooring) as MirroredObject;
+    const wanted = toChanged(deployments, cluster, mooring) as MirroredObject;
     expect(wanted.spec).to.deep.equal({ image: 'web:1', restartedAt: 'x' });
     expect(wanted.metadata).to.deep.include({ uid: 'm', labels: {} });
+  });
+
+  it('is what Mooring has with the size that the cluster names, of a volume', () => {
+    const wanted = toChanged(volumes, sized(sentSmall, { sizeBytes: 2, primaryNode: 'one' }), volume) as MirroredObject;
+    expect(wanted.spec).to.deep.equal({ class: 'ephemeral', type: 'host', sizeBytes: 2 });
+    expect(wanted.metadata).to.deep.equal(volume.metadata);
   });
 
   it('is told apart by its spec and its labels only', () => {

@@ -32,8 +32,8 @@ export type Side = MirroredObject | 'absent' | 'unknown';
 export interface MirroredKind {
   readonly plural: string;
   readonly kind: string;
-  /** Whether Mooring changes what exists. */
-  readonly isUpdatable: boolean;
+  /** The fields of the spec that Mooring changes once the object exists. */
+  readonly changed: 'all' | readonly string[];
   /** Whether what was deleted in Mooring is made again: not what ran once, and not what held data. */
   readonly isMadeAgain: boolean;
 }
@@ -41,6 +41,8 @@ export interface MirroredKind {
 /** What is remembered in the status of the object of the cluster about what was sent last. */
 export interface MirrorRecord {
   readonly specHash: string;
+  /** Of all that Mooring does not change. */
+  readonly fixedHash?: string;
   /** Of the object in Mooring, when it was sent. */
   readonly generation: number;
   /** The fields that were sent: one that is named no longer is taken back. */
@@ -104,23 +106,39 @@ function decideCreation({ isMadeAgain }: MirroredKind, cluster: MirroredObject):
 function decideChange(kind: MirroredKind, cluster: MirroredObject, mooring: MirroredObject): MirrorStep {
   const sent = readMirrorRecord(cluster);
   const isSent = sent?.specHash === hashWanted(cluster);
-  if (!kind.isUpdatable) {
-    if (sent ? !isSent : !includes(mooring.spec ?? {}, cluster.spec ?? {})) {
-      const message = `A ${kind.kind} is not changed once it exists: delete it, and create it anew.`;
-      return tell('False', 'Immutable', message);
-    }
-    return tell('True', 'Synced', 'Mooring has what is asked for here.');
-  }
+  if (kind.changed !== 'all') return isSent ? tellSynced() : decideFewFields(kind.kind, kind.changed, cluster, mooring);
   if (!isSent) return { do: 'update' };
-  if (sent.generation === (mooring.metadata.generation ?? 0)) {
-    return tell('True', 'Synced', 'Mooring has what is asked for here.');
-  }
+  if (sent.generation === (mooring.metadata.generation ?? 0)) return tellSynced();
   // What was found not to work is not sent again: the two sides would take turns for ever.
   if (isRolledBack(mooring)) {
     const message = 'The rollout failed and Mooring went back to an earlier revision: change the spec to try again.';
     return tell('False', 'RolledBack', message);
   }
   return { do: 'update' };
+}
+
+/** Of a kind that is changed in few fields, or in none. What Mooring has changed there since stays: a volume that it grew is not shrunk. */
+function decideFewFields(
+  kind: string,
+  changed: readonly string[],
+  cluster: MirroredObject,
+  mooring: MirroredObject,
+): MirrorStep {
+  const sent = readMirrorRecord(cluster);
+  const [wanted, found] = [splitSpec(cluster, changed), splitSpec(mooring, changed)];
+  const isKept = sent ? sent.fixedHash === hashFixed(cluster, changed) : includes(found.fixed, wanted.fixed);
+  if (isKept) return includes(found.open, wanted.open) ? tellSynced() : { do: 'update' };
+  const others = changed.length > 0 ? `, except for ${changed.join(', ')}: undo that, or` : ':';
+  return tell('False', 'Immutable', `A ${kind} is not changed once it exists${others} delete it, and create it anew.`);
+}
+
+type Spec = Readonly<Record<string, unknown>>;
+
+/** The fields of a spec that are changed, and the others. */
+function splitSpec({ spec = {} }: MirroredObject, changed: readonly string[]): { open: Spec; fixed: Spec } {
+  const pick = (isOpen: boolean) =>
+    Object.fromEntries(Object.entries(spec).filter(([field]) => changed.includes(field) === isOpen));
+  return { open: pick(true), fixed: pick(false) };
 }
 
 /** Whether all that is named in `wanted` is so in `found`, which may have more. */
@@ -140,6 +158,10 @@ function isRolledBack({ status }: MirroredObject): boolean {
 
 function tell(synced: Told['synced'], reason: string, message: string): MirrorStep {
   return { do: 'report', synced, reason, message };
+}
+
+function tellSynced(): MirrorStep {
+  return tell('True', 'Synced', 'Mooring has what is asked for here.');
 }
 
 function tellConflict({ metadata: { name, uid, annotations } }: MirroredObject): MirrorStep {
@@ -174,11 +196,15 @@ export function hashWanted({ spec = {}, metadata: { labels = {} } }: MirroredObj
   return hashSpec({ spec, labels });
 }
 
+function hashFixed(cluster: MirroredObject, changed: readonly string[]): string {
+  return hashWanted({ ...cluster, spec: splitSpec(cluster, changed).fixed });
+}
+
 /** What was sent last, where the status tells it. */
 export function readMirrorRecord({ status }: MirroredObject): MirrorRecord | undefined {
-  const { specHash, generation, fields } = (status?.['mirror'] ?? {}) as Partial<MirrorRecord>;
+  const { specHash, fixedHash, generation, fields } = (status?.['mirror'] ?? {}) as Partial<MirrorRecord>;
   if (typeof specHash !== 'string' || typeof generation !== 'number' || !Array.isArray(fields)) return undefined;
-  return { specHash, generation, fields };
+  return { specHash, generation, fields, ...(fixedHash !== undefined && { fixedHash }) };
 }
 
 /** The metadata that the object of the cluster is given before Mooring is asked to create it. */
@@ -226,13 +252,14 @@ export function toCreated({ kind }: MirroredKind, { metadata, spec = {} }: Mirro
  * The object that Mooring is asked to have: fields that the cluster names are the cluster's, and those that it has named before
  * and no longer does are taken back. All others stay as Mooring has them.
  */
-export function toChanged(cluster: MirroredObject, mooring: MirroredObject): object {
+export function toChanged({ changed }: MirroredKind, cluster: MirroredObject, mooring: MirroredObject): object {
   const { metadata, spec = {} } = cluster;
   const former = readMirrorRecord(cluster)?.fields ?? [];
   const kept = Object.entries(mooring.spec ?? {}).filter(([field]) => !former.includes(field));
   const labels = metadata.labels ?? (former.includes('labels') ? {} : mooring.metadata.labels);
   const { labels: _labels, ...rest } = mooring.metadata;
   const { status: _status, ...object } = mooring;
+  if (changed !== 'all') return { ...object, spec: { ...mooring.spec, ...splitSpec(cluster, changed).open } };
   return {
     ...object,
     metadata: { ...rest, ...(labels && { labels }) },
@@ -241,8 +268,9 @@ export function toChanged(cluster: MirroredObject, mooring: MirroredObject): obj
 }
 
 /** What is remembered of a version that Mooring has taken. */
-export function toRecord(cluster: MirroredObject, mooring: MirroredObject): MirrorRecord {
+export function toRecord({ changed }: MirroredKind, cluster: MirroredObject, mooring: MirroredObject): MirrorRecord {
   const { spec = {}, metadata } = cluster;
   const fields = [...Object.keys(spec), ...(metadata.labels ? ['labels'] : [])].toSorted();
-  return { specHash: hashWanted(cluster), generation: mooring.metadata.generation ?? 0, fields };
+  const fixedHash = changed === 'all' ? {} : { fixedHash: hashFixed(cluster, changed) };
+  return { specHash: hashWanted(cluster), ...fixedHash, generation: mooring.metadata.generation ?? 0, fields };
 }

@@ -8,6 +8,7 @@ import {
   hold,
   type MirroredKind,
   type MirroredObject,
+  type MirrorRecord,
   type MirrorStep,
   pin,
   prepare,
@@ -60,7 +61,7 @@ export async function reconcileObject(env: MirrorEnv, at: Mirrored): Promise<Mir
     const mooring = await readSide(env.mooring, own, at.name);
     const step = decideMirror(at.kind, cluster, mooring);
     if (step.do === 'leave') return undefined;
-    if (step.do === 'report') return report(env, paths, cluster, mooring, step);
+    if (step.do === 'report') return report(env, paths, { kind: at.kind, step, cluster, mooring });
     env.log.info('bridge step', { key: formatKey(at), phase: step.do });
     const refused = await carryOut(env, at, paths, { step, cluster, mooring });
     if (refused) return undefined;
@@ -82,16 +83,21 @@ interface Paths {
   readonly mooring: string;
 }
 
+interface Reported {
+  readonly kind: MirroredKind;
+  readonly step: Extract<MirrorStep, { do: 'report' }>;
+  readonly cluster: MirroredObject;
+  readonly mooring: Side;
+}
+
 async function report(
   env: MirrorEnv,
   paths: Paths,
-  cluster: MirroredObject,
-  mooring: Side,
-  step: Extract<MirrorStep, { do: 'report' }>,
+  { kind, step, cluster, mooring }: Reported,
 ): Promise<MirroredObject | undefined> {
   const isOwn = typeof mooring !== 'string' && !step.isConflict;
-  // A kind that is never changed has nothing to send: what was created is what was sent.
-  const record = isOwn && step.synced === 'True' ? toRecord(cluster, mooring) : undefined;
+  // What has nothing to send any more was created as it is.
+  const record = isOwn && step.synced === 'True' ? toRecord(kind, cluster, mooring) : undefined;
   await writeStatus(env, paths, cluster, { told: step, mooring: isOwn ? mooring : undefined, record });
   if (mooring === 'unknown') throw new SideUnreadableFault(`${paths.mooring} cannot be read`);
   return isOwn ? cluster : undefined;
@@ -145,13 +151,14 @@ async function carryOut(
       if (!answer.ok) return settle(env, paths, cluster, answer);
       env.checkLead();
       const pinned = await replace(env, paths, pin(cluster, answer.value.metadata.uid));
-      if (pinned) await recordSent(env, paths, pinned, answer.value);
+      if (pinned) await recordSent(env, paths, pinned, toRecord(at.kind, pinned, answer.value), answer.value);
       return false;
     }
     case 'update': {
-      const answer = await askMooring(env, paths, cluster, 'PUT', one, toChanged(cluster, mooring as MirroredObject));
+      const wanted = toChanged(at.kind, cluster, mooring as MirroredObject);
+      const answer = await askMooring(env, paths, cluster, 'PUT', one, wanted);
       if (!answer.ok) return settle(env, paths, cluster, answer);
-      await recordSent(env, paths, cluster, answer.value);
+      await recordSent(env, paths, cluster, toRecord(at.kind, cluster, answer.value), answer.value);
       return false;
     }
   }
@@ -175,9 +182,15 @@ async function askMooring(
   }
 }
 
-async function recordSent(env: MirrorEnv, paths: Paths, cluster: MirroredObject, sent: MirroredObject): Promise<void> {
+async function recordSent(
+  env: MirrorEnv,
+  paths: Paths,
+  cluster: MirroredObject,
+  record: MirrorRecord,
+  mooring: MirroredObject,
+): Promise<void> {
   const told = { synced: 'True', reason: 'Synced', message: 'Mooring has what is asked for here.' } as const;
-  await writeStatus(env, paths, cluster, { told, mooring: sent, record: toRecord(cluster, sent) });
+  await writeStatus(env, paths, cluster, { told, mooring, record });
 }
 
 /** Tells why Mooring refused. It is asked again when something changes, and with every resync. */

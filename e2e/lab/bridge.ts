@@ -6,11 +6,12 @@ import {
   MirrorSide,
   type MirroredObject,
 } from '../../controllers/bridge/index.js';
+import { keys } from '../../crds/keys/index.js';
 import { askCluster, type ClusterAccess } from '../../dev/kubernetes/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
 import { silentLogger } from '../../pkg/log/index.js';
-import { value } from '../../pkg/store/index.js';
+import { create, value } from '../../pkg/store/index.js';
 import type { BridgeCluster } from './bridge-cluster.js';
 
 /** Called before and after every write of a bridge, and before it reads an object. It dies, or cannot read, by a throw. */
@@ -70,9 +71,9 @@ export class BridgeLab {
     return bridge;
   }
 
+  /** Resolves when it has ended, whoever has stopped it. */
   async stopBridge(bridge: KubernetesBridge): Promise<void> {
     const { stop, ended } = this.#running.get(bridge)!;
-    this.#running.delete(bridge);
     stop.abort();
     await ended;
   }
@@ -156,7 +157,8 @@ export class BridgeLab {
   /** As if the time of the lease had passed: a bridge that has died does not renew it. */
   async expireLease(): Promise<void> {
     const path = `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`;
-    await askCluster(this.cluster.users, 'DELETE', path);
+    const { status } = await askCluster(this.cluster.users, 'DELETE', path);
+    if (status !== 200) throw new Error(`DELETE ${path} was answered ${status}`);
   }
 
   #path(plural: string): string {
@@ -173,6 +175,16 @@ export class BridgeLab {
 
   ask(method: string, path: string, body?: object) {
     return this.mooring.ask(method, path, { token: this.token, ...(body && { body }) });
+  }
+
+  /** Does what the loops and the agent do: a volume is there. */
+  async finishVolume(name: string): Promise<void> {
+    const { store, a } = this.mooring;
+    const { body } = await this.ask('GET', `/api/v1/dvm/volumes/${name}`);
+    const id = String(body['id']);
+    const since = new Date(0).toISOString();
+    const ready = { id, phase: 'Ready', reason: 'volume_ready', message: '', copies: [], since };
+    await create(store, keys.volumeStatus(a, id), ready);
   }
 
   /** Does what the loops do: removes the records of what was deleted. */

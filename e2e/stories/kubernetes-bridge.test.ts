@@ -134,6 +134,22 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await until('the end', async () => (await lab.find('volumes', 'found')) === undefined);
   });
 
+  it('changes the size of a volume, and nothing else of it', async () => {
+    const volume = { class: 'ephemeral', sizeBytes: 1_073_741_824 };
+    const size = async () => (await lab.ask('GET', '/api/v1/dvm/volumes/grown')).body['sizeBytes'];
+    await lab.declare('volumes', 'grown', volume);
+    await sync('True Synced', 'grown', 'volumes');
+    await lab.declare('volumes', 'grown', { ...volume, sizeBytes: 2_147_483_648 });
+    await sync('False Refused', 'grown', 'volumes');
+    expect(await lab.condition('volumes', 'grown', 'Admitted')).to.equal('False volume_not_ready');
+    await lab.finishVolume('grown');
+    await sync('True Synced', 'grown', 'volumes');
+    expect(await size()).to.equal(2_147_483_648);
+    await lab.declare('volumes', 'grown', { ...volume, accessMode: 'ReadWriteMany' });
+    await sync('False Immutable', 'grown', 'volumes');
+    expect(await size()).to.equal(2_147_483_648);
+  });
+
   it('deletes nothing while Mooring cannot be read', async () => {
     await lab.declare('deployments', 'kept', spec);
     await sync('True Synced', 'kept');
@@ -155,7 +171,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await sync('True Synced', 'unwritten');
   });
 
-  it('mirrors jobs, networks and volumes, changes none of them, and makes no job again', async () => {
+  it('mirrors jobs, networks and volumes, changes no job, and makes none again', async () => {
     const job = { image: spec.image, command: ['work'] };
     await lab.declare('jobs', 'work', job);
     await lab.declare('volumes', 'data', { class: 'ephemeral', sizeBytes: 1_073_741_824 });
@@ -261,9 +277,20 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
       const random = seededRandom(seed);
       let deaths = 0;
       let isOver = false;
-      const startNext = async () => {
-        await lab.expireLease();
-        if (!isOver) startMortal();
+      let ending = Promise.resolve();
+      let failure: unknown;
+      const replaceDead = async (bridge: KubernetesBridge) => {
+        try {
+          await lab.stopBridge(bridge);
+          await lab.expireLease();
+          if (!isOver) startMortal();
+        } catch (thrown) {
+          failure = thrown;
+        }
+      };
+      const die = async (count: number) => {
+        await until(`${count} deaths`, () => failure !== undefined || deaths >= count);
+        expect(failure).to.equal(undefined);
       };
       /** A bridge that dies around one of its next writes, and another one after it. */
       const startMortal = () => {
@@ -273,7 +300,9 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
           if (!isOver && !isDead && method !== 'GET' && --left <= 0) {
             isDead = true;
             deaths++;
-            setImmediate(() => void lab.stopBridge(bridge).then(startNext));
+            setImmediate(() => {
+              ending = replaceDead(bridge);
+            });
           }
           if (isDead) throw new SideUnreadableFault(`dead ${when} ${method}`);
         });
@@ -282,10 +311,10 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
         startMortal();
         for (const name of ['a', 'b']) await lab.declare('deployments', name, spec);
         await lab.declare('jobs', 'j', { image: spec.image });
-        await until('some deaths', () => deaths > 2);
+        await die(3);
         for (const name of ['a', 'b']) await lab.declare('deployments', name, { ...spec, replicas: 4 });
         await lab.delete('deployments', 'b');
-        await until('more deaths', () => deaths > 5);
+        await die(6);
         isOver = true;
         lab.startBridge();
         const isDone = async () => {
@@ -303,8 +332,11 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
         await until('both sides to agree', isDone);
         const jobs = (await lab.ask('GET', '/api/v1/jobs')).body['items'];
         expect(jobs).to.have.length(1);
+        await ending;
+        expect(failure).to.equal(undefined);
       } finally {
         isOver = true;
+        await ending;
         await lab.stop();
       }
     });
