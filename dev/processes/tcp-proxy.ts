@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
@@ -73,6 +74,22 @@ export class TcpProxy {
   /** Lets every open connection go silent for good, as a network does that was away for long. New ones are carried. */
   forget(): void {
     for (const pair of this.#pairs) pair.isForgotten = true;
+  }
+
+  /**
+   * The kernel drops every packet to the proxy (`in`), or from it to its clients (`out`), until the function that is given is
+   * called: the other way they pass. Needs root and iptables.
+   */
+  dropOneWay(way: 'in' | 'out'): () => void {
+    const port = way === 'in' ? '--dport' : '--sport';
+    const rule = ['INPUT', '-i', 'lo', '-p', 'tcp', port, String(this.#port), '-j', 'DROP'];
+    const change = (what: '-I' | '-D') => execFileSync('iptables', ['-w', what, ...rule], { stdio: 'pipe' });
+    change('-I');
+    let isDropping = true;
+    return () => {
+      if (isDropping) change('-D');
+      isDropping = false;
+    };
   }
 
   /** Delivers what was held back. */

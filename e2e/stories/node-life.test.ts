@@ -4,6 +4,7 @@ import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { SlotWatch } from '../lab/slot-watch.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
+import { TcpProxy } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
 
 const SILENCE_SECONDS = 3;
@@ -21,6 +22,8 @@ describe('the life of nodes', () => {
   let shop: TenantClient;
   let [one, two]: EnrolledMachine[] = [];
   let watch: SlotWatch;
+  /** What `shop-1` reaches the API server through. */
+  let network: TcpProxy;
 
   before(async () => {
     plane = await ControlPlane.start({
@@ -29,7 +32,8 @@ describe('the life of nodes', () => {
     });
     fleet = await Fleet.start(plane);
     shop = await TenantClient.open(plane, 'shop');
-    one = await fleet.enrol(shop.client, 'shop-1');
+    network = await TcpProxy.start(Number(new URL(plane.server).port));
+    one = await fleet.enrol(shop.client, 'shop-1', {}, { server: network.endpoint });
     two = await fleet.enrol(shop.client, 'shop-2');
     const image = await fleet.image('1');
     await shop.apply({ name: 'web', image, replicas: 2 });
@@ -41,6 +45,7 @@ describe('the life of nodes', () => {
   after(async () => {
     await watch?.stop();
     await fleet?.stop();
+    await network?.stop();
     await plane?.stop();
   });
 
@@ -153,6 +158,21 @@ describe('the life of nodes', () => {
     one!.agent.pause();
     await returns('paused', () => one!.agent.resume());
   });
+
+  for (const [way, what] of [
+    ['in', 'that nobody hears'],
+    ['out', 'that hears nobody'],
+  ] as const)
+    it(`replicas of an agent ${what} run elsewhere, and are removed when the network is whole again`, async () => {
+      await spread();
+      watch.forget();
+      const heal = network.dropOneWay(way);
+      try {
+        await returns(what, heal);
+      } finally {
+        heal();
+      }
+    });
 
   it('containers of a machine that dies run elsewhere and never twice; those that cannot move start when it is back', async () => {
     await spread();

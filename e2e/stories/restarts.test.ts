@@ -118,6 +118,30 @@ describe('a process that is killed and started again', function () {
     await shop.reaches('web', 'Running');
     expect(await fleet.view.containers()).to.have.length(2);
   });
+
+  // The first one that starts, each in turn: the others find what they need only later.
+  for (const first of ['etcd', 'the API server', 'the controllers', 'the agent', 'the engine'] as const)
+    it(`all of them at one moment, ${first} the first to start, do what was asked for, and nothing twice`, async () => {
+      const replicas = (await shop.show('web')).replicas === 2 ? 3 : 2;
+      await shop.change('web', { replicas });
+      const { etcd, api, controllers } = plane;
+      await Promise.all([etcd, api, controllers, machine.agent, fleet.engine].map(each => each.kill('SIGKILL')));
+      const starts = {
+        etcd: () => etcd.restart(),
+        'the API server': async () => api.start(),
+        'the controllers': async () => controllers.start(),
+        'the agent': async () => machine.agent.start(),
+        'the engine': () => fleet.engine.restart(),
+      };
+      await starts[first]();
+      for (const [name, start] of Object.entries(starts).toReversed()) if (name !== first) await start();
+      await plane.serving();
+      await until(`${replicas} containers and no other`, async () => {
+        const [running, all] = [await fleet.view.running('web'), await fleet.view.containers()];
+        return running.length === replicas && all.length === replicas;
+      });
+      await shop.reaches('web', 'Running');
+    });
 });
 
 function isChange({ type, object }: RawLine<ShownDeployment>): boolean {
