@@ -1,14 +1,7 @@
 import { expect } from 'chai';
 
 import { assertLinearCost } from '../../dev/testing/index.js';
-import {
-  describeRecreated,
-  FIRST_MANIFEST,
-  readManifestText,
-  toFixedText,
-  toManifestText,
-  toReplacingBody,
-} from './manifest.js';
+import { describeRecreated, draftManifest, readManifestText, toManifestText, toReplacingBody } from './manifest.js';
 import type { DeploymentView } from './views.js';
 
 const stored = {
@@ -25,7 +18,7 @@ const stored = {
 
 describe('a text that declares a deployment', () => {
   it('has a value, and the line of each field or of what it would stand in', () => {
-    const { value, problems, findLine } = readManifestText(FIRST_MANIFEST);
+    const { value, problems, findLine } = readManifestText(draftManifest(new Set()));
     expect(value).to.include({ kind: 'Deployment', name: 'web' });
     expect(problems).to.deep.equal([]);
     expect([
@@ -34,6 +27,13 @@ describe('a text that declares a deployment', () => {
       findLine('healthCheck.port'),
       findLine('zzz'),
     ]).to.deep.equal([3, 7, 6, 1]);
+  });
+
+  it('begins under a name that no other deployment has', () => {
+    const names = [[], ['web'], ['web', 'web-2', 'web-4']].map(taken =>
+      readManifestText(draftManifest(new Set(taken))),
+    );
+    expect(names.map(({ value }) => value?.['name'])).to.deep.equal(['web', 'web-2', 'web-3']);
   });
 
   it('says where it cannot be read', () => {
@@ -60,12 +60,6 @@ describe('a text that declares a deployment', () => {
       environment: null,
     });
     expect(toReplacingBody({ name: 'web' }, undefined)).to.deep.equal({ name: 'web' });
-  });
-
-  it('takes a fix that fits, and no other', () => {
-    const remove = [{ op: 'remove', path: '/dependsOn/0' }] as const;
-    expect(toFixedText('name: web\ndependsOn: [{ name: web }]\n', remove)).to.equal('name: web\ndependsOn: []\n');
-    expect([toFixedText('name: web\n', remove), toFixedText('- a', remove)]).to.deep.equal([undefined, undefined]);
   });
 
   it('is read in time that grows with its length', () =>

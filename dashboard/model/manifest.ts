@@ -2,7 +2,6 @@ import { LineCounter, parseDocument, stringify } from 'yaml';
 
 import type { PatchStep } from '../../crds/rejections/index.js';
 import { findFieldOffset } from '../../pkg/cli/field-offset.js';
-import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
 import type { DeploymentView, NodeView } from './views.js';
 
 /** Something that is wrong with a text, beside the line that it is about. */
@@ -64,13 +63,6 @@ export function toManifestText(deployment: DeploymentView): string {
   });
 }
 
-/** The text with a fix that the server has proposed; undefined when it does not fit what the text says by now. */
-export function toFixedText(text: string, fix: readonly PatchStep[]): string | undefined {
-  const { value } = readManifestText(text);
-  const fixed = value && applyJsonPatch(value, fix);
-  return fixed === undefined ? undefined : stringify(fixed);
-}
-
 /** What to send so that a deployment becomes what the text says: what was removed from the text is removed there. */
 export function toReplacingBody(
   sent: Readonly<Record<string, unknown>>,
@@ -99,9 +91,12 @@ export function describeRecreated(
   return `Recreated: ${[...parts, ...more].join(', ')}.`;
 }
 
-/** What a new deployment begins with. */
-export const FIRST_MANIFEST = `kind: Deployment
-name: web
+/** What a new deployment begins with, under a name that no other has. */
+export function draftManifest(taken: { has(name: string): boolean }): string {
+  let name = 'web';
+  for (let next = 2; taken.has(name); next++) name = `web-${next}`;
+  return `kind: Deployment
+name: ${name}
 image: 127.0.0.1:7071/mooring/demo:1.0.0
 replicas: 1
 healthCheck:
@@ -113,3 +108,4 @@ resources:
   cpu: 50m
   memory: 16Mi
 `;
+}

@@ -1,20 +1,18 @@
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
-import { useRef } from 'preact/hooks';
 
 import { RefusedCall, type ShownRejection } from '../data/connection.js';
 import type { OpenSession } from '../data/session.js';
 import {
   describeRecreated,
-  FIRST_MANIFEST,
+  draftManifest,
   type LineProblem,
   readManifestText,
-  toFixedText,
   toManifestText,
   toReplacingBody,
 } from '../model/manifest.js';
-import { showControls } from '../model/text.js';
 import type { DeploymentView, NodeView } from '../model/views.js';
 import { Foreign, Panel } from './parts.js';
+import { YamlArea } from './yaml-area.js';
 
 const TYPING_MS = 400;
 
@@ -31,7 +29,7 @@ interface DryRunAnswer {
 export function Editor({ session, name }: { readonly session: OpenSession; readonly name?: string }) {
   const stored = name === undefined ? undefined : session.deployments.value.items.get(name);
   const begun = useSignal<DeploymentView | undefined>(stored);
-  const text = useSignal(stored ? toManifestText(stored) : FIRST_MANIFEST);
+  const text = useSignal(stored ? toManifestText(stored) : draftManifest(session.deployments.peek().items));
   const preview = useSignal<DryRunAnswer | undefined>(undefined);
   const refusals = useSignal<readonly ShownRejection[]>([]);
   const failure = useSignal('');
@@ -100,7 +98,7 @@ export function Editor({ session, name }: { readonly session: OpenSession; reado
         <a href="#/deployments">Deployments</a>
       </p>
       <h1>{name === undefined ? 'New deployment' : <Foreign text={`Change ${name}`} />}</h1>
-      <TextArea text={text.value} problems={problems.value} onText={typed => (text.value = typed)} />
+      <YamlArea text={text.value} problems={problems.value} onText={typed => (text.value = typed)} />
       <p class="problem" role="alert">
         <Foreign text={failure.value} />
       </p>
@@ -133,74 +131,6 @@ function listLineProblems(
     text: `${field}: ${expected ? `expected ${expected}. ` : ''}${why ?? ''}`,
   }));
   return [...problems, ...refused].toSorted((a, b) => a.line - b.line);
-}
-
-/** The text with numbered lines, and beneath it what is wrong, line by line. */
-function TextArea({
-  text,
-  problems,
-  onText,
-}: {
-  readonly text: string;
-  readonly problems: readonly LineProblem[];
-  readonly onText: (text: string) => void;
-}) {
-  const gutter = useRef<HTMLPreElement>(null);
-  const area = useRef<HTMLTextAreaElement>(null);
-  const lines = text.split('\n');
-  const wrong = new Set(problems.map(({ line }) => line));
-  const jump = (line: number) => {
-    const before = lines.slice(0, line - 1).join('\n').length + (line > 1 ? 1 : 0);
-    area.current?.focus();
-    area.current?.setSelectionRange(before, before + (lines[line - 1]?.length ?? 0));
-  };
-  return (
-    <div class="editor">
-      <div class="editor-text">
-        <pre class="gutter" ref={gutter} aria-hidden="true">
-          {lines.map((_, at) => (
-            <span key={at} class={wrong.has(at + 1) ? 'wrong' : ''}>
-              {wrong.has(at + 1) ? '● ' : ''}
-              {at + 1}
-              {'\n'}
-            </span>
-          ))}
-        </pre>
-        <textarea
-          ref={area}
-          aria-label="The deployment as YAML"
-          spellcheck={false}
-          wrap="off"
-          rows={Math.min(40, Math.max(16, lines.length + 1))}
-          value={text}
-          onInput={event => onText(event.currentTarget.value)}
-          onScroll={event => {
-            if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop;
-          }}
-        />
-      </div>
-      <ul class="problems" aria-label="What is refused">
-        {problems.map(({ line, code, fix, text: what }) => (
-          <li key={`${line} ${code} ${what}`}>
-            <button type="button" onClick={() => jump(line)}>
-              line {line}
-            </button>{' '}
-            {code !== undefined && (
-              <a href={`/docs/codes/${encodeURIComponent(code)}`} target="_blank" rel="noreferrer">
-                {code}
-              </a>
-            )}{' '}
-            {showControls(what)}{' '}
-            {fix && (
-              <button type="button" onClick={() => onText(toFixedText(text, fix) ?? text)}>
-                Fix
-              </button>
-            )}
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
 }
 
 function Preview({

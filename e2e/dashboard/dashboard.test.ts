@@ -293,6 +293,48 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
+  it('is typed in as in an editor: keys indent, fields are proposed, and a fix is taken back', async () => {
+    const dashboard = await open();
+    const { keyboard } = dashboard.page;
+    await dashboard.go('#/new');
+    const text = dashboard.page.getByLabel('The deployment as YAML');
+    const proposed = dashboard.page.getByRole('option');
+    const findFocus = () => dashboard.page.evaluate('document.activeElement.tagName');
+    await text.press('ControlOrMeta+a');
+    await keyboard.type(`kind: Deployment\nname: drafted\nimage: ${image}\npo`);
+    await proposed.filter({ hasText: 'ports' }).waitFor();
+    for (const key of ['Enter', 'Enter']) await keyboard.press(key); // ports, and the first field of one
+    await keyboard.type('8080\npro');
+    await proposed.filter({ hasText: 'tcp or udp' }).waitFor();
+    for (const key of ['Tab', 'ArrowDown', 'Enter', 'Enter', 'Shift+Tab', 'Shift+Tab']) await keyboard.press(key);
+    await keyboard.type('depends');
+    await proposed.filter({ hasText: 'dependsOn' }).click();
+    await keyboard.press('Enter'); // name
+    await keyboard.type('drafted # not itself');
+    const typed = `kind: Deployment\nname: drafted\nimage: ${image}\nports:\n  - containerPort: 8080\n    protocol: udp\ndependsOn:\n  - name: drafted # not itself`;
+    expect(await text.inputValue()).to.equal(typed);
+    await dashboard.page.getByRole('button', { name: 'Fix' }).click();
+    await dashboard.says('What "Apply" would do: create');
+    expect(await text.inputValue())
+      .to.include('dependsOn: []')
+      .and.not.include('itself');
+    await keyboard.press('ControlOrMeta+z');
+    await dashboard.page.locator('.problems li', { hasText: /line 8/ }).waitFor();
+    expect(await text.inputValue()).to.equal(typed);
+    // The text is left as it was entered: by a key.
+    await keyboard.press('ControlOrMeta+End');
+    await keyboard.press('Enter');
+    await keyboard.press('Control+Space');
+    await proposed.filter({ hasText: 'condition' }).waitFor();
+    await keyboard.press('Escape');
+    expect([await proposed.count(), await findFocus()]).to.deep.equal([0, 'TEXTAREA']);
+    await keyboard.press('Escape');
+    await keyboard.press('Tab');
+    expect(await findFocus()).to.not.equal('TEXTAREA');
+    expect(await dashboard.listIncidents()).to.deep.equal([]);
+    await dashboard.context.close();
+  });
+
   it('writes a credential, and never shows its value again', async () => {
     const dashboard = await open();
     await dashboard.go('#/secrets');
