@@ -80,4 +80,4 @@ image: ## An image of server and controllers, "mooring", by the engine of this m
 .PHONY: check-crds
 check-crds: ## Put the generated CRDs to Kubernetes' own validation (needs Go; built once into .cache)
 	@command -v go >/dev/null || { echo "skipped: Go is not installed"; exit 0; }; \
-	mkdir -p .cache && { [ -x .cache/crd-check ] || go build -C hack/crd-check -o ../../.cache/crd-check .; } && .cache/crd-check crds/manifests/*.yaml
+	mkdir -p .cache && { [ .cache/crd-check -nt hack/crd-check/main.go ] || go build -C hack/crd-check -o ../../.cache/crd-check .; } && .cache/crd-check crds/manifests/*.yaml

@@ -1,7 +1,16 @@
 import { type Static, Type } from 'typebox';
 
 import { FieldPath, parseDuration } from '../grammar/index.js';
-import { type Announce, annotate, createBodyCheck, type FieldRules, rule, type Warning } from '../rule/index.js';
+import {
+  type Announce,
+  annotate,
+  createBodyCheck,
+  type FieldRules,
+  isBroken,
+  type Relation,
+  rule,
+  type Warning,
+} from '../rule/index.js';
 import type { Deployment, DeploymentContext, Rollout } from './deployment.js';
 
 /** What a deployment without `rollout` does. */
@@ -37,6 +46,19 @@ export const checkCanaryRequest = createBodyCheck(canaryRequestSchema);
 
 export type CanaryAction = Static<typeof canaryRequestSchema>['action'];
 
+const NOTHING = [0, '0%'] as const;
+
+const SOMETHING_MOVES: Relation = {
+  field: 'maxUnavailable',
+  forbidden: {
+    all: [
+      { field: 'maxSurge', isOneOf: NOTHING, byDefault: rolloutDefaults.maxSurge },
+      { field: 'maxUnavailable', isOneOf: NOTHING, byDefault: rolloutDefaults.maxUnavailable },
+    ],
+  },
+  wanted: '1 or more here, or in maxSurge: with 0 in both nothing could ever be replaced',
+};
+
 export const rolloutSchema = Type.Object(
   {
     maxSurge: Type.Optional(share()),
@@ -55,6 +77,7 @@ export const rolloutSchema = Type.Object(
     additionalProperties: false,
     ...annotate({
       'x-expected': 'an object with maxSurge, maxUnavailable, progressDeadline, autoRollback, paused, canary',
+      'x-relations': [SOMETHING_MOVES],
     }),
   },
 );
@@ -62,15 +85,10 @@ export const rolloutSchema = Type.Object(
 /** A rollout as a client sends it. */
 export type RolloutInput = Static<typeof rolloutSchema>;
 
-function isNothing(share: number | string): boolean {
-  return share === 0 || share === '0%';
-}
-
 const rolloutCanMove = rule('field_invalid', (sent: RolloutInput, at, refuse) => {
-  const { maxSurge, maxUnavailable } = { ...rolloutDefaults, ...sent };
-  if (!isNothing(maxSurge) || !isNothing(maxUnavailable)) return undefined;
-  const wanted = '1 or more here, or in maxSurge: with 0 in both nothing could ever be replaced';
-  return refuse(at.child('maxUnavailable'), maxUnavailable, { wanted });
+  if (!isBroken(SOMETHING_MOVES, sent)) return undefined;
+  const { maxUnavailable } = { ...rolloutDefaults, ...sent };
+  return refuse(at.child('maxUnavailable'), maxUnavailable, { wanted: SOMETHING_MOVES.wanted });
 });
 
 const SPANS = {

@@ -26,6 +26,7 @@ export {
 export {
   createTypedId,
   DNS_LABEL_MAX,
+  DNS_LABEL_PATTERN,
   findNearestName,
   isDnsLabel,
   isDnsLabelText,

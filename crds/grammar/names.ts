@@ -1,7 +1,10 @@
 /** Longest DNS label. */
 export const DNS_LABEL_MAX = 63;
 
-const TEXT = /^[a-z](?:[a-z0-9-]*[a-z0-9])?$/;
+/** The characters of a name, however many there are. */
+export const DNS_LABEL_PATTERN = '^[a-z](?:[a-z0-9-]*[a-z0-9])?$';
+
+const TEXT = new RegExp(DNS_LABEL_PATTERN);
 
 /** Whether the characters are those of a name, however many there are. */
 export function isDnsLabelText(text: string): boolean {

@@ -8,9 +8,11 @@ import {
   createCompletion,
   createValidator,
   type Field,
+  isBroken,
   listFieldRules,
   nodeReferenceSchema,
   recordAlterations,
+  type Relation,
   rule,
   toFieldSchema,
   toRefusal,
@@ -26,7 +28,7 @@ import {
   type WorkloadLimits,
 } from '../workload/index.js';
 import type { Job } from './job.js';
-import { type JobCompletion, scheduledNameRules, scheduleFields } from './schedule.js';
+import { type JobCompletion, scheduledNameRules, scheduleFields, scheduleRelations } from './schedule.js';
 
 const RESTART_POLICY = 'OnFailure';
 
@@ -57,10 +59,19 @@ const nodeExists = rule('job_node_not_found', (nodeId: string, at, refuse, { fac
 
 const { name, image, entrypoint, command, ...others } = workloadFields;
 
+const NEVER_IS_ONCE: Relation = {
+  field: 'backoffLimit',
+  forbidden: {
+    all: [
+      { field: 'backoffLimit', isAbove: 0 },
+      { field: 'restartPolicy', isOneOf: ['Never'] },
+    ],
+  },
+  wanted: '0 or nothing, because restartPolicy is Never; OnFailure tries again',
+};
+
 const neverIsOnce = rule('field_invalid', (limit: number, at, refuse, { document }: WorkloadContext) =>
-  limit > 0 && document['restartPolicy'] === 'Never'
-    ? refuse(at, limit, { wanted: '0 or nothing, because restartPolicy is Never; OnFailure tries again' })
-    : undefined,
+  isBroken(NEVER_IS_ONCE, document) ? refuse(at, limit, { wanted: NEVER_IS_ONCE.wanted }) : undefined,
 );
 
 /** Every field of a job, in the order in which rejections are listed. The compiler holds it to `Job`. */
@@ -113,7 +124,7 @@ export const jobFields = {
 const table: Readonly<Record<string, Field<WorkloadContext, JobCompletion>>> = jobFields;
 
 /** A job as a client sends it. */
-export const jobSchema = toFieldSchema(jobFields);
+export const jobSchema = toFieldSchema(jobFields, annotate({ 'x-relations': [NEVER_IS_ONCE, ...scheduleRelations] }));
 
 const validate = createValidator(jobSchema, listFieldRules(table));
 const complete = createCompletion<Job, JobCompletion>(table);

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { annotate, type Field, rule } from '../rule/index.js';
+import { annotate, type Field, isBroken, type Relation, rule } from '../rule/index.js';
 import type { WorkloadCompletion, WorkloadContext } from '../workload/index.js';
 import type { RestartPolicy } from './job.js';
 import { isTimeZone, parseSchedule, SCHEDULED_NAME_MAX } from './ticks.js';
@@ -48,11 +48,20 @@ const zoneIsKnown = rule('field_invalid', (timeZone: string, at, refuse) =>
   isTimeZone(timeZone) ? undefined : refuse(at, timeZone, { wanted: 'a time zone such as Europe/Berlin' }),
 );
 
-const onlyWithSchedule = rule('field_invalid', (sent: unknown, at, refuse, { document, isWhole }: WorkloadContext) =>
-  document['schedule'] === undefined && isWhole('schedule')
-    ? refuse(at, sent, { wanted: 'nothing, unless the job has a schedule' })
-    : undefined,
-);
+const needsSchedule = (field: 'timeZone' | 'concurrencyPolicy'): Relation => ({
+  field,
+  forbidden: { all: [{ has: field }, { not: { has: 'schedule' } }] },
+  wanted: 'nothing, unless the job has a schedule',
+});
+
+/** What the fields of a schedule may not say together. */
+export const scheduleRelations = [needsSchedule('timeZone'), needsSchedule('concurrencyPolicy')] as const;
+const [zoneNeedsSchedule, policyNeedsSchedule] = scheduleRelations;
+
+const onlyWithSchedule = (relation: Relation) =>
+  rule('field_invalid', (sent: unknown, at, refuse, { document, isWhole }: WorkloadContext) =>
+    isBroken(relation, document) && isWhole('schedule') ? refuse(at, sent, { wanted: relation.wanted }) : undefined,
+  );
 
 /** The runs of a job are named after it. */
 export const scheduledNameRules = {
@@ -73,7 +82,7 @@ export const scheduleFields = {
   timeZone: {
     schema: timeZoneSchema,
     isSupported: true,
-    rules: [{ field: 'timeZone', with: ['schedule'], present: [onlyWithSchedule, zoneIsKnown] }],
+    rules: [{ field: 'timeZone', with: ['schedule'], present: [onlyWithSchedule(zoneNeedsSchedule), zoneIsKnown] }],
     isComputed: true,
     complete: (sent: string | undefined, announce, { isScheduled }: JobCompletion) => {
       if (sent === undefined && isScheduled) announce('timeZone', null, TIME_ZONE, 'default');
@@ -83,7 +92,7 @@ export const scheduleFields = {
   concurrencyPolicy: {
     schema: Type.Enum(['Allow', 'Forbid', 'Replace'], { type: 'string' }),
     isSupported: true,
-    rules: [{ field: 'concurrencyPolicy', with: ['schedule'], present: [onlyWithSchedule] }],
+    rules: [{ field: 'concurrencyPolicy', with: ['schedule'], present: [onlyWithSchedule(policyNeedsSchedule)] }],
     isComputed: true,
     complete: (sent: string | undefined, announce, { isScheduled }: JobCompletion) => {
       if (sent === undefined && isScheduled) announce('concurrencyPolicy', null, CONCURRENCY_POLICY, 'default');

@@ -1,7 +1,8 @@
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 
-import { DNS_LABEL_MAX } from '../grammar/index.js';
+import { DNS_LABEL_MAX, DNS_LABEL_PATTERN } from '../grammar/index.js';
 import type { PlainCode } from '../rejections/index.js';
+import type { Relation } from './relation.js';
 
 /** What a schema may say beside its shape. ajv is told to leave these words alone. */
 export interface Annotations {
@@ -22,6 +23,8 @@ export interface Annotations {
   readonly 'x-redact'?: true | 'throughout';
   /** Inside of what is redacted throughout: a value of the type that belongs here is no credential, and is quoted. */
   readonly 'x-quoted'?: true;
+  /** Of an object: what its fields may not say together. The rules of the fields refuse it. */
+  readonly 'x-relations'?: readonly Relation[];
 }
 
 /** The words, for ajv's vocabulary. */
@@ -33,6 +36,7 @@ export const annotationWords: readonly (keyof Annotations)[] = [
   'x-expected',
   'x-redact',
   'x-quoted',
+  'x-relations',
 ];
 
 /** A schema's annotations, checked by the compiler. */
@@ -55,7 +59,7 @@ export function mapSchema<Value extends TSchema>(
 /** The name of an object that becomes a DNS label. */
 export const dnsLabelSchema = Type.String({
   maxLength: DNS_LABEL_MAX,
-  pattern: '^[a-z](?:[a-z0-9-]*[a-z0-9])?$',
+  pattern: DNS_LABEL_PATTERN,
   ...annotate({ 'x-expected': 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63' }),
 });
 

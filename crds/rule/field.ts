@@ -1,5 +1,6 @@
 import { type TObject, type TOptional, type TSchema, Type } from 'typebox';
 
+import type { Annotations } from './annotations.js';
 import type { Announce, FieldRules } from './rule.js';
 
 /**
@@ -39,12 +40,18 @@ type Properties<Table> = {
 };
 
 /** The schema of a document with these fields and no others. */
-export function toFieldSchema<Table extends FieldTable<never, never>>(table: Table): TObject<Properties<Table>> {
+export function toFieldSchema<Table extends FieldTable<never, never>>(
+  table: Table,
+  annotations: Annotations = {},
+): TObject<Properties<Table>> {
   const properties = Object.entries(table).map(([name, { schema, required }]) => [
     name,
     required ? schema : Type.Optional(schema),
   ]);
-  return Type.Object(Object.fromEntries(properties) as Properties<Table>, { additionalProperties: false });
+  return Type.Object(Object.fromEntries(properties) as Properties<Table>, {
+    additionalProperties: false,
+    ...annotations,
+  });
 }
 
 /** The rules of all fields, in the order of the table. */

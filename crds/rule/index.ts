@@ -16,6 +16,8 @@
  */
 export type { Alteration, Announce, FieldError, FieldRules, Refuse, Rule, Warning } from './rule.js';
 export { attachFix, fixByRemoval, fixByValue, forEachEntry, forPart, recordAlterations, rule } from './rule.js';
+export type { Relation } from './relation.js';
+export { isBroken, toCel } from './relation.js';
 export type { Field, FieldTable } from './field.js';
 export { createCompletion, listFieldRules, toFieldSchema } from './field.js';
 export { annotate, dnsLabelSchema, labelsSchema, mapSchema, nodeReferenceSchema } from './annotations.js';

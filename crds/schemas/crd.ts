@@ -2,6 +2,7 @@ import type { TObject } from 'typebox';
 
 import type { Kind, KubernetesNames } from '../kind/index.js';
 import { kinds } from '../kinds/index.js';
+import { dnsLabelSchema, type Relation, toCel } from '../rule/index.js';
 import { type JsonSchema, renderSchema } from './json-schema.js';
 
 const GROUP = 'mooring.io';
@@ -48,16 +49,29 @@ const SCALE = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status
 /** Kubernetes keeps kind and name outside the spec. */
 const OUTSIDE = ['kind', 'name'];
 
+const { pattern, maxLength, 'x-expected': wanted } = dnsLabelSchema as unknown as JsonSchema;
 const NAME_RULE = {
-  rule: 'self.metadata.name.matches("^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$")',
-  message: 'lowercase letters, digits and inner hyphens, starting with a letter, at most 63',
+  rule: `self.metadata.name.matches(${JSON.stringify(pattern)}) && size(self.metadata.name) <= ${String(maxLength)}`,
+  message: wanted,
 };
 
+/** What the fields of an object may not say together, as CEL. */
+function toValidations({ 'x-relations': relations = [], properties = {} }: JsonSchema): JsonSchema {
+  if ((relations as readonly Relation[]).length === 0) return {};
+  const validations = (relations as readonly Relation[]).map(relation => ({
+    rule: toCel(relation),
+    message: `expected ${relation.wanted}`,
+    ...(Object.hasOwn(properties as object, relation.field) && { fieldPath: `.${relation.field}` }),
+  }));
+  return { 'x-kubernetes-validations': validations };
+}
+
 function resourceSchema(body: TObject): JsonSchema {
-  const whole = renderSchema(body as unknown as JsonSchema, structural) as {
+  const whole = renderSchema(body as unknown as JsonSchema, structural) as JsonSchema & {
     readonly properties: Readonly<Record<string, JsonSchema>>;
     readonly required?: readonly string[];
   };
+  const { 'x-kubernetes-validations': validations } = whole;
   const properties = Object.entries(whole.properties).filter(([field]) => !OUTSIDE.includes(field));
   const required = (whole.required ?? []).filter(field => !OUTSIDE.includes(field));
   return {
@@ -67,7 +81,12 @@ function resourceSchema(body: TObject): JsonSchema {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
-      spec: { type: 'object', ...(required.length > 0 && { required }), properties: Object.fromEntries(properties) },
+      spec: {
+        type: 'object',
+        ...(required.length > 0 && { required }),
+        properties: Object.fromEntries(properties),
+        ...(validations !== undefined && { 'x-kubernetes-validations': validations }),
+      },
       status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
     },
     'x-kubernetes-validations': [NAME_RULE],
@@ -113,5 +132,6 @@ function structural(schema: JsonSchema): JsonSchema | undefined {
     ...(typeof pattern === 'string' && { pattern: pattern.replaceAll('\\u0000', '\\x00') }),
     // Pruning does what `false` would do, and `false` is not allowed beside properties.
     ...(typeof additionalProperties === 'object' && { additionalProperties }),
+    ...toValidations(schema),
   };
 }

@@ -15,8 +15,10 @@ import {
   createValidator,
   dnsLabelSchema,
   type FieldRules,
+  isBroken,
   nodeReferenceSchema,
   recordAlterations,
+  type Relation,
   rule,
   toRefusal,
   type Warning,
@@ -45,6 +47,23 @@ export const VOLUME_SIZE_MIN = 2 ** 20;
 export const VOLUME_SIZE_MAX = 2 ** 50;
 const LISTED = 20;
 
+const ONLY_VOLUMES_ARE_REPLICATED: Relation = {
+  field: 'type',
+  forbidden: {
+    all: [
+      { field: 'type', isOneOf: ['tmpfs', 'bind'] },
+      { field: 'class', isOneOf: ['replicated'] },
+    ],
+  },
+  wanted: 'volume: neither memory nor a folder of one machine is replicated',
+};
+
+const ONLY_REPLICATED_HAS_COPIES: Relation = {
+  field: 'replicas',
+  forbidden: { all: [{ has: 'replicas' }, { has: 'class' }, { not: { field: 'class', isOneOf: ['replicated'] } }] },
+  wanted: 'nothing, unless the class is replicated',
+};
+
 /** `POST /api/v1/dvm/volumes`. */
 export const volumeSchema = Type.Object(
   {
@@ -63,7 +82,10 @@ export const volumeSchema = Type.Object(
     primaryNode: Type.Optional(nodeReferenceSchema),
     residency: Type.Optional(residencySchema),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    ...annotate({ 'x-relations': [ONLY_VOLUMES_ARE_REPLICATED, ONLY_REPLICATED_HAS_COPIES] }),
+  },
 );
 
 interface Context {
@@ -72,15 +94,15 @@ interface Context {
 }
 
 const typeFitsClass = rule('field_invalid', (type: unknown, at, refuse, { document }: Context) =>
-  (type === 'tmpfs' || type === 'bind') && document['class'] === 'replicated'
-    ? refuse(at, type, { wanted: 'volume: neither memory nor a folder of one machine is replicated' })
+  isBroken(ONLY_VOLUMES_ARE_REPLICATED, document)
+    ? refuse(at, type, { wanted: ONLY_VOLUMES_ARE_REPLICATED.wanted })
     : undefined,
 );
 
 const onlyReplicatedHasCopies = rule(
   'volume_replica_unsupported',
   (replicas: unknown, at, refuse, { document }: Context) =>
-    document['class'] === undefined || document['class'] === 'replicated' ? undefined : refuse(at, replicas),
+    isBroken(ONLY_REPLICATED_HAS_COPIES, document) ? refuse(at, replicas) : undefined,
 );
 
 const nodesAreKnown = rule('node_candidates_unresolvable', (node: unknown, at, refuse, { facts }: Context) => {

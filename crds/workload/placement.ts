@@ -24,7 +24,9 @@ import {
   fixByRemoval,
   forEachEntry,
   forPart,
+  isBroken,
   mapSchema,
+  type Relation,
   rule,
   type Warning,
 } from '../rule/index.js';
@@ -62,13 +64,37 @@ const DEPLOYMENTS_MAX = 32;
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 const text = Type.String({ maxLength: 320 });
 
+const VALUES_ARE_FORBIDDEN: Relation = {
+  field: 'values',
+  forbidden: { all: [{ field: 'operator', isOneOf: ['Exists', 'DoesNotExist'] }, { has: 'values' }] },
+  wanted: 'no values for Exists and DoesNotExist',
+};
+
+const VALUES_ARE_NEEDED: Relation = {
+  field: 'values',
+  forbidden: { all: [{ field: 'operator', isOneOf: ['In', 'NotIn'] }, { isEmpty: 'values' }] },
+  wanted: 'a list of at least one label value for In and NotIn',
+};
+
+const SOMETHING_IS_KEPT_AWAY: Relation = {
+  field: 'antiAffinity',
+  forbidden: { all: [{ not: { field: 'self', isOneOf: [true] } }, { isEmpty: 'deployments' }] },
+  wanted: 'self: true, or the deployments to keep away from',
+};
+
 const constraintSchema = Type.Object(
   {
     key: text,
     operator: Type.Enum([...OPERATORS], { type: 'string' }),
     values: Type.Optional(Type.Array(text, { maxItems: VALUES_MAX })),
   },
-  { additionalProperties: false, ...annotate({ 'x-expected': 'an object with key, operator and values' }) },
+  {
+    additionalProperties: false,
+    ...annotate({
+      'x-expected': 'an object with key, operator and values',
+      'x-relations': [VALUES_ARE_FORBIDDEN, VALUES_ARE_NEEDED],
+    }),
+  },
 );
 
 export const placementSchema = Type.Object(
@@ -83,7 +109,13 @@ export const placementSchema = Type.Object(
           deployments: Type.Optional(Type.Array(text, { maxItems: DEPLOYMENTS_MAX })),
           topologyKey: Type.Optional(text),
         },
-        { additionalProperties: false, ...annotate({ 'x-expected': 'an object with self, deployments, topologyKey' }) },
+        {
+          additionalProperties: false,
+          ...annotate({
+            'x-expected': 'an object with self, deployments, topologyKey',
+            'x-relations': [SOMETHING_IS_KEPT_AWAY],
+          }),
+        },
       ),
     ),
   },
@@ -136,13 +168,11 @@ const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, a
   if (key !== undefined && !isLabelKey(key))
     return refuse(at.child('key'), key, { wanted: 'the key of a node’s label' });
   if (operator === undefined) return undefined;
-  if (operator !== 'In' && operator !== 'NotIn') {
-    return values === undefined
-      ? undefined
-      : refuse(at.child('values'), values, { wanted: `no values for ${operator}` });
+  if (isBroken(VALUES_ARE_FORBIDDEN, constraint)) {
+    return refuse(at.child('values'), values, { wanted: VALUES_ARE_FORBIDDEN.wanted });
   }
-  if (values === undefined || values.length === 0 || !values.every(isLabelValue)) {
-    return refuse(at.child('values'), values, { wanted: `a list of at least one label value for ${operator}` });
+  if (isBroken(VALUES_ARE_NEEDED, constraint) || !(values ?? []).every(isLabelValue)) {
+    return refuse(at.child('values'), values, { wanted: VALUES_ARE_NEEDED.wanted });
   }
   return undefined;
 });
@@ -150,10 +180,8 @@ const constraintsAreSound = rule('field_invalid', (constraint: SentConstraint, a
 type SentAntiAffinity = NonNullable<PlacementInput['antiAffinity']>;
 
 const antiAffinityIsSound = rule('field_invalid', (sent: SentAntiAffinity, at, refuse) => {
-  const { self, deployments = [], topologyKey = 'node' } = sent;
-  if (self !== true && deployments.length === 0) {
-    return refuse(at, sent, { wanted: 'self: true, or the deployments to keep away from' });
-  }
+  const { deployments = [], topologyKey = 'node' } = sent;
+  if (isBroken(SOMETHING_IS_KEPT_AWAY, sent)) return refuse(at, sent, { wanted: SOMETHING_IS_KEPT_AWAY.wanted });
   const strange = deployments.findIndex(name => !isDnsLabel(name));
   if (strange >= 0) {
     return refuse(at.child('deployments').index(strange), deployments[strange], { wanted: 'the name of a deployment' });

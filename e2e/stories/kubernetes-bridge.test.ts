@@ -145,7 +145,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await lab.finishVolume('grown');
     await sync('True Synced', 'grown', 'volumes');
     expect(await size()).to.equal(2_147_483_648);
-    await lab.declare('volumes', 'grown', { ...volume, accessMode: 'ReadWriteMany' });
+    await lab.declare('volumes', 'grown', { ...volume, type: 'tmpfs' });
     await sync('False Immutable', 'grown', 'volumes');
     expect(await size()).to.equal(2_147_483_648);
   });
