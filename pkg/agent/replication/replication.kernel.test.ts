@@ -167,6 +167,22 @@ for (const choice of ['directory', 'btrfs'] as const) {
       await isCopied(b, a);
     });
 
+    it('sets nothing aside on a node that was promoted and passed over before anything was written', async () => {
+      const [a, b] = [await start(0), await start(1)];
+      await b.assign('replica', 1, [a.asPeer]);
+      const volume = await a.assign('primary', 1, [b.asPeer], change);
+      await write('file', 'both');
+      await synced(a, volume);
+      await a.assign('replica', 2, [b.asPeer]);
+      await b.assign('primary', 2, []);
+      const back = await a.assign('primary', 3, [b.asPeer], change);
+      const replica = await b.assign('replica', 3, [a.asPeer]);
+      expect(await b.replication.describe(replica)).to.not.have.property('divergent');
+      await write('file', 'more');
+      await synced(a, back);
+      await isCopied(b, a);
+    });
+
     it('sets aside what a former primary had alone', async () => {
       const [a, b] = [await start(0), await start(1)];
       await b.assign('replica', 1, [a.asPeer]);

@@ -61,6 +61,14 @@ describe('the part of a node in the replication of a volume', () => {
     });
   }
 
+  it('is not given up by one that has served: it says how to have its bytes back', () => {
+    const served: ReplicationRecord = { epoch: 1, role: 'primary', times: { [S]: synced.at } };
+    const step = decideRole(served, { role: 'replica', epoch: 1 }, [S]);
+    expect(step)
+      .to.have.property('because')
+      .that.matches(/restore a newer backup .*, or copy out what is here/);
+  });
+
   it('is promoted to the copy that the primary has vouched for, and not to a later one of which that is not known', () => {
     const later = 's-0000000001-0000000009';
     expect(decideRole(replica, { role: 'primary', epoch: 3 }, [S, later])).to.deep.equal({

@@ -22,6 +22,10 @@ export type RoleStep =
 const SET_BACK =
   'what is known here is of an earlier epoch, in which this node was the primary; restore the newest state folder of the agent, or promote another copy';
 
+/** Set aside, its bytes would be no longer what a newer backup brings back with everything. */
+const SERVED =
+  'this node was the primary of the volume in the same epoch; restore a newer backup of the control plane, or copy out what is here (docs/OPERATIONS.md) and remove the copy with force';
+
 const refuse = (because: string): RoleStep => ({ kind: 'refuse', because });
 
 /**
@@ -52,6 +56,7 @@ export function decideRole(
   if (epoch === record.epoch) {
     // A volume that its first node seemed unable to make is made on another in the same epoch. One that was served has snapshots.
     if (role === 'replica' && epoch === 1 && !record.times && !snapshots.some(isSyncName)) return { kind: 'step_back' };
+    if (role === 'replica') return refuse(SERVED);
     return refuse('the control plane gives this copy another part in the same epoch; restore a newer backup of it');
   }
   if (role === 'replica') return { kind: 'demote' };

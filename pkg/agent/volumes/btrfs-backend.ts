@@ -120,10 +120,16 @@ async function readUuids(path: string): Promise<readonly string[]> {
   return [...shown.matchAll(/^\s*(?:Received )?UUID:\s+([0-9a-f-]{36})$/gm)].map(([, id]) => id!.replaceAll('-', ''));
 }
 
-/** A number that `btrfs subvolume show` prints of a subvolume. */
-async function readNumber(path: string, name: string): Promise<number> {
+/** What `btrfs subvolume show` prints of a subvolume, as far as it tells whether it has changed. */
+async function readHistory(path: string) {
   const shown = await runTool('btrfs', 'subvolume', 'show', '--', path);
-  return Number(new RegExp(`^\\s*${name}:\\s+(\\d+)$`, 'm').exec(shown)?.[1]);
+  const read = (name: string) => new RegExp(`^\\s*${name}:\\s+(\\S+)$`, 'm').exec(shown)?.[1];
+  return {
+    uuid: read('UUID'),
+    parent: read('Parent UUID'),
+    generation: Number(read('Generation')),
+    madeIn: Number(read('Gen at creation')),
+  };
 }
 
 /** Volumes that are file systems of their own, each in a file of the machine's: the size of the file is the limit. */
@@ -189,8 +195,9 @@ export const btrfsBackend: Backend = {
   async differs(folder, snapshot) {
     const { store } = pathsOf(folder);
     await runTool('sync', '--file-system', '--', store);
-    const generation = await readNumber(placesIn(store).data, 'Generation');
-    return generation !== (await readNumber(join(store, snapshot), 'Gen at creation'));
+    const [data, taken] = [await readHistory(placesIn(store).data), await readHistory(join(store, snapshot))];
+    const isPromoted = data.parent === taken.uuid && data.generation === data.madeIn;
+    return data.generation !== taken.madeIn && !isPromoted;
   },
 
   countWritten,

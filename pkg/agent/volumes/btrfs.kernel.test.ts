@@ -18,11 +18,12 @@ import { expect } from 'chai';
 
 import { systemClock } from '../../clock/index.js';
 import { sealCommand } from './btrfs-stream.js';
-import { describeCrashes } from './crashes.contract.js';
+import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, B, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 import { listLoopDevices, listMounts } from './mounts.js';
 import { explainNoBtrfs, openVolumeDriver } from './open-driver.js';
+import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
 
 const missing = await explainNoBtrfs();
@@ -97,9 +98,11 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
     if (missing !== undefined) this.skip();
   });
 
-  describeDriver('btrfs', 512 * MIB);
+  describe('and volumes', () => describeDriver('btrfs', 512 * MIB));
 
-  describeCrashes('btrfs', 512 * MIB, {
+  describe('and snapshots', () => describeSnapshots('btrfs', 512 * MIB));
+
+  const kills: Readonly<Record<string, CrashedCall>> = {
     'volume.recorded': 'materialise',
     'volume.formatted': 'materialise',
     'volume.attached': 'materialise',
@@ -113,7 +116,9 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
     'volume.swapping': 'promote',
     'volume.released': 'remove',
     'volume.removing': 'remove',
-  });
+  };
+
+  describe('and a kill', () => describeCrashes('btrfs', 512 * MIB, kills));
 
   describe('and the disk of the machine', () => {
     let lab: Lab;

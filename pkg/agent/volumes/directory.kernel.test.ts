@@ -15,16 +15,19 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { BoundFolders } from './bound-folders.js';
-import { describeCrashes } from './crashes.contract.js';
+import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 import { listMounts } from './mounts.js';
+import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
 
 describe('the directory driver', () => {
-  describeDriver('directory', 64 * MIB);
+  describe('and volumes', () => describeDriver('directory', 64 * MIB));
 
-  describeCrashes('directory', 64 * MIB, {
+  describe('and snapshots', () => describeSnapshots('directory', 64 * MIB));
+
+  const kills: Readonly<Record<string, CrashedCall>> = {
     'volume.recorded': 'materialise',
     'volume.resizing': 'grow',
     'volume.resized': 'shrink',
@@ -34,7 +37,9 @@ describe('the directory driver', () => {
     'volume.swapping': 'promote',
     'volume.released': 'remove',
     'volume.removing': 'remove',
-  });
+  };
+
+  describe('and a kill', () => describeCrashes('directory', 64 * MIB, kills));
 
   it('has folders of the machine beside it, mounted as they were checked, and left as they are', async () => {
     const base = mkdtempSync(join(tmpdir(), 'mooring-binds-'));

@@ -59,3 +59,17 @@ export async function openLab(choice: 'btrfs' | 'directory', reserveBytes = 0) {
 }
 
 export type Lab = Awaited<ReturnType<typeof openLab>>;
+
+/** Has a lab of its own for each test, handed to `take`; answers what makes a volume there and says where its files are. */
+export function openEach(choice: 'btrfs' | 'directory', sizeBytes: number, take: (lab: Lab) => void) {
+  let lab: Lab;
+  beforeEach(async () => {
+    lab = await openLab(choice);
+    take(lab);
+  });
+  afterEach(() => lab.close());
+  return async (id: string): Promise<string> => {
+    await lab.driver.materialise({ id, sizeBytes });
+    return lab.driver.mountPoint(id);
+  };
+}
