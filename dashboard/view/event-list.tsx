@@ -1,3 +1,7 @@
+import { useSignal } from '@preact/signals';
+import { useRef } from 'preact/hooks';
+
+import { showControls } from '../model/text.js';
 import type { EventView } from '../model/views.js';
 import { Ago, Empty, Foreign } from './parts.js';
 
@@ -5,29 +9,70 @@ const SUBJECT_PAGES: Readonly<Record<string, string>> = { Deployment: 'deploymen
 
 /** Events, the newest first. */
 export function EventList({ events, isBrief }: { readonly events: readonly EventView[]; readonly isBrief?: boolean }) {
-  if (events.length === 0) {
-    return (
-      <Empty title="Nothing has happened yet">
-        <p>Events appear here as they happen: deployments that become healthy, nodes that join, rollouts that fail.</p>
-      </Empty>
-    );
-  }
+  if (events.length === 0) return <NoEvents />;
   return (
     <ul class="events">
       {events.map(event => (
-        <li key={event.id} class={event.severity === 'warning' ? 'warn' : ''}>
-          <span class="event-head">
-            <strong>{event.type}</strong>
-            {!isBrief && <Subject event={event} />}
-            {event.count > 1 && <span class="soft">×{event.count}</span>}
-            <Ago at={event.lastSeenAt} />
-          </span>
-          <span class="event-text">
-            <Foreign text={event.message} />
-          </span>
-        </li>
+        <EventItem key={event.id} event={event} isBrief={isBrief} />
       ))}
     </ul>
+  );
+}
+
+/**
+ * The newest events in rows that stand still: what they say changes, one line each and no more. While someone points at one or has
+ * moved there with the keyboard, it stays what it is.
+ */
+export function SteadyEvents({ events, rows }: { readonly events: readonly EventView[]; readonly rows: number }) {
+  const isHeld = useSignal(false);
+  const drawn = useRef(events);
+  if (!isHeld.value) drawn.current = events;
+  const known = new Set(drawn.current.map(({ id }) => id));
+  const newer = events.filter(({ id }) => !known.has(id)).length;
+  const hold = () => (isHeld.value = true);
+  const release = () => (isHeld.value = false);
+  return (
+    <div onPointerEnter={hold} onPointerLeave={release} onFocusIn={hold} onFocusOut={release}>
+      <div style={{ minHeight: `${rows * ROW_REM}rem` }}>
+        {drawn.current.length === 0 && <NoEvents />}
+        <ul class="events steady-events">
+          {drawn.current.map((event, at) => (
+            <EventItem key={at} event={event} />
+          ))}
+        </ul>
+      </div>
+      <p class={newer > 0 ? 'soft' : 'unseen'}>
+        {newer === rows ? `${rows} or more` : newer} newer: shown when you point elsewhere
+      </p>
+    </div>
+  );
+}
+
+/** The height of a row in the style sheet. */
+const ROW_REM = 3.6;
+
+function NoEvents() {
+  return (
+    <Empty title="Nothing has happened yet">
+      <p>Events appear here as they happen: deployments that become healthy, nodes that join, rollouts that fail.</p>
+    </Empty>
+  );
+}
+
+function EventItem({ event, isBrief }: { readonly event: EventView; readonly isBrief?: boolean | undefined }) {
+  const { type, severity, count, lastSeenAt, message } = event;
+  return (
+    <li class={severity === 'warning' ? 'warn' : ''}>
+      <span class="event-head">
+        <strong>{type}</strong>
+        {!isBrief && <Subject event={event} />}
+        {count > 1 && <span class="soft">×{count}</span>}
+        <Ago at={lastSeenAt} />
+      </span>
+      <span class="event-text" title={showControls(message)}>
+        <Foreign text={message} />
+      </span>
+    </li>
   );
 }
 

@@ -1,18 +1,20 @@
-import { useSignalEffect } from '@preact/signals';
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useRef } from 'preact/hooks';
 
 import type { OpenSession } from '../data/session.js';
 import { summariseCapacity } from '../model/capacity.js';
 import { mayDo } from '../model/actions.js';
+import { type HeldTrouble, holdTroubles, isOutOfOrder, MOST_HELD } from '../model/held-troubles.js';
 import { getNodeTone, type Trouble } from '../model/troubles.js';
 import type { JobView } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
-import { EventList, takeNewest } from './event-list.js';
+import { SteadyEvents, takeNewest } from './event-list.js';
 import { useLiveItems } from './live-items.js';
 import { Ago, Bar, Empty, Foreign, Help, Panel, Pill } from './parts.js';
 import { FullQuotas } from './quotas.js';
 
-const TROUBLES_SHOWN = 50;
 const EVENTS_SHOWN = 10;
+const NODES_SHOWN = 60;
 
 /** What is wrong first; then machines, capacity, and what happened last. */
 export function Overview({ session }: { readonly session: OpenSession }) {
@@ -34,41 +36,25 @@ export function Overview({ session }: { readonly session: OpenSession }) {
           label={troubles.length === 1 ? 'thing is wrong' : 'things are wrong'}
         />
       </div>
-      <Panel title="What is wrong">
-        {troubles.length === 0 ? (
-          <Empty title={deployments.length === 0 ? 'Nothing is deployed yet' : 'Nothing is wrong'}>
-            {deployments.length === 0 ? (
-              <Help text={'Declare a first one: "moor apply -f examples/web.yaml"'} />
+      <div class="overview">
+        <Troubles session={session} />
+        <div>
+          <Panel title="Capacity">
+            {nodes.length === 0 ? (
+              <Empty title="No machine is enrolled">
+                <Help text={'Mint a token for one: "moor nodes join-token"'} />
+              </Empty>
             ) : (
-              <p>Everything is as it was asked for, or on its way there.</p>
+              summariseCapacity(nodes).map(bar => <Bar key={bar.label} {...bar} />)
             )}
-          </Empty>
-        ) : (
-          <ul class="troubles">
-            {troubles.slice(0, TROUBLES_SHOWN).map(trouble => (
-              <TroubleItem key={trouble.key} session={session} trouble={trouble} />
-            ))}
-          </ul>
-        )}
-        {troubles.length > TROUBLES_SHOWN && (
-          <p class="soft">
-            And {troubles.length - TROUBLES_SHOWN} more. <a href="#/deployments">All deployments</a>, the worst first.
-          </p>
-        )}
-      </Panel>
-      <div class="columns">
-        <Panel title="Capacity">
-          {nodes.length === 0 ? (
-            <Empty title="No machine is enrolled">
-              <Help text={'Mint a token for one: "moor nodes join-token"'} />
-            </Empty>
-          ) : (
-            <>
-              {summariseCapacity(nodes).map(bar => (
-                <Bar key={bar.label} {...bar} />
-              ))}
+          </Panel>
+          <Panel title="Recent events" aside={<a href="#/events">All events</a>}>
+            <SteadyEvents events={takeNewest(session.events.value.items.values(), EVENTS_SHOWN)} rows={EVENTS_SHOWN} />
+          </Panel>
+          {nodes.length > 0 && (
+            <Panel title="Nodes">
               <ul class="chips">
-                {nodes.slice(0, 60).map(({ name, status }) => (
+                {nodes.slice(0, NODES_SHOWN).map(({ name, status }) => (
                   <li key={name}>
                     <a href={`#/nodes/${encodeURIComponent(name)}`}>
                       <Foreign text={name} />
@@ -77,15 +63,69 @@ export function Overview({ session }: { readonly session: OpenSession }) {
                   </li>
                 ))}
               </ul>
-            </>
+            </Panel>
           )}
           <FullQuotas session={session} />
-        </Panel>
-        <Panel title="Recent events" aside={<a href="#/events">All events</a>}>
-          <EventList events={takeNewest(session.events.value.items.values(), EVENTS_SHOWN)} />
-        </Panel>
+        </div>
       </div>
     </>
+  );
+}
+
+/** What is wrong. While the page is open nothing that stands there moves: what is new comes last, what is right again stays. */
+function Troubles({ session }: { readonly session: OpenSession }) {
+  const troubles = session.troubles.value;
+  const turn = useSignal(0);
+  void turn.value;
+  const stood = useRef<readonly HeldTrouble[]>([]);
+  const held = holdTroubles(stood.current, troubles);
+  stood.current = held;
+  const sortAgain = () => {
+    stood.current = [];
+    turn.value++;
+  };
+  const again = (
+    <button type="button" class={isOutOfOrder(held, troubles) ? '' : 'unseen'} onClick={sortAgain}>
+      Put in order
+    </button>
+  );
+  return (
+    <Panel title="What is wrong" aside={again}>
+      {held.length === 0 ? (
+        <NoTroubles session={session} />
+      ) : (
+        <ul class="troubles">
+          {held.slice(0, MOST_HELD).map(({ trouble, isSettled }) => (
+            <TroubleItem key={trouble.key} session={session} trouble={trouble} isSettled={isSettled} />
+          ))}
+        </ul>
+      )}
+      {held.length > MOST_HELD && (
+        <p class="soft">
+          And {held.length - MOST_HELD} more. <a href="#/deployments">All deployments</a>, the worst first.
+        </p>
+      )}
+    </Panel>
+  );
+}
+
+function NoTroubles({ session }: { readonly session: OpenSession }) {
+  if (session.deployments.value.items.size > 0) {
+    return (
+      <Empty title="Nothing is wrong">
+        <p>Everything is as it was asked for, or on its way there.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="Nothing is deployed yet">
+      {mayDo(session.who, 'deployer') && (
+        <p>
+          <a href="#/new">Declare a first deployment</a> here, or on the command line:
+        </p>
+      )}
+      <Help text={'"moor apply -f examples/web.yaml"'} />
+    </Empty>
   );
 }
 
@@ -106,16 +146,25 @@ function useJobs(session: OpenSession): void {
   });
 }
 
-function TroubleItem({ session, trouble }: { readonly session: OpenSession; readonly trouble: Trouble }) {
+function TroubleItem({
+  session,
+  trouble,
+  isSettled,
+}: {
+  readonly session: OpenSession;
+  readonly trouble: Trouble;
+  readonly isSettled: boolean;
+}) {
   const { tone, title, reason, cause, help, since, href, actions = [] } = trouble;
   const allowed = actions.filter(({ role = 'deployer' }) => mayDo(session.who, role));
   return (
-    <li class={`trouble ${tone}`}>
+    <li class={isSettled ? 'settled' : `trouble ${tone}`}>
       <p class="trouble-title">
         <a href={href}>
           <Foreign text={title} />
         </a>
-        {reason !== undefined && <Pill tone={tone} text={reason} />}
+        {isSettled && <Pill tone="good" text="not any more" />}
+        {!isSettled && reason !== undefined && <Pill tone={tone} text={reason} />}
         {since !== null && <Ago at={since} />}
       </p>
       <p class="cause">

@@ -1,7 +1,7 @@
 import type { OpenSession } from '../data/session.js';
 import { listQuotas, type QuotasView } from '../model/quotas.js';
 import { useReading } from './live-items.js';
-import { Bar, Help } from './parts.js';
+import { Bar, Help, Panel } from './parts.js';
 
 /** What the tenant may have, read again when deployments have changed or an event tells of something. */
 function useQuotas(session: OpenSession) {
@@ -67,13 +67,10 @@ export function FullQuotas({ session }: { readonly session: OpenSession }) {
   const rows = quotas.value ? listQuotas(quotas.value).filter(({ percent = 0 }) => percent >= FULL) : [];
   if (rows.length === 0) return null;
   return (
-    <>
-      <h3>
-        <a href="#/quotas">Quotas</a> that are half used
-      </h3>
+    <Panel title="Quotas that are half used" aside={<a href="#/quotas">All quotas</a>}>
       {rows.slice(0, SHOWN).map(({ name, used, limit, percent = 0 }) => (
         <Bar key={name} label={name} percent={percent} text={`${used} of ${limit}`} />
       ))}
-    </>
+    </Panel>
   );
 }

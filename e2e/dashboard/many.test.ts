@@ -7,7 +7,7 @@ import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
 import { until } from '../../dev/testing/index.js';
 import { clone } from '../../pkg/version/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { TenantClient } from '../lab/tenant-client.js';
+import { TenantClient, unwrap } from '../lab/tenant-client.js';
 import { DashboardPage, findChromium, launchChromium } from './browser.js';
 import { changePhases, seedDeployments } from './crowd.js';
 
@@ -39,7 +39,8 @@ describe('the dashboard with thousands of deployments', () => {
     await plane?.stop();
   });
 
-  it('draws a page of them at a time, and nothing jumps from the sign-in on while their statuses change', async () => {
+  /** A page that knows how far its pieces have moved without being asked to. */
+  async function openMeasured() {
     const dashboard = await DashboardPage.open(browser);
     const { page } = dashboard;
     await page.addInitScript(
@@ -58,6 +59,18 @@ describe('the dashboard with thousands of deployments', () => {
       const { score, told } = await measureShifts();
       expect(score, told).to.be.below(STEADY);
     };
+    const expectJumpSeen = async () => {
+      const { score: before } = await measureShifts();
+      await page.evaluate(
+        `document.getElementById('main').prepend(Object.assign(document.createElement('p'), { textContent: 'pushed' }))`,
+      );
+      await until('a jump to be seen', async () => (await measureShifts()).score > before + STEADY);
+    };
+    return { dashboard, page, expectSteady, expectJumpSeen };
+  }
+
+  it('draws a page of them at a time, and nothing jumps from the sign-in on while their statuses change', async () => {
+    const { dashboard, page, expectSteady, expectJumpSeen } = await openMeasured();
     await page.goto(`${plane.server}/#/deployments`);
     await page.getByLabel('Token').fill(shop.token);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -86,11 +99,57 @@ describe('the dashboard with thousands of deployments', () => {
 
     // What is measured sees a jump; further down the browser would keep in place what is looked at.
     await page.evaluate('scrollTo(0, 0)');
-    const { score: before } = await measureShifts();
-    await page.evaluate(
-      `document.getElementById('main').prepend(Object.assign(document.createElement('p'), { textContent: 'pushed' }))`,
-    );
-    await until('a jump to be seen', async () => (await measureShifts()).score > before + STEADY);
+    await expectJumpSeen();
+    await dashboard.context.close();
+  });
+
+  it('keeps the overview still while things break and are right again, events arrive and quotas fill up', async () => {
+    const { dashboard, page, expectSteady, expectJumpSeen } = await openMeasured();
+    const toNames = (all: readonly number[]) => all.map(at => `app-${String(at).padStart(5, '0')}`);
+    await changePhases(plane, shop.id, toNames([100, 101, 102]), 'Degraded');
+    await dashboard.signIn(plane.server, shop.token);
+    const troubles = page.locator('.trouble');
+    await troubles.filter({ hasText: 'app-00102' }).waitFor();
+    await expectSteady();
+    const stood = await troubles.allInnerTexts();
+
+    await changePhases(plane, shop.id, toNames([5]), 'Degraded');
+    await troubles.filter({ hasText: 'app-00005' }).waitFor();
+    await changePhases(plane, shop.id, toNames([101]), 'Running');
+    await page.locator('.settled', { hasText: 'app-00101' }).waitFor();
+    const admin = plane.client(plane.access.adminToken);
+    unwrap(await admin.request('PUT', `/api/v1/tenants/${shop.id}/quotas`, { body: { deployments: 6_000 } }));
+    for (const name of ['one', 'two']) {
+      const path = `/api/v1/secrets/deployments/${name}`;
+      unwrap(await shop.client.request('PUT', path, { body: { values: { user: 'x' } } }));
+      await page
+        .locator('.steady-events li', { hasText: `deployments/${name}` })
+        .first()
+        .waitFor();
+    }
+    await dashboard.says('Quotas that are half used');
+    await expectSteady();
+    expect((await troubles.allInnerTexts()).at(-1)).to.include('app-00005');
+
+    // What one points at is not exchanged under the hand.
+    const newest = page.locator('.steady-events li').first();
+    await newest.hover();
+    const pointedAt = await newest.innerText();
+    unwrap(await shop.client.request('PUT', '/api/v1/secrets/deployments/three', { body: { values: { user: 'x' } } }));
+    await dashboard.says(/^\d+ newer: shown when you point elsewhere$/);
+    expect(toStill(await newest.innerText())).to.equal(toStill(pointedAt));
+    await page.getByRole('heading', { name: 'Overview' }).hover();
+    await newest.filter({ hasText: 'deployments/three' }).waitFor();
+    await expectSteady();
+
+    await page.getByRole('button', { name: 'Put in order' }).click();
+    await page.locator('.settled').waitFor({ state: 'detached' });
+    expect(await troubles.count()).to.equal(stood.length);
+    expect(await dashboard.listIncidents()).to.deep.equal([]);
+    await expectJumpSeen();
     await dashboard.context.close();
   });
 });
+
+/** Without how long ago it was. */
+const toStill = (text: string) => text.replaceAll(/\d+\w+ ago|just now|now/g, '');
