@@ -31,6 +31,14 @@ describe('moor up --ephemeral', () => {
       const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
       expect((await fetch(`${server}/api/v1/tokens/sign-in`, init)).status).to.equal(201);
 
+      expect(printed, 'that starts another Mooring beside it').to.not.match(/moor up" prints a new link/);
+      const doctor = await promisify(execFile)(moorPath, ['doctor', '--json'], { env }).catch(
+        (thrown: unknown) => thrown as { readonly stdout: string },
+      );
+      const { findings } = JSON.parse(doctor.stdout) as { findings: readonly { area: string; state: string }[] };
+      expect(findings.filter(({ area }) => area === 'etcd')).to.have.nested.property('[0].state', 'ok');
+      expect(findings.filter(({ area, state }) => area === 'ports' && state === 'problem')).to.deep.equal([]);
+
       const words = ['logs', '--controllers', 'scheduler', '--no-follow'];
       const { stdout } = await promisify(execFile)(moorPath, words, { env });
       expect(stdout).to.not.equal('');

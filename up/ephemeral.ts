@@ -45,7 +45,9 @@ export async function runEphemeral(home: Home, options: EphemeralOptions, termin
   home.development.write(toDevelopment(mooring.url, mooring.access));
   try {
     if (options.demo && options.engine === 'simulated') await runDemo(home, terminal);
-    terminal.out(`\nIn the browser: ${await describeBrowser(home.development.read())}\n`);
+    // "moor up" would start everything else beside it.
+    const renewal = `later, sign in with a token: "${nameMoor(process.env)} tokens create"`;
+    terminal.out(`\nIn the browser: ${await describeBrowser(home.development.read(), renewal)}\n`);
     terminal.out(
       `\nMooring is up at ${mooring.url}. In another terminal, try "${nameMoor(process.env)} get deployments". Ctrl-C ends it.\n`,
     );

@@ -63,7 +63,8 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
     MOORING_TRACE_ENDPOINT: options.traceEndpoint,
     MOORING_TRACE_RATIO: options.traceRatio,
   };
-  const { settings } = loadSettings({ environment });
+  // What it tells of its settings is what is there: "moor doctor" would look for etcd.
+  const settings = { ...loadSettings({ environment }).settings, etcdEndpoints: [] };
   const keyring = new Keyring([random.bytes(32)]);
   const env = { clock, random, log, store: options.store ?? new MemoryStore({ clock }), metrics: createMetrics() };
   const cache = new WatchCache({ ...env, ...cacheScope });

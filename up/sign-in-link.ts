@@ -19,9 +19,9 @@ export async function createSignInLink({
   }
 }
 
-/** The lines about the browser, for those who have just started everything. */
-export async function describeBrowser(development: Development | undefined): Promise<string> {
+/** The lines about the browser, for those who have just started everything; `renewal` says how to come by a new link. */
+export async function describeBrowser(development: Development | undefined, renewal?: string): Promise<string> {
   const link = development && (await createSignInLink(development));
   if (link === undefined) return `${development?.server ?? ''}/ (sign in with tokens.tenant of the file below)`;
-  return `${link}\n           signs you in once, within ten minutes; "${nameMoor(process.env)} up" prints a new link`;
+  return `${link}\n           signs you in once, within ten minutes; ${renewal ?? `"${nameMoor(process.env)} up" prints a new link`}`;
 }

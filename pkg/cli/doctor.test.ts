@@ -95,6 +95,17 @@ describe('moor doctor', () => {
     );
   });
 
+  it('misses no etcd of a server that keeps everything in memory', async () => {
+    lab.api.replies.set('GET /api/v1/config', {
+      status: 200,
+      body: { version: '1', settings: { etcdEndpoints: [] } },
+    });
+    const { code, out } = await lab.moor(words);
+    expect(out).to.match(/^ok +etcd +there is none: the server keeps everything in memory/m);
+    expect(out).to.not.match(/^problem/m);
+    expect(code).to.equal(0);
+  });
+
   it('asks etcd where the settings are known, and never prints a token', async () => {
     lab.api.replies.set('GET /api/v1/config', {
       status: 200,

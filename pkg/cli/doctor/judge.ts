@@ -95,8 +95,10 @@ export function judgeClock({ clock }: ServerObservation): readonly Finding[] {
   return [{ area, state, message, remedy: 'run an NTP client (chrony or systemd-timesyncd) on both machines' }];
 }
 
-export function judgeEtcd({ skipped, members, quotaBytes }: EtcdObservation): readonly Finding[] {
+export function judgeEtcd({ skipped, isInMemory, members, quotaBytes }: EtcdObservation): readonly Finding[] {
   const area = 'etcd';
+  if (isInMemory)
+    return [{ area, state: 'ok', message: 'there is none: the server keeps everything in memory until it ends' }];
   if (skipped !== undefined)
     return [
       {

@@ -169,6 +169,7 @@ async function lookAtEtcd({ terminal }: Session, settings: Settings | undefined)
       quotaBytes: 0,
       skipped: 'the settings of the server are not known here, or it is another machine: etcd was not asked',
     };
+  if (settings.etcdEndpoints.length === 0) return { members: [], quotaBytes: 0, isInMemory: true };
   const members = settings.etcdEndpoints.map(async endpoint => {
     const seen = await see(async () => {
       const store = openEtcdStore({ ...settings, etcdEndpoints: [endpoint] }, { ...terminal, log: silentLogger });

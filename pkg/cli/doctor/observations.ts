@@ -51,6 +51,8 @@ export interface ServerObservation {
 export interface EtcdObservation {
   /** Why etcd itself was not asked: its settings are not known to this command. */
   readonly skipped?: string;
+  /** The server names no member: it keeps everything in its memory. */
+  readonly isInMemory?: true;
   readonly members: readonly (Seen<EtcdInspection> & { readonly endpoint: string })[];
   readonly quotaBytes: number;
 }
