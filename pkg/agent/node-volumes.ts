@@ -97,8 +97,9 @@ export class NodeVolumes {
   }
 
   /** Sends and receives copies of volumes, and guards those that may be promoted elsewhere, until aborted. */
-  async replicate(parts: GuardParts, signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#replication?.run(signal), this.fence.guard(parts, signal)]);
+  async replicate({ view, queue, dial }: Omit<GuardParts, 'writers'>, signal: AbortSignal): Promise<void> {
+    const { writers } = this;
+    await Promise.all([this.#replication?.run(signal), this.fence.guard({ view, queue, dial, writers }, signal)]);
   }
 
   /** What the volumes of this node hold, as far as it was measured. */

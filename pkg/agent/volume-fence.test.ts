@@ -21,6 +21,9 @@ describe('the fence of replicated volumes', () => {
   /** The containers whose stop is not answered. */
   const hanging = new Set<string>();
   let refused: Error | undefined;
+  /** The replica of which it is not known whether its container was made, and the volume of one that is being started. */
+  let uncertain: string | undefined;
+  let starting: string | undefined;
   /** How long the next writes take. */
   const delays: number[] = [];
   beforeEach(() => {
@@ -31,6 +34,8 @@ describe('the fence of replicated volumes', () => {
     for (const each of [running, labels, hanging]) each.clear();
     delays.length = 0;
     refused = undefined;
+    uncertain = undefined;
+    starting = undefined;
     running.add('writer').add('reader');
   });
   afterEach(async () => {
@@ -43,8 +48,10 @@ describe('the fence of replicated volumes', () => {
       return [...running].map(id => ({ id, state: 'running', owner: { replica: id, writes: labels.get(id) } }));
     },
     isListed: true,
+    isUncertain: (uid: string) => uid === uncertain,
     markChanged: () => undefined,
   } as unknown as GuardParts['view'];
+  const writers = { isStarting: (id: string) => id === starting };
   const assigned = (
     role: 'primary' | 'replica' = 'primary',
     held: { readonly isHeld?: true } = {},
@@ -74,7 +81,7 @@ describe('the fence of replicated volumes', () => {
     const fence = new VolumeFence(env as unknown as AgentEnv);
     const asked = { count: 0 };
     const dial = { again: () => void asked.count++ };
-    void fence.guard({ view, queue: { add: () => undefined }, dial }, end.signal);
+    void fence.guard({ view, writers, queue: { add: () => undefined }, dial }, end.signal);
     await clock.pass(0);
     return { fence, asked };
   };
@@ -130,6 +137,40 @@ describe('the fence of replicated volumes', () => {
     running.delete('writer');
     await clock.pass(2_000);
     expect(files.get('heard.json')).to.not.include(V);
+  });
+
+  it('stops a writer that is left of many, and remembers none that has no container any more', async () => {
+    const { fence } = await open();
+    fence.heard(fence.now());
+    await fence.assign([assigned()], true);
+    await fence.admit(V, 'writer');
+    for (let n = 0; n < 20; n++) {
+      running.add(`gone-${n}`);
+      await fence.admit(V, `gone-${n}`);
+    }
+    for (let n = 0; n < 20; n++) running.delete(`gone-${n}`);
+    await clock.pass(2_000);
+    const kept = JSON.parse(files.get('heard.json')!) as { volumes: Record<string, { writers: string[] }> };
+    expect(kept.volumes[V]?.writers).to.deep.equal(['writer']);
+    await clock.pass(22_000);
+    expect(stopped).to.deep.equal(['writer']);
+  });
+
+  it('remembers a writer whose container may be there and is not seen yet', async () => {
+    const { fence } = await open();
+    fence.heard(fence.now());
+    await fence.assign([assigned()], true);
+    running.delete('writer');
+    starting = V;
+    await fence.admit(V, 'writer');
+    await clock.pass(2_000);
+    expect(files.get('heard.json')).to.include('"writer"');
+    [starting, uncertain] = [undefined, 'writer'];
+    await clock.pass(2_000);
+    expect(files.get('heard.json')).to.include('"writer"');
+    uncertain = undefined;
+    await clock.pass(2_000);
+    expect(files.get('heard.json')).to.not.include('"writer"');
   });
 
   it('stops what says of itself that it writes, whatever was noted, and knows it after a restart', async () => {

@@ -4,6 +4,7 @@ import { asError } from '../fault/index.js';
 import type { AgentEnv } from './agent-env.js';
 import type { ContainerView } from './container-view.js';
 import { readStateFile } from './disk.js';
+import type { VolumeWriters } from './volume-writers.js';
 import { VolumeFault } from './volumes/index.js';
 
 const FILE = 'heard.json';
@@ -12,8 +13,6 @@ const CHECK_MS = 1_000;
 const STOP_GRACE_SECONDS = 5;
 /** The moment on disk may be older than the true one by this part of the shortest fence time. */
 const SAVED_SHARE = 0.25;
-/** One writes at a time: of those before, a few may still have containers. */
-const WRITERS_MAX = 16;
 const UNSAVED =
   'the state folder of the agent cannot be written, where what writes to a replicated volume is noted; make room in it, or repair its disk';
 const NEVER = Number.MIN_SAFE_INTEGER;
@@ -21,7 +20,7 @@ const NEVER = Number.MIN_SAFE_INTEGER;
 /** What is kept of one volume that may be promoted elsewhere. */
 interface FencedVolume {
   readonly afterMs: number;
-  /** The replicas whose containers were let write to it. */
+  /** The replicas whose containers were let write to it, while they have one. */
   readonly writers: readonly string[];
   /** The control plane lets nobody write to it, whether it is heard or not. */
   readonly isHeld?: true;
@@ -39,7 +38,8 @@ interface HeardRecord {
 }
 
 export interface GuardParts {
-  readonly view: Pick<ContainerView, 'containers' | 'isListed' | 'markChanged'>;
+  readonly view: Pick<ContainerView, 'containers' | 'isListed' | 'isUncertain' | 'markChanged'>;
+  readonly writers: Pick<VolumeWriters, 'isStarting'>;
   readonly queue: { add(uid: string): void };
   /** Asks for everything that is assigned. */
   readonly dial: { again(): void };
@@ -120,7 +120,7 @@ export class VolumeFence {
     const volume = this.#volumes[volumeId];
     if (!volume) return true;
     if (!volume.writers.includes(replica)) {
-      const writers = [...volume.writers, replica].slice(-WRITERS_MAX);
+      const writers = [...volume.writers, replica];
       this.#volumes = { ...this.#volumes, [volumeId]: { ...volume, writers } };
     }
     if (this.#volumes !== this.#saved && !(await this.#save())) throw new VolumeFault('failed', UNSAVED);
@@ -133,7 +133,7 @@ export class VolumeFence {
     while (!signal.aborted) {
       await sleep(this.#env.clock, CHECK_MS, signal);
       if (signal.aborted) return;
-      this.#observe(parts.view);
+      this.#observe(parts);
       const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id));
       if (hasPassed) this.#isClosed = true;
       else if (this.#isClosed) parts.dial.again();
@@ -146,21 +146,25 @@ export class VolumeFence {
     }
   }
 
-  /** Notes what writes by its own account, whatever was admitted, and lets go of what is not assigned any more and has no container. */
-  #observe({ isListed, containers }: GuardParts['view']): void {
+  /** Notes what writes by its own account, whatever was admitted, and lets go of what has no container any more. */
+  #observe({ view, writers: starting }: GuardParts): void {
+    const { isListed, containers } = view;
     if (!isListed) return;
     let next = this.#volumes;
     for (const { state, owner } of containers) {
       for (const id of (state === 'running' && owner.writes) || []) {
         const volume = next[id];
         if (!volume || volume.writers.includes(owner.replica)) continue;
-        next = { ...next, [id]: { ...volume, writers: [...volume.writers, owner.replica].slice(-WRITERS_MAX) } };
+        next = { ...next, [id]: { ...volume, writers: [...volume.writers, owner.replica] } };
       }
     }
-    for (const [id, { writers, isLeftOut }] of Object.entries(next)) {
-      if (!isLeftOut || containers.some(({ owner }) => writers.includes(owner.replica))) continue;
+    const owners = new Set(containers.map(({ owner }) => owner.replica));
+    for (const [id, volume] of Object.entries(next)) {
+      if (starting.isStarting(id)) continue; // its container is not seen yet
+      const writers = volume.writers.filter(replica => owners.has(replica) || view.isUncertain(replica));
+      if (writers.length === volume.writers.length) continue;
       const { [id]: _gone, ...others } = next;
-      next = others;
+      next = volume.isLeftOut && writers.length === 0 ? others : { ...next, [id]: { ...volume, writers } };
     }
     if (next === this.#volumes) return;
     this.#volumes = next;
