@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 
 import type { StoredEvent } from '../crds/event/index.js';
+import type { JobStatus } from '../crds/job/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
 import type { NodeStatus } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
-import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import { AT, makeDeployment, makeMetadata, makeReport, TENANT, TestCluster } from './test-cluster.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const volume: StoredVolume = {
@@ -265,6 +266,44 @@ describe('volumes among all loops', () => {
       expect([await cluster.whereabouts(), await drained()]).to.deep.equal([['node_b'], 'drained']);
     });
 
+    describe('while a job writes to them', () => {
+      const attempts = () => cluster.all<Replica>(ranges.replicasOf(TENANT, 'job.nightly'));
+      const job = async () => (await cluster.get<JobStatus>(keys.jobStatus(TENANT, 'nightly')))?.phase;
+      const ends = async () => {
+        const replica = (await attempts()).at(-1)!;
+        const end = { ...makeReport(replica), state: 'exited', exitCode: 0, reason: 'container_exited' } as const;
+        await cluster.put(keys.report(TENANT, replica.nodeId!, replica.uid), end);
+        await cluster.clock.pass(10_000);
+      };
+      const runs = async () => {
+        const volumes = [{ volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false }] as const;
+        const spec = { kind: 'Job', name: 'nightly', image: 'job:1', backoffLimit: 0, volumes } as const;
+        await cluster.put(keys.job(TENANT, 'nightly'), { metadata: makeMetadata('job_nightly'), ...spec });
+        await cluster.clock.pass(5_000);
+        expect([await job(), (await attempts()).map(({ nodeId }) => nodeId)]).to.deep.equal(['Running', ['node_a']]);
+      };
+      const way: Readonly<Record<string, () => Promise<unknown>>> = {
+        'somebody asked': () => order(),
+        'their node is drained': () => cluster.order('a', { drain: { by: 'tok_1', since: AT } }),
+      };
+      for (const [why, begin] of Object.entries(way)) {
+        it(`wait until it has ended, say so, and move then, because ${why}`, async () => {
+          await runs();
+          await begin();
+          await cluster.clock.pass(3_600_000);
+          expect((await status())?.move).to.include({ phase: 'Waiting', to: 'node_b' });
+          expect((await status())?.message).to.match(/to move: jobs that mount it run to their end first: nightly$/);
+          expect(await status())
+            .to.include({ phase: 'Ready', primaryNode: 'node_a' })
+            .and.not.have.property('finalFor');
+          expect([await job(), (await attempts()).length]).to.deep.equal(['Running', 1]);
+          await ends();
+          expect(await job()).to.equal('Succeeded');
+          expect(await status()).to.include({ phase: 'Degraded', reason: 'volume_moving', finalFor: 2 });
+        });
+      }
+    });
+
     it('stay on a node that is drained while no copy can take over, and say what to do', async () => {
       await primary({ copies: [{ nodeId: 'node_b', state: 'syncing' }] });
       await cluster.clock.pass(5_000);
@@ -275,6 +314,39 @@ describe('volumes among all loops', () => {
       expect(await events()).to.deep.equal(['volume.move_blocked']);
       expect(await cluster.whereabouts()).to.deep.equal(['node_a']);
     });
+  });
+
+  it('forget an order to remove what was set aside once its node has, and keep one that is open', async () => {
+    for (const name of ['a', 'b']) await cluster.enrol(name);
+    for (const name of ['a', 'b']) await cluster.change(name, { volumeAddress: `10.0.0.1:${name.charCodeAt(0)}` });
+    const discarded = ['divergent-1', 'divergent-2'].map(name => ({ nodeId: 'node_b', name, at: AT }));
+    const spec = { class: 'replicated', replicas: 1, primaryNode: 'node_a' } as const;
+    await declare(spec);
+    await cluster.clock.pass(20_000);
+    await report('ready');
+    await cluster.clock.pass(5_000);
+    const said = (...names: readonly string[]) =>
+      cluster.put(keys.volumeReport(TENANT, ID, 'node_b'), {
+        id: ID,
+        state: 'ready',
+        nodeId: 'node_b',
+        at: AT,
+        epoch: 1,
+        role: 'replica',
+        divergent: names.map(name => ({ name, epoch: 1, at: AT })),
+      });
+    const left = async () => (await cluster.get<StoredVolume>(keys.volume(TENANT, ID)))?.discarded;
+    await said('divergent-1', 'divergent-2');
+    await declare({ ...spec, discarded });
+    await cluster.clock.pass(5_000);
+    expect(await left()).to.deep.equal(discarded);
+    await said('divergent-2');
+    await cluster.clock.pass(5_000);
+    expect(await left()).to.deep.equal(discarded.slice(1));
+    await said();
+    await cluster.clock.pass(5_000);
+    expect(await left()).to.equal(undefined);
+    expect((await cluster.get<StoredVolume>(keys.volume(TENANT, ID)))?.metadata.generation).to.equal(1);
   });
 
   it('that one workload mounts leave a node that is drained for the same one', async () => {

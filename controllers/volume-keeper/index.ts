@@ -7,7 +7,8 @@
  * @module
  */
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
-import { listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
+import { listOpenDiscards, listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
 import { again, done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
 import {
@@ -111,7 +112,8 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   const decision = decideVolume(input);
   const stale = 'status' in decision ? listStaleReports(tenant, decision.status, cache) : [];
   const result = 'status' in decision ? waitFor(input, decision.status) : done;
-  if ('status' in decision && decision.status === status && stale.length === 0) return result;
+  const pruned = 'status' in decision ? dropFinishedOrders(input, decision.status) : volume;
+  if ('status' in decision && decision.status === status && stale.length === 0 && pruned === volume) return result;
 
   const from = status?.phase ?? 'Pending';
   const subject = { kind: 'Volume', name: volume.name, id } as const;
@@ -143,11 +145,24 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   const changed = await Promise.all(drafts.map(draft => events.put(draft)));
   await commit({
     guards: [...guards, ...promoted, ...removed, ...stale.map(each => ({ key: each.key, at: each.revision }))],
-    puts: [{ key, bytes: encode(decision.status) }, ...changed],
+    puts: [
+      { key, bytes: encode(decision.status) },
+      ...(pruned === volume ? [] : [{ key: entry.key, bytes: encode(pruned) }]),
+      ...changed,
+    ],
     deletes: stale.map(each => each.key),
   });
   if (phase !== from) log.info('volume changed phase', { tenant, volume: id, phase, because: reason });
   return result;
+}
+
+/** The volume without orders that were carried out: its own generation stays, nothing else is asked for. */
+function dropFinishedOrders({ volume, reports }: VolumeInput, status: VolumeStatus): StoredVolume {
+  const { metadata, id, discarded = [], ...spec } = volume;
+  const open = listOpenDiscards(volume, status, reports);
+  if (open.length === discarded.length) return volume;
+  const after = { ...spec, ...(open.length > 0 && { discarded: open }) };
+  return { metadata: { ...metadata, specHash: hashSpec(after) }, id, ...after };
 }
 
 /** A promotion counts only while the lost node is lost, and while both agents have said nothing else. */

@@ -30,6 +30,7 @@ export type {
   VolumeReplica,
   VolumeRole,
 } from './replication.js';
+export { isDiscardFinished, listOpenDiscards } from './discards.js';
 export { countLagSeconds } from './replication.js';
 export { checkVolumeResize, findSizeProblem, type ResizeFacts } from './resize.js';
 export type {

@@ -3,6 +3,7 @@ import { hashSpec } from '../../../crds/meta/index.js';
 import {
   type DiscardedBytes,
   getVolumePhase,
+  isDiscardFinished,
   type StoredVolume,
   type VolumeReport,
   type VolumeStatus,
@@ -41,7 +42,8 @@ function discard(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
     const found = find(cache, call, metadata.tenant, status);
     if (found instanceof RequestRejection) return found;
 
-    const isOpen = (each: DiscardedBytes) => !isFinished(each, cache, metadata.tenant, id);
+    const isOpen = (each: DiscardedBytes) =>
+      !isDiscardFinished(each, readValue<VolumeReport>(cache, keys.volumeReport(metadata.tenant, id, each.nodeId)));
     const discarded = [...(before.discarded ?? []).filter(isOpen), found];
     const after = { ...before, discarded };
     if (call.isDryRun) return replyDryRun({ before, after });
@@ -64,13 +66,6 @@ function discard(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
     if (!(await waitUntilStored(cache, write))) return undefined;
     return answer(env, cache.get(entry.key), named);
   });
-}
-
-/** Whether its node has said that it is gone. While the node takes another part it tells of nothing that it has. */
-function isFinished(each: DiscardedBytes, cache: Cache, tenant: string, id: string): boolean {
-  const report = readValue<VolumeReport>(cache, keys.volumeReport(tenant, id, each.nodeId));
-  if (!report || (report.state === 'ready' && report.epoch === undefined)) return false;
-  return report.state === 'removed' || !report.divergent?.some(({ name, at }) => name === each.name && at === each.at);
 }
 
 /** What the path names, as its node has told of it. */
