@@ -54,6 +54,7 @@ function say(given: Given): string {
 describe('a planned move of a volume', () => {
   const ready = makeStatus('Ready');
   const asked = { move: order };
+  const late = moving({ since: at(-90_000), message: 'jobs run first: nightly' });
   const draining = [host('a', { status: 'draining' }), host('b'), host('c')];
   const both = [serving(last(2)), reportReplica('b', 298, last(2)), reportReplica('c', 290)];
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [
@@ -227,9 +228,9 @@ describe('a planned move of a volume', () => {
       'Ready a 1: aborted: what mounts it was not stopped, or its last changes not sent, within five minutes',
     ],
     [
-      'is aborted when it could not begin for a day',
-      { status: makeStatus('Ready', moving({ since: at(-90_000) })), volume: asked, reports: served, hosts: all },
-      'Ready a 1: aborted: it could not begin within a day',
+      'is aborted when it could not begin for a day, with what it waited for',
+      { status: makeStatus('Ready', late), volume: asked, reports: served, hosts: all },
+      'Ready a 1: aborted: it could not begin within a day (jobs run first: nightly)',
     ],
     [
       'is aborted when the node is lost before',

@@ -205,12 +205,14 @@ function explainPrimary(input: VolumeInput, primaryNode: string, isDown: boolean
   return isDown && state === 'failed' ? `${host.name} fails: ${message}` : undefined;
 }
 
-function explainLate({ stoppedAt, since }: VolumeMove, now: string): string | undefined {
+function explainLate({ stoppedAt, since, message }: VolumeMove, now: string): string | undefined {
   if (stoppedAt !== undefined)
     return Date.parse(now) - Date.parse(stoppedAt) < DOWN_MS
       ? undefined
       : 'what mounts it was not stopped, or its last changes not sent, within five minutes';
-  return Date.parse(now) - Date.parse(since) < PREPARED_MS ? undefined : 'it could not begin within a day';
+  return Date.parse(now) - Date.parse(since) < PREPARED_MS
+    ? undefined
+    : `it could not begin within a day${message === '' ? '' : ` (${message})`}`;
 }
 
 /** The switch, once the primary and the copy have told of the same last snapshot: nothing was written after it. */
