@@ -5,10 +5,13 @@ import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
-import { sleep } from '../clock/index.js';
+import { seededRandom, sleep } from '../clock/index.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
+import { silentLogger } from '../log/index.js';
 import { value } from '../store/index.js';
+import type { AgentEnv } from './agent-env.js';
 import { NodeLab } from './node-lab.testing.js';
+import { NodeVolumes } from './node-volumes.js';
 import { type BoundFolders, type VolumeDriver, VolumeFault, VolumeRoom } from './volumes/index.js';
 import { checkReserve } from './volumes/volume-checks.js';
 
@@ -149,6 +152,28 @@ describe('volumes of a node', () => {
     fake.state.used = 3 * GIB;
     await lab.clock.pass(165_000);
     expect(disk(), 'what volumes hold was taken from it').to.equal(5 * GIB);
+  });
+
+  it('keep the room that they had while they are told anew, or cannot be measured', async () => {
+    const node = new NodeVolumes(
+      { clock: lab.clock, random: seededRandom(1), log: silentLogger, volumes: fake.driver } as unknown as AgentEnv,
+      async () => undefined,
+      async () => undefined,
+    );
+    const volume = { id: ID, name: 'data', type: 'volume', sizeBytes: SIZE } as const;
+    fake.state.used = 2 ** 21;
+    node.assign([volume], true);
+    await lab.clock.pass(1_000);
+    expect(node.countUsed()).to.equal(2 ** 21);
+    node.assign([volume], true);
+    expect(node.countUsed(), 'before it was looked at again').to.equal(2 ** 21);
+    fake.state.failure = new VolumeFault('failed', 'the disk hangs; wait');
+    node.check();
+    await lab.clock.pass(1_000);
+    expect(node.countUsed(), 'while it fails').to.equal(2 ** 21);
+    node.assign([], true);
+    expect(node.countUsed()).to.equal(0);
+    await node.queue.stop(0);
   });
 
   it('are ready also where they cannot be measured', async () => {

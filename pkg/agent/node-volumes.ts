@@ -54,6 +54,8 @@ export class NodeVolumes {
   #wanted: ReadonlyMap<string, AssignedVolume> | undefined;
   /** What was last said of each, by id. */
   readonly #said = new Map<string, SeenVolume>();
+  /** What each held when it was last measured: the room of the node depends on it, also while everything is told anew. */
+  readonly #used = new Map<string, number>();
   readonly #replication: Replication | undefined;
   readonly #fitter: VolumeFitter;
   readonly fence: VolumeFence;
@@ -83,7 +85,8 @@ export class NodeVolumes {
     if (!volumes) return;
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
-    for (const id of this.#said.keys()) if (!this.#wanted.has(id)) this.#said.delete(id);
+    for (const known of [this.#said, this.#used])
+      for (const id of known.keys()) if (!this.#wanted.has(id)) known.delete(id);
     this.#fitter.forget(id => this.#wanted?.has(id) === true);
     this.#replication?.assign(this.#wanted);
     void this.fence.assign(volumes, isFresh);
@@ -104,7 +107,7 @@ export class NodeVolumes {
 
   /** What the volumes of this node hold, as far as it was measured. */
   countUsed(): number {
-    return [...this.#said.values()].reduce((sum, { usedBytes = 0 }) => sum + usedBytes, 0);
+    return [...this.#used.values()].reduce((sum, usedBytes) => sum + usedBytes, 0);
   }
 
   /** Compares what is wanted with what the disk has, and measures it. */
@@ -193,10 +196,11 @@ export class NodeVolumes {
       if (volume.isDeleted) {
         await driver.remove(id);
         await this.#replication?.remove(id);
+        this.#used.delete(id);
         return { id, state: 'removed' };
       }
       const { sizeBytes } = await (this.#replication ?? driver).materialise(volume);
-      const size = await this.#fitter.fit(driver, volume, sizeBytes, this.#said.get(id)?.usedBytes);
+      const size = await this.#fitter.fit(driver, volume, sizeBytes, this.#used.get(id));
       const copies = { ...(await this.#replication?.settle(volume)), ...this.fence.describe(volume) };
       const limits = driver.describe().limits.join(' ');
       const about = { driver: driver.name, ...(limits !== '' && { limits }) };
@@ -214,10 +218,12 @@ export class NodeVolumes {
   /** A file that goes away while it is counted must not make a volume useless. */
   async #measure(id: string, driver: VolumeDriver): Promise<Pick<SeenVolume, 'usedBytes'>> {
     try {
-      return { usedBytes: (await driver.usage(id)).usedBytes };
+      const { usedBytes } = await driver.usage(id);
+      this.#used.set(id, usedBytes);
+      return { usedBytes };
     } catch (thrown) {
       this.#env.log.debug('a volume cannot be measured', { volume: id, error: asError(thrown) });
-      const { usedBytes } = this.#said.get(id) ?? {};
+      const usedBytes = this.#used.get(id);
       return usedBytes === undefined ? {} : { usedBytes };
     }
   }
