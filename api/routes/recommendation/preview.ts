@@ -4,7 +4,7 @@ import type { StoredNode } from '../../../crds/node/index.js';
 import type { VolumeChange } from '../../../crds/recommendation/index.js';
 import { checkResidency } from '../../../crds/residency/index.js';
 import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
-import { findNode } from '../../../pkg/fleet/index.js';
+import { findNode, sumVolumesByNode, toCandidate, usesDisk } from '../../../pkg/fleet/index.js';
 import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 
@@ -29,16 +29,12 @@ export function previewChange(
   );
   if (change.action === 'set_replicas') {
     const taken = [...holders, ...(volume.excludedNodes ?? [])];
-    const free = listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).filter(
-      ({ id, labels, volumeAddress }) =>
-        volumeAddress !== undefined &&
-        !taken.includes(id) &&
-        checkResidency(volume.residency ?? {}, labels, staticFacts.regions).length === 0,
-    );
+    const free = listTakers(cache, volume, staticFacts.regions).filter(({ id }) => !taken.includes(id));
     const bytes = formatBytes(status?.usedBytes ?? volume.sizeBytes);
     const nodes = free.map(({ id, name }) => ({ nodeId: id, name, change: `may get a copy of ${bytes}` }));
     const more = change.replicas - (volume.replicas ?? 0);
-    const chosen = `the nodes of ${formatCount(more, 'more replica')} are chosen then`;
+    const none = free.length === 0 ? ', and no node can take one now' : '';
+    const chosen = `the nodes of ${formatCount(more, 'more replica')} are chosen then${none}`;
     const whole = findWholeCopy(cache, volume, status);
     if (!whole) return { nodes, seconds: null, because: `${chosen}; how fast copies are made was not measured yet` };
     const toSend = Math.max(0, more) * (status?.usedBytes ?? volume.sizeBytes);
@@ -58,6 +54,19 @@ export function previewChange(
   const seconds = Math.max(1, Math.ceil(Math.abs(change.sizeBytes - from) / rate));
   const because = `the last ${word} there was ${formatBytes(measured.bytes)} in ${formatCount(took, 'second')}`;
   return { nodes, seconds, because };
+}
+
+/** The nodes that could take a copy as they are: heard, taking work, inside the residency, with an address for copies and with room. */
+function listTakers(cache: Cache, volume: StoredVolume, regions: AdmissionEnv['staticFacts']['regions']) {
+  const { metadata, residency = {}, sizeBytes } = volume;
+  const { tenant } = metadata;
+  const promised = sumVolumesByNode(cache, tenant);
+  return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).filter(node => {
+    const { id, labels, volumeAddress, capacity, orders } = node;
+    const isReady = orders?.drain === undefined && toCandidate(node, cache).status === 'ready';
+    const isFull = usesDisk(volume) && capacity.disk > 0 && capacity.disk - (promised.get(id) ?? 0) < sizeBytes;
+    return isReady && !isFull && volumeAddress !== undefined && checkResidency(residency, labels, regions).length === 0;
+  });
 }
 
 /** The last time that everything of this volume, or of another one of the same node, was sent to a copy. */

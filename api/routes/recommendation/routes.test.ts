@@ -32,6 +32,7 @@ describe('recommendations over HTTP', () => {
         agentVersion: '0',
         volumeAddress: '127.0.0.1:7071',
       });
+      await put(keys.nodeStatus(lab.a, name), { id, status: 'ready', reason: 'heartbeat', since: AT });
     }
   });
   afterEach(() => lab.stop());
@@ -200,6 +201,12 @@ describe('recommendations over HTTP', () => {
     const tried = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
     const preview = tried.body['preview'] as { nodes: { name: string }[]; seconds: number | null };
     expect([preview.nodes.map(({ name }) => name), preview.seconds]).to.deep.equal([['machine-3'], null]);
+    const readyKey = keys.nodeStatus(lab.a, 'machine-3');
+    await put(readyKey, { id: N3, status: 'unready', reason: 'engine_unreachable', since: AT });
+    const without = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
+    expect(without.body['preview']).to.deep.include({ nodes: [] });
+    expect((without.body['preview'] as { because: string }).because).to.include('no node can take one now');
+    await put(readyKey, { id: N3, status: 'ready', reason: 'heartbeat', since: AT });
     const lastWhole = { bytes: 2 * GIB, seconds: 4 };
     await measure('6', { usedBytes: 5 * GIB, copies: [{ ...copies[0]!, lastWhole }] });
     const [known] = await read('?type=replication');
