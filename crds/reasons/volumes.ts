@@ -27,7 +27,8 @@ export const volumeReasons = {
     remedy: 'Wait a moment; if it lasts, look at the agent of the node that the message names.',
   },
   volume_promoted: {
-    meaning: 'A copy has taken the place of a lost primary. The message says from when its bytes are.',
+    meaning:
+      'A copy has taken the place of a lost primary. The message says how many seconds of writes are missing at most: up to nodeFailedAfterSeconds more than were lost, because a machine that falls silent is counted as serving until it counts as failed.',
     remedy: 'Repair or delete the lost node: when it is back it gets a copy, and what only it had is set aside.',
   },
   volume_moving: {
