@@ -23,7 +23,7 @@ interface Bench {
   readonly next: () => string;
 }
 
-async function withMachine(
+export async function withMachine(
   settings: Readonly<Record<string, string>>,
   measure: (bench: Bench) => Promise<BenchResult[]>,
 ): Promise<BenchResult[]> {

@@ -16,6 +16,7 @@ import { measureReads } from './reads.js';
 import { type BenchResult, printResults } from './report.js';
 import { measureScheduling } from './scheduler.js';
 import { measureSchedulingOnEtcd } from './scheduler-etcd.js';
+import { compareWithSwarm } from './swarm.js';
 import { measureUnusedFace } from './unused-face.js';
 import { replicateVolumes } from './volumes.js';
 import { createOverHttp, measureStoreLayer } from './writes.js';
@@ -37,6 +38,7 @@ const workloads: Readonly<Record<string, (rounds: number) => Promise<BenchResult
   idle: keepIdleVolumes,
   face: measureUnusedFace,
   paint: measureFirstPaint,
+  swarm: compareWithSwarm,
 };
 
 const rounds = Number(process.env['ROUNDS'] ?? 3);

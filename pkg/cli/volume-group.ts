@@ -10,7 +10,11 @@ export function addVolumes(program: Commander, run: Run): void {
     .command('create <name>')
     .description('create a volume; its node is chosen where none is named')
     .requiredOption('--size <amount>', 'how much it holds, as 10Gi')
-    .addOption(new Option('--class <class>').choices(['ephemeral', 'replicated', 'object']).default('ephemeral'))
+    .addOption(
+      new Option('--class <class>', 'whether its bytes are on one node only, or copied to others')
+        .choices(['ephemeral', 'replicated', 'object'])
+        .default('ephemeral'),
+    )
     .addOption(new Option('--type <type>', 'how it reaches containers').choices(['volume', 'bind', 'tmpfs']))
     .option('--replicas <count>', 'copies on other nodes, of class replicated', parseCount)
     .option('--node <name>', 'the node that is to have its bytes, by name or id')

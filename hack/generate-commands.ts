@@ -1,0 +1,59 @@
+import { createProcessTerminal } from '../pkg/cli/index.js';
+import { exitCodes } from '../pkg/cli/exit-code.js';
+import { helpExamples } from '../pkg/cli/help-examples.js';
+import { listCommands } from '../pkg/cli/manual.js';
+import { createProgram } from '../pkg/cli/program.js';
+
+/** `docs/COMMANDS.md`: every command of `moor` with its options and examples, from the command line itself. */
+export function renderCommandsReference(): string {
+  const program = createProgram(createProcessTerminal(), () => undefined);
+  const sections = listCommands(program).flatMap(({ path, command }) => [
+    `## moor ${path}`,
+    '',
+    `${toSentence(command.description())}`,
+    '',
+    ...fence([`moor ${path} ${command.usage()}`.trimEnd()]),
+    ...renderOptions(command),
+    ...fence(helpExamples[path] ?? []),
+  ]);
+  const codes = Object.values(exitCodes).map(([code, meaning]) => `| ${code} | ${toCell(meaning)} |`);
+  return [
+    '# Every command',
+    '',
+    'What `moor <command> --help` says, generated from the command line itself. What can be relied on, and `moor up`, `down` and the servers: [the command line](CLI.md).',
+    '',
+    '## Options of every command',
+    '',
+    ...renderOptions(program),
+    ...sections,
+    '## Exit codes',
+    '',
+    '| Code | Meaning |',
+    '|---|---|',
+    ...codes,
+    '',
+  ].join('\n');
+}
+
+function renderOptions({ options }: ReturnType<typeof createProgram>): readonly string[] {
+  if (options.length === 0) return [];
+  const rows = options.map(({ flags, description, argChoices, defaultValue }) => {
+    const choices = argChoices ? [`one of ${argChoices.map(choice => `\`${choice}\``).join(', ')}`] : [];
+    const fallback = typeof defaultValue === 'string' ? [`default: \`${defaultValue}\``] : [];
+    const more = [...choices, ...fallback].join('; ');
+    return `| \`${toCell(flags)}\` | ${toCell(description)}${more === '' ? '' : ` (${toCell(more)})`} |`;
+  });
+  return ['| Option | Meaning |', '|---|---|', ...rows, ''];
+}
+
+function fence(lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : ['```', ...lines, '```', ''];
+}
+
+function toSentence(text: string): string {
+  return `${text.replace(/^./, first => first.toUpperCase()).replaceAll('<', '\\<')}.`;
+}
+
+function toCell(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
