@@ -1,9 +1,12 @@
 import type { StoredEvent } from '../../crds/event/index.js';
 import { value } from '../../pkg/store/index.js';
+import { isFields } from '../admission/submitted.js';
 import type { KindReader } from '../routes/kind-routes.js';
 import { GROUP, toTimestamp } from './objects.js';
+import { toPodName, toPodUid } from './pods.js';
 import { COMMON_FIELDS } from './selectors.js';
 import type { ServedResource } from './served.js';
+import type { Shown } from './table.js';
 
 const SELECTED = ['kind', 'name', 'namespace', 'uid', 'apiVersion'].map(field => `involvedObject.${field}`);
 
@@ -21,31 +24,66 @@ export function createEventResource(reader: KindReader): ServedResource {
     fields: [...COMMON_FIELDS, ...SELECTED, 'reason', 'type'],
     columns: reader.kind.columns,
     reader,
+    toStoredName: name => name.split('.')[0],
     project: ({ entry }, resourceVersion) => {
       const event = value<StoredEvent>(entry);
-      const { id, tenant, subject, at, lastSeenAt, count, severity, reason, message } = event;
-      const object = {
-        apiVersion: 'v1',
-        kind: 'Event',
-        metadata: { name: id, namespace: tenant, uid: id, resourceVersion, creationTimestamp: toTimestamp(at) },
-        involvedObject: {
-          apiVersion: `${GROUP}/v1`,
-          kind: subject.kind,
-          namespace: tenant,
-          name: subject.name,
-          uid: subject.id,
-        },
-        type: severity === 'warning' ? 'Warning' : 'Normal',
-        reason,
-        message,
-        count,
-        firstTimestamp: toTimestamp(at),
-        lastTimestamp: toTimestamp(lastSeenAt),
-        source: { component: 'mooring' },
-        reportingComponent: 'mooring',
-        reportingInstance: '',
-      };
-      return [{ object, view: event }];
+      return [event, ...listPodEvents(event)].map(each => toShown(each, resourceVersion));
     },
   };
+}
+
+/**
+ * An event of a deployment that names some of its replicas, once more about the pod of each. Those are events that are
+ * written once: of one that is counted up a watch could not tell which pods it has ceased to name.
+ */
+export function listPodEvents(event: StoredEvent): readonly StoredEvent[] {
+  const { subject, data } = event;
+  if (subject.kind !== 'Deployment' || !isFields(data)) return [];
+  const named: unknown = data['placements'] ?? data['replicas'];
+  return (Array.isArray(named) ? named : []).filter(isReplica).map(({ replica, generation, node }) => ({
+    ...event,
+    id: `${event.id}.${replica}`,
+    message: typeof node === 'string' ? `replica ${replica} on ${node}` : event.message,
+    subject: {
+      kind: 'Pod',
+      name: toPodName(subject.name, replica),
+      id: toPodUid(subject.id, replica, generation),
+    },
+  }));
+}
+
+interface NamedReplica {
+  readonly replica: number;
+  readonly generation: number;
+  readonly node?: unknown;
+}
+
+function isReplica(named: unknown): named is NamedReplica {
+  return isFields(named) && Number.isInteger(named['replica']) && Number.isInteger(named['generation']);
+}
+
+function toShown(event: StoredEvent, resourceVersion: string): Shown {
+  const { id, tenant, subject, at, lastSeenAt, count, severity, reason, message } = event;
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: id, namespace: tenant, uid: id, resourceVersion, creationTimestamp: toTimestamp(at) },
+    involvedObject: {
+      apiVersion: subject.kind === 'Pod' ? 'v1' : `${GROUP}/v1`,
+      kind: subject.kind,
+      namespace: tenant,
+      name: subject.name,
+      uid: subject.id,
+    },
+    type: severity === 'warning' ? 'Warning' : 'Normal',
+    reason,
+    message,
+    count,
+    firstTimestamp: toTimestamp(at),
+    lastTimestamp: toTimestamp(lastSeenAt),
+    source: { component: 'mooring' },
+    reportingComponent: 'mooring',
+    reportingInstance: '',
+  };
+  return { object, view: event };
 }

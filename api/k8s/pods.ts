@@ -24,6 +24,16 @@ export function parsePodName(text: string): PodName | undefined {
   return deployment === undefined ? undefined : { deployment, replica: Number(replica) };
 }
 
+/** What the pod of a replica is called. */
+export function toPodName(deployment: string, replica: number): string {
+  return `${deployment}-${replica}`;
+}
+
+/** Another one for each generation: what is made anew is another pod. */
+export function toPodUid(deploymentUid: string, replica: number, generation: number): string {
+  return `${deploymentUid}-${replica}-${generation}`;
+}
+
 /** The log of a pod. */
 export const logOfPods: Subresource = {
   plural: 'pods',
@@ -75,7 +85,7 @@ export function createPodResource(reader: KindReader): ServedResource {
     project: ({ entry, joined }, resourceVersion) => {
       const deployment = JSON.parse(reader.resource.view(entry, joined).toString()) as OwnView & DeploymentView;
       return listPlacements(deployment).map(seen => {
-        const name = `${deployment.name}-${seen.replica}`;
+        const name = toPodName(deployment.name, seen.replica);
         const since = seen.since ?? deployment.metadata.createdAt;
         return { object: toPod(deployment, seen, { name, since, resourceVersion }), view: { name, since, seen } };
       });
@@ -114,8 +124,7 @@ function toPod(deployment: DeploymentView, seen: ReplicaStatus, { name, since, r
     metadata: {
       name,
       namespace: tenant,
-      // Another one for each generation: what is made anew is another pod.
-      uid: `${uid}-${seen.replica}-${seen.generation ?? 0}`,
+      uid: toPodUid(uid, seen.replica, seen.generation ?? 0),
       resourceVersion,
       creationTimestamp: startTime,
       labels: {

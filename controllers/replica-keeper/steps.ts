@@ -91,7 +91,11 @@ function newReplica(
 /** The event of replicas that are moved because their nodes break the residency. */
 export function draftResidencyEvent(moved: readonly ObservedReplica[]): EventDraft {
   const { tenant, deployment, deploymentUid } = moved[0]!.replica;
-  const replicas = moved.map(({ replica }) => ({ replica: replica.slot, nodeId: replica.nodeId ?? null }));
+  const replicas = moved.map(({ replica }) => ({
+    replica: replica.slot,
+    generation: replica.generation,
+    nodeId: replica.nodeId ?? null,
+  }));
   const slots = replicas.map(({ replica }) => replica).join(', ');
   const who = replicas.length === 1 ? `Replica ${slots} is on a node` : `Each of replicas ${slots} is on a node`;
   return {

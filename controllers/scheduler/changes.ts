@@ -78,7 +78,12 @@ export async function buildPlacements(
   { named, uid, same, quotas }: SchedulingSubject,
   env: LoopEnv,
 ): Promise<Change> {
-  const where = assignments.map(({ seen, node }) => ({ replica: seen.replica.slot, node: node.name, nodeId: node.id }));
+  const where = assignments.map(({ seen: { replica }, node }) => ({
+    replica: replica.slot,
+    generation: replica.generation,
+    node: node.name,
+    nodeId: node.id,
+  }));
   const what = parseJobOwner(named.name) === undefined ? 'replica' : 'attempt';
   const event = await env.events.put({
     type: toOwnerEvent(named.name, 'placed'),

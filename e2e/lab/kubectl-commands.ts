@@ -125,7 +125,9 @@ export const commands: readonly KubectlCommand[] = [
   works('get pods -o wide', /^api-0 .*machine-1/m),
   works('get pods -l mooring.io/deployment=api -o name', /pod\/api-0/),
   works('get all', /^pod\/api-0 +1\/1/m),
-  works('describe pod api-0', /Controlled By: +Deployment\/api/),
+  works('describe pod api-0', /Controlled By: +Deployment\/api[^]*Normal +placed .*replica 0 on machine-1/, {
+    shows: /Normal +placed/,
+  }),
   works('logs api-0', /^one\ntwo\nthree$/m, { shows: /^one/ }),
   works('logs api-0 --tail=1', /^three$/m),
   works('logs -f api-0 --since=1h', /^one\ntwo\nthree$/m, { shows: /^three/ }),

@@ -1,5 +1,6 @@
 import type { ApiLab } from '../../api/api-lab.testing.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { LogRequest } from '../../pkg/link/index.js';
@@ -40,6 +41,20 @@ export async function startStandingIn(
   const counts = { replicas: 1, readyReplicas: 1, updatedReplicas: 1, observedGeneration: 1, secretsVersion: 0 };
   const status = { uid, phase: 'Running', message: '', ...counts, placements, conditions };
   await create(lab.store, keys.status(lab.a, name), status);
+  const event = {
+    id: 'evt_placed',
+    type: 'deployment.placed',
+    at,
+    lastSeenAt: at,
+    count: 1,
+    tenant: lab.a,
+    subject: { kind: 'Deployment', name, id: uid },
+    severity: 'info',
+    reason: 'placed',
+    message: `replica 0 on ${nodeName}`,
+    data: { placements: [{ replica: 0, generation: 1, node: nodeName, nodeId: NODE }] },
+  } as const satisfies StoredEvent;
+  await create(lab.store, keys.event(lab.a, event.id), event);
 
   const answered = new Set<string>();
   const answer = async (request: LogRequest) => {
