@@ -4,65 +4,24 @@ import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import type { StoredEvent } from '../../../crds/event/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../../crds/node/index.js';
-import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
-import { encode, value } from '../../../pkg/store/index.js';
+import type { StoredVolume } from '../../../crds/volume/index.js';
+import { value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
-
-const ID = `vol_${'1'.repeat(26)}`;
-const AT = new Date(0).toISOString();
-const toNodeId = (digit: number) => `node_${String(digit).repeat(26)}`;
+import { ID, RECORDED_AT as AT, toNodeId, writeRecords } from './volume-records.testing.js';
 
 describe('moves of volumes over HTTP', () => {
   let lab: ApiLab;
   let token: string;
 
-  const put = async (key: string, document: object) => {
-    const at = (await lab.store.get(key))?.revision ?? 0;
-    await lab.store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
-    await lab.cache.barrier();
-  };
-  const metadata = (uid: string) => ({
-    tenant: lab.a,
-    uid,
-    generation: 1,
-    createdAt: AT,
-    updatedAt: AT,
-    specHash: '',
-  });
+  const { put, metadata, settle, ...records } = writeRecords(() => lab);
   const enrol = async (
     digit: number,
     change: Partial<StoredNode> = {},
     status: NodeStatus['status'] = 'ready',
   ): Promise<void> => {
-    const name = `machine-${digit}`;
-    const node: StoredNode = {
-      metadata: metadata(toNodeId(digit)),
-      id: toNodeId(digit),
-      name,
-      labels: { 'mooring.io/country': 'DE' },
-      capacity: { cpu: 1, memory: 1, disk: 2 ** 40 },
-      publicKey: '',
-      controlPlane: false,
-      agentVersion: '0',
-      volumeAddress: `10.0.0.${digit}:7071`,
-      ...change,
-    };
-    await put(keys.node(lab.a, name), node);
-    const seen: NodeStatus = { id: node.id, status, reason: 'heartbeat_received', since: AT };
-    await put(keys.nodeStatus(lab.a, name), seen);
+    const { id, name } = await records.enrol(digit, { labels: { 'mooring.io/country': 'DE' }, ...change });
+    await put(keys.nodeStatus(lab.a, name), { id, status, reason: 'heartbeat_received', since: AT });
   };
-  const settle = (change: Partial<VolumeStatus> = {}) =>
-    put(keys.volumeStatus(lab.a, ID), {
-      id: ID,
-      phase: 'Ready',
-      reason: 'volume_ready',
-      message: '',
-      primaryNode: toNodeId(1),
-      epoch: 1,
-      copies: [],
-      since: AT,
-      ...change,
-    });
   const declare = (change: Partial<StoredVolume> = {}) => {
     const volume: StoredVolume = {
       metadata: metadata(ID),

@@ -1,5 +1,4 @@
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { hashSpec } from '../../../crds/meta/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import {
@@ -17,15 +16,13 @@ import {
   toCandidate,
   usesDisk,
 } from '../../../pkg/fleet/index.js';
-import { type Cache, encode, type Entry, listValues, readValue, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { changeVolume } from './change.js';
 import { rejectUnmanaged } from './resize.js';
-import { findNamedVolume, rejectChange, toVolumeResponse } from './view.js';
 
 const MOVE = '/api/v1/tenants/{tenant}/volumes/{id}/move';
 
@@ -115,28 +112,19 @@ function listMoveNodes(cache: Cache, stored: StoredVolume): readonly MoveNode[] 
   });
 }
 
-/** Stores the order, or that there is none any more, while the volume and where it is stay as they were judged. */
+/** Stores the order, or that there is none any more. */
 function changeMove(
   env: AdmissionEnv,
   call: ApiCall,
   judge: (stored: StoredVolume) => Judged | Promise<Judged>,
 ): Promise<RouteResult> {
   const { cache } = env;
-  const named = call.params['id']!;
-  return retryOnConflict(named, async () => {
-    const entry = await findNamedVolume(cache, call);
-    if (entry instanceof RequestRejection) return entry;
-    const refused = rejectChange(entry, call);
-    if (refused) return refused;
-    const stored = value<StoredVolume>(entry);
-    const { metadata, id, move: former, ...before } = stored;
-    if (metadata.deletedAt !== undefined) return rejectRequest('volume_not_ready', 'id', named, { phase: 'Deleting' });
+  return changeVolume(env, call, async stored => {
     const change = await judge(stored);
     if (change instanceof RequestRejection) return change;
-
+    const { metadata, id: _, move: _former, ...before } = stored;
     const { nodeId, warnings = [] } = change;
-    const at = new Date(env.clock.now()).toISOString();
-    const generation = metadata.generation + 1;
+    const order = { generation: metadata.generation + 1, at: new Date(env.clock.now()).toISOString() };
     const isOther = (each: string) => each !== nodeId;
     const { excludedNodes, abandonedNodes } = before;
     const after = {
@@ -144,32 +132,15 @@ function changeMove(
       // A copy that was removed from there is made again.
       ...(excludedNodes && { excludedNodes: excludedNodes.filter(isOther) }),
       ...(abandonedNodes && { abandonedNodes: abandonedNodes.filter(isOther) }),
-      ...(nodeId !== undefined && { move: { nodeId, generation, at } }),
+      ...(nodeId !== undefined && { move: { nodeId, ...order } }),
     };
-    if (call.isDryRun) return replyDryRun({ before: { ...before, ...(former && { move: former }) }, after, warnings });
-    const next: StoredVolume = {
-      metadata: { ...metadata, generation, updatedAt: at, specHash: hashSpec(after) },
-      id,
-      ...after,
+    return {
+      after,
+      warnings,
+      guards: guardNode(cache, metadata.tenant, nodeId),
+      describe: next => draftEvent(cache, call, next),
     };
-    const status = keys.volumeStatus(metadata.tenant, id);
-    const write = env.store.commit({
-      guards: [
-        { key: entry.key, at: entry.revision },
-        { key: status, at: cache.get(status)?.revision ?? 0 },
-        ...guardNode(cache, metadata.tenant, nodeId),
-      ],
-      puts: [{ key: entry.key, bytes: encode(next) }, await env.events.put(draftEvent(cache, call, next))],
-      deletes: [],
-    });
-    if (!(await waitUntilStored(cache, write))) return undefined;
-    return answer(env, cache.get(entry.key) ?? entry, warnings);
   });
-}
-
-function answer(env: AdmissionEnv, entry: Entry, warnings: readonly Warning[]): RouteResult {
-  const body = { ...toVolumeResponse(env, entry), alterations: [], warnings };
-  return replyJson(200, body, buildEtagHeader(entry.revision));
 }
 
 function nameNode(cache: Cache, tenant: string, nodeId: string): string {

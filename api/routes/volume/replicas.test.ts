@@ -2,44 +2,16 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../../crds/event/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
-import type { StoredNode } from '../../../crds/node/index.js';
 import { type StoredVolume, toAssignedVolume, type VolumeStatus } from '../../../crds/volume/index.js';
-import { encode, value } from '../../../pkg/store/index.js';
+import { value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
-
-const ID = `vol_${'1'.repeat(26)}`;
-const AT = new Date(0).toISOString();
-const toNodeId = (digit: number) => `node_${String(digit).repeat(26)}`;
+import { ID, RECORDED_AT as AT, toNodeId, writeRecords } from './volume-records.testing.js';
 
 describe('copies of volumes over HTTP', () => {
   let lab: ApiLab;
   let token: string;
 
-  const put = async (key: string, document: object) => {
-    const at = (await lab.store.get(key))?.revision ?? 0;
-    await lab.store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(document) }], deletes: [] });
-    await lab.cache.barrier();
-  };
-  const metadata = (uid: string) => ({
-    tenant: lab.a,
-    uid,
-    generation: 1,
-    createdAt: AT,
-    updatedAt: AT,
-    specHash: '',
-  });
-  const settle = (change: Partial<VolumeStatus> = {}) =>
-    put(keys.volumeStatus(lab.a, ID), {
-      id: ID,
-      phase: 'Ready',
-      reason: 'volume_ready',
-      message: '',
-      primaryNode: toNodeId(1),
-      epoch: 1,
-      copies: [],
-      since: AT,
-      ...change,
-    });
+  const { put, metadata, settle, enrol } = writeRecords(() => lab);
   const stored = () => value<StoredVolume>(lab.cache.get(keys.volume(lab.a, ID))!);
   const ask = (method: string, path: string, body?: unknown) =>
     lab.ask(method, `/api/v1/tenants/self/volumes/${path}`, { token, ...(body !== undefined && { body }) });
@@ -54,20 +26,7 @@ describe('copies of volumes over HTTP', () => {
   beforeEach(async () => {
     lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a, 'deployer');
-    for (const digit of [1, 2, 3]) {
-      const node: StoredNode = {
-        metadata: metadata(toNodeId(digit)),
-        id: toNodeId(digit),
-        name: `machine-${digit}`,
-        labels: {},
-        capacity: { cpu: 1, memory: 1, disk: 1 },
-        publicKey: '',
-        controlPlane: false,
-        agentVersion: '0',
-        volumeAddress: `10.0.0.${digit}:7071`,
-      };
-      await put(keys.node(lab.a, node.name), node);
-    }
+    for (const digit of [1, 2, 3]) await enrol(digit, { capacity: { cpu: 1, memory: 1, disk: 1 } });
     const volume: StoredVolume = {
       metadata: metadata(ID),
       id: ID,

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { keys, ranges } from '../../../crds/keys/index.js';
-import { hashSpec } from '../../../crds/meta/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import {
   checkVolumeReplica,
@@ -10,15 +9,13 @@ import {
   type StoredVolume,
   type VolumeStatus,
 } from '../../../crds/volume/index.js';
-import { type Cache, encode, type Entry, listValues, readValue, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
-import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { findNamedVolume, rejectChange, toVolumeResponse } from './view.js';
+import { changeVolume } from './change.js';
 
 const REPLICAS = '/api/v1/tenants/{tenant}/volumes/{id}/replicas';
 
@@ -102,62 +99,29 @@ interface ReplicaChange extends Pick<StoredVolume, 'replicas'>, NodeLists {
 
 type Judged = ReplicaChange | RequestRejection;
 
-/** Stores another set of copies, while the volume and where its copies are stay as they were judged. */
+/** Stores another set of copies. */
 function changeReplicas(
   env: AdmissionEnv,
   call: ApiCall,
   reason: 'volume_replica_requested' | 'volume_replica_removal_requested',
-  decide: (stored: StoredVolume) => Judged | Promise<Judged>,
+  judge: (stored: StoredVolume) => Judged | Promise<Judged>,
 ): Promise<RouteResult> {
   const { cache } = env;
-  const named = call.params['id']!;
-  return retryOnConflict(named, async () => {
-    const entry = await findNamedVolume(cache, call);
-    if (entry instanceof RequestRejection) return entry;
-    const refused = rejectChange(entry, call);
-    if (refused) return refused;
-    const stored = value<StoredVolume>(entry);
-    const { metadata, id, ...before } = stored;
-    if (metadata.deletedAt !== undefined) return rejectRequest('volume_not_ready', 'id', named, { phase: 'Deleting' });
-    const change = await decide(stored);
+  return changeVolume(env, call, async stored => {
+    const change = await judge(stored);
     if (change instanceof RequestRejection) return change;
-
+    const { metadata, id: _, ...before } = stored;
     const { nodeId, excludedNodes, abandonedNodes, ...rest } = change;
     const enrolled = new Set(listNodes(cache, metadata.tenant).map(node => node.id));
     const keep = (nodes: readonly string[]) => nodes.filter(each => enrolled.has(each));
     const after = { ...before, ...rest, excludedNodes: keep(excludedNodes), abandonedNodes: keep(abandonedNodes) };
-    if (call.isDryRun) return replyDryRun({ before, after });
-    if (isDeepStrictEqual({ abandonedNodes: [], ...before }, after)) return answer(env, entry, named);
-    const updatedAt = new Date(env.clock.now()).toISOString();
-    const generation = metadata.generation + 1;
-    const next: StoredVolume = {
-      metadata: { ...metadata, generation, updatedAt, specHash: hashSpec(after) },
-      id,
-      ...after,
+    return {
+      after,
+      isSame: isDeepStrictEqual({ abandonedNodes: [], ...before }, after),
+      guards: reason === 'volume_replica_requested' ? guardNode(cache, metadata.tenant, nodeId) : [],
+      describe: next => draftEvent(env, call, next, nodeId, reason),
     };
-    const status = keys.volumeStatus(metadata.tenant, id);
-    const write = env.store.commit({
-      guards: [
-        { key: entry.key, at: entry.revision },
-        { key: status, at: cache.get(status)?.revision ?? 0 },
-        ...(reason === 'volume_replica_requested' ? guardNode(cache, metadata.tenant, nodeId) : []),
-      ],
-      puts: [
-        { key: entry.key, bytes: encode(next) },
-        await env.events.put(draftEvent(env, call, next, nodeId, reason)),
-      ],
-      deletes: [],
-    });
-    if (!(await waitUntilStored(cache, write))) return undefined;
-    return answer(env, cache.get(entry.key), named);
   });
-}
-
-function answer(env: AdmissionEnv, entry: Entry | undefined, named: string): RouteResult {
-  // Between the write and the answer the volume may have been deleted.
-  if (!entry) return rejectRequest('volume_not_found', 'id', named, { in: 'path' });
-  const body = { ...toVolumeResponse(env, entry), alterations: [], warnings: [] };
-  return replyJson(200, body, buildEtagHeader(entry.revision));
 }
 
 function listNodes(cache: Cache, tenant: string): readonly StoredNode[] {
