@@ -41,6 +41,12 @@ churn: ## Deployments come and go and nodes are lost; memory of every process an
 	@git describe --always --dirty 2>/dev/null || true # what a log is of
 	@node --import=tsx hack/churn.ts
 
+.PHONY: database
+database: ## A database loses its machine ten times in each way, and has every record up to the reported lag (MOORING_DATABASE_RUNS, MOORING_DATABASE_SEED)
+	@sh hack/setup.sh test
+	@git describe --always --dirty 2>/dev/null || true # what a log is of
+	@MOORING_DATABASE_RUNS=$${MOORING_DATABASE_RUNS:-10} npx --no-install mocha --exit --timeout 600000 e2e/stories/volume-database.test.ts
+
 .PHONY: verify
 verify: ## Types, lint, format, import floors, layout, asserted times, rejection codes, generated files
 	@sh hack/setup.sh verify

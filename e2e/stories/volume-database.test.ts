@@ -129,20 +129,41 @@ describe(`a database on a replicated volume${noBtrfs === undefined ? '' : `: ${n
       await lab.undrains();
     });
 
-    it(`goes on writing while its volume is resized and the agent dies meanwhile${name}`, async () => {
+    /** To the other size: the agent of the primary dies on the way, and is not started again. */
+    const diesResizing = async () => {
       const { capacityBytes } = await lab.find();
       const [size, points] = capacityBytes === SMALL ? [LARGE, GROWTH_POINTS] : [SMALL, SHRINK_POINTS];
       const point = pick(points);
-      const writer = await lab.writesOn();
       await lab.dies(lab.primary, point, () => lab.resize(size));
-      expect(await lab.writesOn()).to.equal(writer);
-      lab.primary.agent.start();
-      await lab.becomes(`resized to ${size} after a death at ${point}`, now => {
+      return { point, size, from: capacityBytes };
+    };
+    const isResized = (size: number, point: string) =>
+      lab.becomes(`resized to ${size} after a death at ${point}`, now => {
         return now.phase === 'Ready' && now.capacityBytes === size;
       });
-      expect(await lab.writesOn()).to.equal(writer);
-      console.log(`      seed ${SEED}, the agent died at ${point}: ${capacityBytes} bytes became ${size}`);
-    });
+
+    const resizes = [
+      () =>
+        it(`goes on writing while its volume is resized and the agent dies meanwhile${name}`, async () => {
+          const writer = await lab.writesOn();
+          const { point, size, from } = await diesResizing();
+          expect(await lab.writesOn()).to.equal(writer);
+          lab.primary.agent.start();
+          await isResized(size, point);
+          expect(await lab.writesOn()).to.equal(writer);
+          console.log(`      seed ${SEED}, the agent died at ${point}: ${from} bytes became ${size}`);
+        }),
+      () =>
+        it(`has every record up to the reported lag when its machine is lost in the middle of a resize${name}`, async () => {
+          await lab.copies();
+          const { point, size } = await diesResizing();
+          await survive({ when: `at ${point} on the way to ${size} bytes`, isUntold });
+          await isResized(size, point);
+          await lab.discards();
+        }),
+    ];
+    // Each of them grows it in one run and shrinks it in the next.
+    for (const tell of isUntold ? resizes.toReversed() : resizes) tell();
 
     it(`has every record up to the reported lag when its machine is lost at any moment${name}`, async () => {
       const { capacityBytes } = await lab.find();
