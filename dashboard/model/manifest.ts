@@ -10,6 +10,8 @@ export interface LineProblem {
   readonly text: string;
   readonly code?: string;
   readonly fix?: readonly PatchStep[] | undefined;
+  /** Where to go on instead. */
+  readonly instead?: { readonly href: string; readonly text: string } | undefined;
 }
 
 /** A text that declares a deployment: what it says, or why it cannot be read. */

@@ -121,13 +121,16 @@ export function Editor({ session, name }: { readonly session: OpenSession; reado
 }
 
 function listLineProblems(
-  { problems, findLine }: ReturnType<typeof readManifestText>,
+  { problems, findLine, value }: ReturnType<typeof readManifestText>,
   refusals: readonly ShownRejection[],
 ): readonly LineProblem[] {
+  const name = typeof value?.['name'] === 'string' ? value['name'] : '';
+  const change = { href: `#/deployments/${encodeURIComponent(name)}/edit`, text: `Change ${name} instead` };
   const refused = refusals.map(({ code, field, expected, why, fix }) => ({
     line: findLine(field),
     code,
     fix,
+    instead: code === 'deployment_already_exists' ? change : undefined,
     text: `${field}: ${expected ? `expected ${expected}. ` : ''}${why ?? ''}`,
   }));
   return [...problems, ...refused].toSorted((a, b) => a.line - b.line);

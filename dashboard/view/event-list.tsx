@@ -19,24 +19,30 @@ export function EventList({ events, isBrief }: { readonly events: readonly Event
   );
 }
 
-/**
- * The newest events in rows that stand still: what they say changes, one line each and no more. While someone points at one or has
- * moved there with the keyboard, it stays what it is.
- */
-export function SteadyEvents({ events, rows }: { readonly events: readonly EventView[]; readonly rows: number }) {
+/** Events that stay what they are while someone points at one or has moved there with the keyboard, and how many are newer. */
+export function useHeldEvents(events: readonly EventView[]) {
   const isHeld = useSignal(false);
   const drawn = useRef(events);
   if (!isHeld.value) drawn.current = events;
   const known = new Set(drawn.current.map(({ id }) => id));
-  const newer = events.filter(({ id }) => !known.has(id)).length;
   const hold = () => (isHeld.value = true);
   const release = () => (isHeld.value = false);
+  return {
+    drawn: drawn.current,
+    newer: events.filter(({ id }) => !known.has(id)).length,
+    handlers: { onPointerEnter: hold, onPointerLeave: release, onFocusIn: hold, onFocusOut: release },
+  };
+}
+
+/** The newest events in rows that stand still: what they say changes, one line each and no more. */
+export function SteadyEvents({ events, rows }: { readonly events: readonly EventView[]; readonly rows: number }) {
+  const { drawn, newer, handlers } = useHeldEvents(events);
   return (
-    <div onPointerEnter={hold} onPointerLeave={release} onFocusIn={hold} onFocusOut={release}>
+    <div {...handlers}>
       <div style={{ minHeight: `${rows * ROW_REM}rem` }}>
-        {drawn.current.length === 0 && <NoEvents />}
+        {drawn.length === 0 && <NoEvents />}
         <ul class="events steady-events">
-          {drawn.current.map((event, at) => (
+          {drawn.map((event, at) => (
             <EventItem key={at} event={event} />
           ))}
         </ul>

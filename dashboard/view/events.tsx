@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 
 import type { OpenSession } from '../data/session.js';
-import { EventList, takeNewest } from './event-list.js';
+import { EventList, takeNewest, useHeldEvents } from './event-list.js';
 
 const PAGE = 200;
 
@@ -16,6 +16,7 @@ export function Events({ session }: { readonly session: OpenSession }) {
     const text = `${type} ${reason} ${subject.kind}/${subject.name} ${message}`.toLowerCase();
     return words.every(word => text.includes(word));
   });
+  const { drawn, newer, handlers } = useHeldEvents(takeNewest(events, PAGE));
   return (
     <>
       <h1>Events</h1>
@@ -38,10 +39,11 @@ export function Events({ session }: { readonly session: OpenSession }) {
         </label>
         <span class="soft" role="status">
           {events.length} of the last {all.length}
+          {newer > 0 && `; ${newer} newer, shown when you point elsewhere`}
         </span>
       </div>
-      <section class="panel">
-        <EventList events={takeNewest(events, PAGE)} />
+      <section class="panel" {...handlers}>
+        <EventList events={drawn} />
       </section>
     </>
   );

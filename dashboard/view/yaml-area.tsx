@@ -93,7 +93,7 @@ export function YamlArea({
         <kbd>Ctrl</kbd> <kbd>Z</kbd> takes back, also a fix, <kbd>Esc</kbd> leaves the text.
       </p>
       <ul class="problems" aria-label="What is refused">
-        {problems.map(({ line, code, fix: steps, text: what }) => (
+        {problems.map(({ line, code, fix: steps, instead, text: what }) => (
           <li key={`${line} ${code} ${what}`}>
             <button type="button" onClick={() => jump(line)}>
               line {line}
@@ -103,7 +103,7 @@ export function YamlArea({
                 {code}
               </a>
             )}{' '}
-            {showControls(what)}{' '}
+            {showControls(what)} {instead && <a href={instead.href}>{showControls(instead.text)}</a>}{' '}
             {steps && (
               <button type="button" onClick={() => fix(steps)}>
                 Fix

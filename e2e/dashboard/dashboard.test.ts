@@ -270,6 +270,8 @@ describe('the dashboard in a browser', function () {
     await dashboard.page.locator('.problems li', { hasText: /line 2.*deployment_name_invalid/ }).waitFor();
     await dashboard.page.locator('.problems li', { hasText: /line 4.*replicas_negative/ }).waitFor();
     expect(await dashboard.page.getByRole('button', { name: 'Apply' }).isDisabled()).to.equal(true);
+    await declare('web', 1);
+    await dashboard.page.locator('.problems').getByRole('link', { name: 'Change web instead' }).waitFor();
     await text.fill(`kind: Deployment\nname: typed\nimage: ${image}\ndependsOn: [{ name: typed }]\n`);
     await dashboard.page.getByRole('button', { name: 'Fix' }).click();
     await dashboard.says('What "Apply" would do: create');

@@ -145,6 +145,15 @@ describe('the dashboard with thousands of deployments', () => {
     await page.getByRole('button', { name: 'Put in order' }).click();
     await page.locator('.settled').waitFor({ state: 'detached' });
     expect(await troubles.count()).to.equal(stood.length);
+
+    await dashboard.go('#/events');
+    const first = page.locator('.events li').first();
+    await first.hover();
+    unwrap(await shop.client.request('PUT', '/api/v1/secrets/deployments/four', { body: { values: { user: 'x' } } }));
+    await dashboard.says(/\d+ newer, shown when you point elsewhere$/);
+    expect(await first.innerText()).to.include('deployments/three');
+    await page.getByRole('heading', { name: 'Events' }).hover();
+    await first.filter({ hasText: 'deployments/four' }).waitFor();
     expect(await dashboard.listIncidents()).to.deep.equal([]);
     await expectJumpSeen();
     await dashboard.context.close();
