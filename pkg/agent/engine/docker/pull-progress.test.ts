@@ -42,6 +42,19 @@ describe('what the engine says of a pull', () => {
     expect(after({ status: 'Download complete', id: 'bb' })).to.equal(undefined);
   });
 
+  it('counts no layer as whole before it is, and goes on where a download broke off', () => {
+    const broken = [
+      downloading('bb', 60, 100),
+      downloading('bb', 100, 100),
+      { status: 'Retrying in 5 seconds', progressDetail: {}, id: 'bb' },
+    ];
+    expect(after(...broken)).to.deep.equal({ receivedBytes: 60, totalBytes: 100 });
+    const resumed = [...broken, downloading('bb', 10, 35)];
+    expect(after(...resumed)).to.deep.equal({ receivedBytes: 75, totalBytes: 100 });
+    const ended = { status: 'Download complete', progressDetail: {}, id: 'bb' };
+    expect(after(...resumed, ended)).to.deep.equal({ receivedBytes: 100, totalBytes: 100 });
+  });
+
   for (const odd of [null, 7, [], {}, downloading('bb', -1, 5), downloading('bb', 1, 1e300), downloading('bb', '1', 2)])
     it(`is not confused by ${JSON.stringify(odd)}`, () => {
       expect(after(odd)).to.equal(undefined);

@@ -38,16 +38,19 @@ export class PullCounter {
     const known = this.#layers.get(id);
     if (status === 'Download complete' && known) return this.#set(id, { ...known, received: known.total });
     if (status !== 'Downloading' || !isCount(current) || !isCount(total)) return;
-    // An attempt that is made again begins anew: what has arrived once is not taken back.
-    const received = Math.min(total, Math.max(current, known?.received ?? 0));
-    this.#set(id, { received, total });
+    // An attempt that is made again tells of what is left, or begins anew: what has arrived once is not taken back.
+    const whole = Math.max(total, known?.total ?? 0);
+    const before = known?.received ?? 0;
+    // That all has arrived is also said of a download that breaks off: only its completion counts.
+    const received = current < total ? Math.max(whole - total + current, before) : before;
+    this.#set(id, { received, total: whole });
   }
 
   #set(id: string, layer: Layer): void {
-    const before = this.#layers.get(id) ?? { received: 0, total: 0 };
+    const known = this.#layers.get(id);
     this.#layers.set(id, layer);
-    this.#received += layer.received - before.received;
-    this.#total += layer.total - before.total;
+    this.#received += layer.received - (known?.received ?? 0);
+    this.#total += layer.total - (known?.total ?? 0);
   }
 }
 
