@@ -1,13 +1,12 @@
 import type { Warning } from '../../../crds/rule/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
-import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { volumes } from '../kinds.js';
-import { formatBar, startProgress } from '../print/progress.js';
+import { exitCode, UsageFault } from '../exit-code.js';
+import { formatBar } from '../print/progress.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
+import type { WaitOptions } from '../terminal.js';
 import { printRemarks } from './apply.js';
+import { followVolume, type VolumeStep } from './follow-volume.js';
 
 interface WrittenVolume extends VolumeView {
   readonly warnings?: readonly Warning[];
@@ -40,49 +39,24 @@ export const moveVolume: Command<MoveInput> = async (session, { name, to, cancel
   terminal.out(`volume/${name} ${ink.yellow(done)}\n`);
   printRemarks(session, [], answer.value.warnings ?? []);
   if (cancel || dryRun || !wait) return exitCode.ok;
-  const code = await untilMoved(session, client, answer.value, options);
+  const { generation } = answer.value.metadata;
+  const look = (volume: VolumeView) => findMoved(volume, generation, session);
+  const code = await followVolume(session, client, answer.value, options, look);
   if (code === exitCode.timedOut) terminal.err(`volume/${name} has not moved yet; the move continues\n`);
   return code;
 };
 
-/** Follows a volume until the move of this generation has ended, and prints each phase as it passes. */
-async function untilMoved(
-  session: Session,
-  client: Client,
-  { id, name, metadata: { generation } }: VolumeView,
-  options: WaitOptions,
-): Promise<ExitCode> {
-  const { terminal, ink } = session;
-  const deadline = startDeadline(terminal, options);
-  const progress = startProgress(terminal);
-  try {
-    for await (const change of client.watch<VolumeView>(volumes.path, { signal: deadline.signal })) {
-      if (change.type === 'refused') return session.reportRejection(change.refusal);
-      if (change.type === 'bookmark' || change.object.id !== id) continue;
-      const { phase, move, lastMove, replicas } = change.object;
-      if (change.type === 'deleted' || phase === 'Deleting') {
-        progress.end();
-        terminal.err(`volume/${name} is ${change.type === 'deleted' ? 'gone' : 'being deleted'}\n`);
-        return exitCode.refused;
-      }
-      if ((lastMove?.generation ?? 0) >= generation) {
-        progress.end();
-        const { isAborted, message, downtimeSeconds } = lastMove!;
-        const down = downtimeSeconds === undefined ? '' : `; nothing could use it for ${downtimeSeconds} s`;
-        const words = `${stripControls(message)}${down}\n`;
-        if (isAborted) terminal.err(`volume/${name} was not moved: ${words}`);
-        else terminal.out(`volume/${name} ${ink.green('moved')}: ${words}`);
-        return isAborted ? exitCode.refused : exitCode.ok;
-      }
-      if (move?.generation !== generation) continue;
-      const { sentBytes, totalBytes } = replicas.find(({ nodeId }) => nodeId === move.to) ?? {};
-      const isSent = move.phase === 'Copying' || move.phase === 'Syncing';
-      const bar = isSent ? formatBar(sentBytes, totalBytes) : '';
-      progress.show(`  ${move.phase}: ${stripControls(move.message)}${bar === '' ? '' : ` ${bar}`}`);
-    }
-    return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
-  } finally {
-    progress.end();
-    deadline.end();
+/** How the move of this generation ended, or which phase it is in. */
+function findMoved({ move, lastMove, replicas }: VolumeView, generation: number, { ink }: Session): VolumeStep {
+  if (lastMove && (lastMove.generation ?? 0) >= generation) {
+    const { isAborted, message, downtimeSeconds } = lastMove;
+    const down = downtimeSeconds === undefined ? '' : `; nothing could use it for ${downtimeSeconds} s`;
+    const words = `${stripControls(message)}${down}`;
+    return isAborted ? { refused: `was not moved: ${words}` } : { done: `${ink.green('moved')}: ${words}` };
   }
+  if (move?.generation !== generation) return undefined;
+  const { sentBytes, totalBytes } = replicas.find(({ nodeId }) => nodeId === move.to) ?? {};
+  const isSent = move.phase === 'Copying' || move.phase === 'Syncing';
+  const bar = isSent ? formatBar(sentBytes, totalBytes) : '';
+  return { progress: `${move.phase}: ${stripControls(move.message)}${bar === '' ? '' : ` ${bar}`}` };
 }

@@ -1,11 +1,10 @@
 import type { VolumeView } from '../../../crds/volume/index.js';
-import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
-import { volumes } from '../kinds.js';
-import { formatBar, startProgress } from '../print/progress.js';
+import { exitCode } from '../exit-code.js';
+import { formatBar } from '../print/progress.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
+import type { WaitOptions } from '../terminal.js';
+import { followVolume, type VolumeStep } from './follow-volume.js';
 
 interface ReplicasInput extends WaitOptions {
   readonly name: string;
@@ -36,46 +35,24 @@ export const changeReplicas: Command<ReplicasInput> = async (
   const copies = `${wantedReplicas} ${wantedReplicas === 1 ? 'copy' : 'copies'}`;
   terminal.out(`volume/${answer.value.name} ${ink.green(done)}: ${copies} wanted\n`);
   if (!wait) return exitCode.ok;
-  const code = await untilSynced(session, client, answer.value, node, options);
+  const { generation } = answer.value.metadata;
+  const look = (volume: VolumeView) => findSynced(volume, generation, node, session);
+  const code = await followVolume(session, client, answer.value, options, look);
   if (code === exitCode.timedOut) terminal.err(`the copy on ${node} is not complete yet; it is brought there\n`);
   return code;
 };
 
-/** Follows a volume until its copy on a node is complete, and shows how far it is. */
-async function untilSynced(
-  session: Session,
-  client: Client,
-  { id, name, metadata: { generation } }: VolumeView,
+/** Whether the copy on a node is complete, and how far it is. */
+function findSynced(
+  { metadata, replicas }: VolumeView,
+  generation: number,
   node: string,
-  options: WaitOptions,
-): Promise<ExitCode> {
-  const { terminal, ink } = session;
-  const deadline = startDeadline(terminal, options);
-  const progress = startProgress(terminal);
-  try {
-    for await (const change of client.watch<VolumeView>(volumes.path, { signal: deadline.signal })) {
-      if (change.type === 'refused') return session.reportRejection(change.refusal);
-      if (change.type === 'bookmark' || change.object.id !== id) continue;
-      const { metadata, phase, replicas } = change.object;
-      if (change.type === 'deleted' || phase === 'Deleting') {
-        progress.end();
-        terminal.err(`volume/${name} is ${change.type === 'deleted' ? 'gone' : 'being deleted'}\n`);
-        return exitCode.refused;
-      }
-      if (metadata.generation < generation) continue;
-      const copy = replicas.find(({ nodeId, nodeName }) => nodeId === node || nodeName === node);
-      if (copy?.state === 'synced') {
-        progress.end();
-        terminal.out(`volume/${name} ${ink.green('synced')}: the copy on ${node} is complete\n`);
-        return exitCode.ok;
-      }
-      const bar = formatBar(copy?.sentBytes, copy?.totalBytes);
-      const words = [copy?.state ?? 'waits for its node', bar, stripControls(copy?.message ?? '')];
-      progress.show(`  ${words.filter(word => word !== '').join(' ')}`);
-    }
-    return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
-  } finally {
-    progress.end();
-    deadline.end();
-  }
+  { ink }: Session,
+): VolumeStep {
+  if (metadata.generation < generation) return undefined;
+  const copy = replicas.find(({ nodeId, nodeName }) => nodeId === node || nodeName === node);
+  if (copy?.state === 'synced') return { done: `${ink.green('synced')}: the copy on ${node} is complete` };
+  const bar = formatBar(copy?.sentBytes, copy?.totalBytes);
+  const words = [copy?.state ?? 'waits for its node', bar, stripControls(copy?.message ?? '')];
+  return { progress: words.filter(word => word !== '').join(' ') };
 }

@@ -1,16 +1,15 @@
 import { formatBytes, parseMemory } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
-import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../exit-code.js';
 import { type CellContext, volumes } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { startProgress } from '../print/progress.js';
 import { choosePaint, formatAge, formatSpan, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import type { EventView } from '../views.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
+import type { WaitOptions } from '../terminal.js';
 import { printRemarks } from './apply.js';
+import { followVolume, type VolumeStep } from './follow-volume.js';
 
 interface WrittenVolume extends VolumeView {
   readonly alterations?: readonly Alteration[];
@@ -88,53 +87,26 @@ export const growVolume: Command<GrowInput> = async (session, { name, size, wait
   terminal.out(`volume/${name} ${ink.yellow(done)}: ${change}\n`);
   printRemarks(session, answer.value.alterations ?? [], answer.value.warnings ?? []);
   if (dryRun || !wait) return exitCode.ok;
-  const code = await untilResized(session, client, answer.value, options);
+  const { generation } = answer.value.metadata;
+  const look = (volume: VolumeView) => findResized(volume, generation, session);
+  const code = await followVolume(session, client, answer.value, options, look);
   if (code === exitCode.timedOut) terminal.err(`volume/${name} does not have the size yet; the change continues\n`);
   return code;
 };
 
-/** Follows a volume until its phase says that it has the size of this generation, and prints each thing that is new. */
-async function untilResized(
-  session: Session,
-  client: Client,
-  { id, name, metadata: { generation } }: VolumeView,
-  options: WaitOptions,
-): Promise<ExitCode> {
-  const { terminal, ink } = session;
-  const deadline = startDeadline(terminal, options);
-  const progress = startProgress(terminal);
-  try {
-    for await (const change of client.watch<VolumeView>(volumes.path, { signal: deadline.signal })) {
-      if (change.type === 'refused') return session.reportRejection(change.refusal);
-      if (change.type === 'bookmark' || change.object.id !== id) continue;
-      const { metadata, phase, reason, message, capacityBytes, sizeBytes, targetBytes } = change.object;
-      if (change.type === 'deleted' || phase === 'Deleting' || phase === 'Degraded') {
-        progress.end();
-        terminal.err(`volume/${name} is ${change.type === 'deleted' ? 'gone' : `${phase}: ${message}`}\n`);
-        return exitCode.refused;
-      }
-      // A server that lags shows the volume as it was before, and the keeper comes after the server.
-      if (metadata.generation < generation) continue;
-      // Earlier releases do not say which size was looked at.
-      const isLookedAt =
-        typeof targetBytes === 'number' ? targetBytes === sizeBytes : (capacityBytes ?? 0) >= sizeBytes;
-      if (isLookedAt && reason === 'volume_refused') {
-        progress.end();
-        terminal.err(`volume/${name} keeps its size for now: ${stripControls(message)}\n`);
-        return exitCode.refused;
-      }
-      if (isLookedAt && phase === 'Ready' && capacityBytes !== null) {
-        progress.end();
-        terminal.out(`volume/${name} ${ink.green('resized')}: it has ${formatBytes(capacityBytes)} now\n`);
-        return exitCode.ok;
-      }
-      if (phase === 'Resizing') progress.show(`  ${stripControls(message)}`);
-    }
-    return deadline.passed ? exitCode.timedOut : exitCode.interrupted;
-  } finally {
-    progress.end();
-    deadline.end();
-  }
+/** Whether a volume has the size of this generation. */
+function findResized(volume: VolumeView, generation: number, { ink }: Session): VolumeStep {
+  const { metadata, phase, reason, message, capacityBytes, sizeBytes, targetBytes } = volume;
+  if (phase === 'Degraded') return { refused: `is ${phase}: ${stripControls(message)}` };
+  // A server that lags shows the volume as it was before, and the keeper comes after the server.
+  if (metadata.generation < generation) return undefined;
+  // Earlier releases do not say which size was looked at.
+  const isLookedAt = typeof targetBytes === 'number' ? targetBytes === sizeBytes : (capacityBytes ?? 0) >= sizeBytes;
+  if (isLookedAt && reason === 'volume_refused')
+    return { refused: `keeps its size for now: ${stripControls(message)}` };
+  if (isLookedAt && phase === 'Ready' && capacityBytes !== null)
+    return { done: `${ink.green('resized')}: it has ${formatBytes(capacityBytes)} now` };
+  return phase === 'Resizing' ? { progress: stripControls(message) } : undefined;
 }
 
 /** A volume: where its bytes are, how far it is, who mounts it, and its events. */
