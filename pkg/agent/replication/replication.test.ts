@@ -230,6 +230,7 @@ describe('replication of a volume', () => {
     onA.stuck.clear();
     await a.replication.settle(ordered);
     expect(holds(), 'the order counts until it is carried out').to.equal(false);
+    expect(await a.replication.recall(V), 'also when it fails later').to.not.have.property('divergent');
   });
 
   it('is not used while it is held, on the node that has it', async () => {

@@ -126,6 +126,17 @@ export class Replication {
         log.warn('what was set aside of a volume cannot be removed yet', { volume: id, because: name, error });
       }
     }
+    await this.#forgetRemoved(id);
+  }
+
+  /** On a primary, which would tell of it again when it fails; a replica forgets with the next copy, and only the receiver writes its record. */
+  async #forgetRemoved(id: string): Promise<void> {
+    const there = await this.#parts.driver.listSnapshots(id);
+    const record = await this.#records.read(id);
+    const left = record?.divergent?.filter(({ name }) => there.includes(name)) ?? [];
+    if (record?.role !== 'primary' || left.length === (record.divergent?.length ?? 0)) return;
+    const { divergent: _, ...rest } = record;
+    await this.#records.write(id, { ...rest, ...(left.length > 0 && { divergent: left }) });
   }
 
   /** What is known of copies now, without looking for more. */
