@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import { until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
+import { JobClient } from '../lab/job-client.js';
+import { runMoor } from '../lab/moor.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 
 /** A volume as the API shows it, as far as the story looks. */
@@ -11,6 +13,7 @@ interface ShownVolume {
   readonly phase: string;
   readonly epoch: number | null;
   readonly primaryNodeName: string | null;
+  readonly move: { readonly phase: string; readonly message: string } | null;
   readonly replicas: readonly { readonly nodeName: string; readonly state: string; readonly syncedAt?: string }[];
 }
 
@@ -85,6 +88,32 @@ describe('copies of volumes, on a real engine', () => {
     machine.agent.start();
     await becomes('the former primary to be a copy', volume => isCopied(volume, 'shop-1'));
     expect(await find()).to.include({ phase: 'Ready', primaryNodeName: 'shop-2', epoch: 2 });
+  });
+
+  it('takes over by order when a job that writes has ended, and has what that wrote last', async () => {
+    await shop.remove('db');
+    const jobs = new JobClient(shop);
+    const { id } = await find();
+    const shell = (name: string, line: string) => {
+      const volumes = [{ volumeId: id, mountPath: '/data' }];
+      return jobs.create({ name, image, entrypoint: ['/bin/sh', '-c'], command: [line], backoffLimit: 0, volumes });
+    };
+    await shell('nightly', 'until [ -e /data/end ]; do sleep 0.2; done; echo written > /data/last');
+    await jobs.reaches('nightly', 'Running');
+    const [attempt] = await fleet.view.running('job.nightly');
+    const moving = runMoor(plane, shop, 'volume', 'move', 'data', '--to', 'shop-1', '--timeout', '4m');
+    await becomes('the move to wait for the job', ({ move }) => {
+      return move?.phase === 'Waiting' && move.message === 'jobs that mount it run to their end first: nightly';
+    });
+    expect(await find()).to.include({ phase: 'Ready', primaryNodeName: 'shop-2' });
+    expect(await fleet.view.succeeds(attempt!.id, 'touch /data/end')).to.equal(true);
+    expect((await jobs.reaches('nightly', 'Succeeded')).status).to.include({ attempts: 1 });
+    const { status, stdout, stderr } = await moving;
+    expect(status, stderr).to.equal(0);
+    expect(stderr + stdout).to.match(/Waiting: jobs that mount it[^]*moved: it is on shop-1; nothing could use it for/);
+    await shell('after', 'grep -qx written /data/last');
+    const { history } = (await jobs.reaches('after', 'Succeeded')).status;
+    expect(history.map(({ nodeName }) => nodeName)).to.deep.equal(['shop-1']);
   });
 
   it('went from agent to agent: nothing of it is in the store', async () => {
