@@ -4,6 +4,8 @@ import { keys } from '../../crds/keys/index.js';
 import { create } from '../../pkg/store/index.js';
 import type { ApiLab, LabResponse } from '../api-lab.testing.js';
 
+/** Every resource of our group. */
+const OWN = ['deployments', 'jobs', 'networks', 'volumes', 'nodes', 'backups'] as const;
 const ABSENT = '11111111-1111-4111-8111-111111111111';
 
 /** What an answer says, apart from what differs from request to request and the name that was asked for. */
@@ -31,10 +33,10 @@ describe('isolation of tenants on the Kubernetes face', () => {
   after(() => lab.stop());
 
   const faceRoutes = () => lab.api.routes.filter(({ face }) => face === 'kubernetes');
-  const fill = (path: string, namespace: string, core = 'events', part = 'log') =>
+  const fill = (path: string, namespace: string, core = 'events', part = 'log', own: string = OWN[0]) =>
     path
       .replace('{namespace}', namespace)
-      .replace('{plural}', path.includes('/apis/') ? 'deployments' : core)
+      .replace('{plural}', path.includes('/apis/') ? own : core)
       .replace('{name}', core === 'pods' ? 'theirs-0' : 'theirs')
       .replace('{subresource}', path.includes('/apis/') ? 'scale' : part);
 
@@ -43,23 +45,33 @@ describe('isolation of tenants on the Kubernetes face', () => {
     expect(named.length).to.be.at.least(3);
     for (const { method, path } of named) {
       for (const query of method === 'GET' ? ['', '?watch=true'] : ['', '?dryRun=All']) {
-        for (const [core, part] of [
+        const own = OWN.map(plural => ['events', 'log', plural] as const);
+        const core = [
           ['events', 'log'],
           ['pods', 'log'],
           ['pods', 'exec'],
-        ]) {
+        ] as const;
+        for (const [place, part, plural] of path.includes('/apis/') ? own : core) {
           const ask = (namespace: string) =>
-            lab.ask(method, fill(path, namespace, core, part) + query, {
+            lab.ask(method, fill(path, namespace, place, part, plural) + query, {
               token: a,
               ...(method !== 'GET' && { body: {} }),
             });
           const foreign = await ask(lab.b);
-          const about = `${method} ${path}${query} ${core} ${part}`;
-          expect([foreign.status, foreign.body['kind']], about).to.deep.equal([403, 'Status']);
+          const about = `${method} ${path}${query} ${plural ?? place} ${part}`;
+          // No other resource has a scale, in whichever namespace.
+          const isServed = plural === undefined || plural === 'deployments' || !path.endsWith('{subresource}');
+          expect([foreign.status, foreign.body['kind']], about).to.deep.equal([isServed ? 403 : 404, 'Status']);
           expect(said(foreign, lab.b), about).to.equal(said(await ask(ABSENT), ABSENT));
         }
       }
     }
+  });
+
+  it('is tried with every resource of our group', async () => {
+    const { body } = await lab.ask('GET', '/k8s/apis/mooring.io/v1', { token: a });
+    const names = (body['resources'] as readonly { readonly name: string }[]).map(({ name }) => name);
+    expect(names.filter(name => !name.includes('/'))).to.have.members(OWN);
   });
 
   it('answers every kind of patch of another tenant’s object exactly like one where there is nothing', async () => {
@@ -86,11 +98,11 @@ describe('isolation of tenants on the Kubernetes face', () => {
   it('shows nothing of another tenant where no namespace is named', async () => {
     for (const { method, path } of faceRoutes()) {
       if (method !== 'GET' || path.includes('{namespace}')) continue;
-      for (const core of ['events', 'pods']) {
-        const { status, text } = await lab.ask('GET', fill(path, '', core), { token: a });
+      const places = path.includes('{plural}') ? (path.includes('/apis/') ? OWN : ['events', 'pods']) : [''];
+      for (const place of places) {
+        const { status, text } = await lab.ask('GET', fill(path, '', place, 'log', place), { token: a });
         expect(status, path).to.equal(200);
-        if (path.endsWith('/namespaces') || path.endsWith('mooring.io/v1/{plural}'))
-          expect(text, path).to.include(lab.a);
+        if (path.endsWith('/namespaces') || place === 'deployments') expect(text, path).to.include(lab.a);
         expect(text, path).to.not.include(lab.b);
         expect(text, path).to.not.include('"theirs');
       }

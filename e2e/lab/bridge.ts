@@ -161,6 +161,15 @@ export class BridgeLab {
     if (status !== 200) throw new Error(`DELETE ${path} was answered ${status}`);
   }
 
+  /** Who has a lease of the namespace. */
+  async listHolders(): Promise<readonly string[]> {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`;
+    const list = await this.#read<{
+      readonly items: readonly { readonly spec: { readonly holderIdentity?: string } }[];
+    }>(path);
+    return list!.items.flatMap(({ spec }) => spec.holderIdentity || []);
+  }
+
   #path(plural: string): string {
     return `/apis/mooring.io/v1/namespaces/${this.namespace}/${plural}`;
   }
