@@ -455,6 +455,12 @@ describe('the dashboard in a browser', function () {
         await dashboard.page.waitForTimeout(700); // what is asked for by the page itself
         await look(name);
       }
+      await dashboard.go('#/new');
+      const text = dashboard.page.getByLabel('The deployment as YAML');
+      await text.press('ControlOrMeta+End');
+      await text.press('Control+Space');
+      await dashboard.page.getByRole('option').first().waitFor();
+      await look('proposals');
       await dashboard.context.close();
       expect(faults.join('\n')).to.equal('');
     });
