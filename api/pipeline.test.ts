@@ -81,6 +81,18 @@ describe('requests', () => {
     });
   }
 
+  it('are answered 500 when their handler answers what cannot be sent', async () => {
+    const route = lab.api.routes.find(({ method, path }) => method === 'GET' && path === '/api/v1/deployments')!;
+    const { handle } = route;
+    Object.assign(route, { handle: async () => ({ rejections: [] }) });
+    try {
+      const { status, body } = await lab.ask('GET', '/api/v1/deployments', { token });
+      expect([status, body['code']]).to.deep.equal([500, 'internal_failure']);
+    } finally {
+      Object.assign(route, { handle });
+    }
+  });
+
   it('are answered below 500, however hostile their body', async () => {
     const names = ['constructor', '💣', 'a\u202eb', '%s%s%n', "'; DROP TABLE", '{{7*7}}', '../../etc', ' web', 'web\n'];
     for (const name of names) {

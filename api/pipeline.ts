@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { reject } from '../crds/rejections/index.js';
-import { asError } from '../pkg/fault/index.js';
+import { asError, BrokenInvariantFault } from '../pkg/fault/index.js';
 import { LeaseGoneFault } from '../pkg/store/index.js';
 import { AuthCache, isNodeToken } from './access/auth-cache.js';
 import { announceTenant, checkAccess, listTenantHeaders, resolveTenant } from './access/authorise.js';
@@ -127,7 +127,9 @@ export class Pipeline {
 
   /** A stream leaves its seat among the requests, which are short, and takes one among the streams. */
   #seatStream(outcome: RouteResult, { socket }: IncomingMessage, progress: RequestProgress): RouteResult {
-    if (outcome instanceof RequestRejection || 'body' in outcome || progress.caller.kind === 'node') return outcome;
+    if (outcome instanceof RequestRejection || 'body' in outcome) return outcome;
+    if (!('open' in outcome)) throw new BrokenInvariantFault('a handler has answered what cannot be sent');
+    if (progress.caller.kind === 'node') return outcome;
     const holder = toSeatHolder(progress.caller, toAddressKey(socket.remoteAddress));
     const seat = this.#env.seats.take('streams', holder);
     if (seat instanceof RequestRejection) {
@@ -156,9 +158,8 @@ export class Pipeline {
     if (found.kind === 'route') {
       return this.#admitted({ request, response }, found, mark < 0 ? '' : url.slice(mark + 1), progress);
     }
-    const { allowed } = found;
-    const refusal = reject('method_not_allowed', 'method', method, { methods: allowed });
-    return new RequestRejection(refusal, { allow: allowed.join(', ') });
+    const refusal = reject('method_not_allowed', 'method', method, { methods: found.allowed });
+    return new RequestRejection(refusal, { allow: found.allowed.join(', ') });
   }
 
   async #admitted(
