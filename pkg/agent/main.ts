@@ -67,7 +67,7 @@ async function openVolumes(flags: AgentFlags, clock: Clock, log: Logger) {
   if (bad) throw new InvalidSettingFault(`--bind-root ${bad.root}: ${bad.why}`);
   const binds = new BoundFolders({ roots: bindRoot, stateDir: state, isRoot: process.getuid?.() === 0 });
   const measure = (usedBytes?: number) => measureRoom({ driver, stateDir: state, ...kept }, usedBytes);
-  return { volumes: driver, binds, room: new VolumeRoom(clock, await measure(), measure) };
+  return { volumes: driver, binds, room: await VolumeRoom.open(clock, { driver, ...kept }, measure) };
 }
 
 /** The join token may carry the fingerprint of the server’s authority: `mjn_…@sha256:…`. */

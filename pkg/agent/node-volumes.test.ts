@@ -137,7 +137,7 @@ describe('volumes of a node', () => {
     await lab.stopAgent();
     const GIB = 2 ** 30;
     let free = 10 * GIB;
-    lab.room = new VolumeRoom(lab.clock, free, usedBytes => Promise.resolve(free + usedBytes));
+    lab.room = new VolumeRoom(lab.clock, free, (usedBytes = 0) => Promise.resolve(free + usedBytes));
     await lab.startAgent();
     await declare();
     const stored = () => lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!;
@@ -163,6 +163,7 @@ describe('volumes of a node', () => {
     const volume = { id: ID, name: 'data', type: 'volume', sizeBytes: SIZE } as const;
     fake.state.used = 2 ** 21;
     node.assign([volume], true);
+    expect(node.countUsed(), 'before it was looked at').to.equal(undefined);
     await lab.clock.pass(1_000);
     expect(node.countUsed()).to.equal(2 ** 21);
     node.assign([volume], true);

@@ -105,8 +105,10 @@ export class NodeVolumes {
     await Promise.all([this.#replication?.run(signal), this.fence.guard({ view, queue, dial, writers }, signal)]);
   }
 
-  /** What the volumes of this node hold, as far as it was measured. */
-  countUsed(): number {
+  /** What the volumes of this node hold; undefined until each of them was looked at. */
+  countUsed(): number | undefined {
+    const isKnown = (id: string) => this.#used.has(id) || this.#said.has(id);
+    if (!this.#wanted || ![...this.#wanted.keys()].every(isKnown)) return undefined;
     return [...this.#used.values()].reduce((sum, usedBytes) => sum + usedBytes, 0);
   }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { systemClock } from '../../clock/index.js';
-import { createDirectoryDisk } from '../disk.js';
+import { createDirectoryDisk, createMemoryDisk, type Disk } from '../disk.js';
 import { directoryBackend } from './directory-backend.js';
 import { DiskMark } from './disk-mark.js';
 import { measureRoom, VolumeRoom } from './volume-room.js';
@@ -36,6 +36,34 @@ describe('the room that a node has for volumes', () => {
   for (const [name, [first = 0, ...seen], told] of cases) {
     it(name, async () => expect(await follow(first * GIB, ...seen.map(each => each * GIB))).to.deep.equal(told));
   }
+
+  describe('where a size takes nothing beforehand', () => {
+    const open = (state: Disk, free: number) => {
+      const driver = { describe: () => ({ enforcesSize: false }) } as never;
+      return VolumeRoom.open(systemClock, { driver, state }, async (usedBytes = 0) => free + usedBytes);
+    };
+
+    it('stays over a restart of the agent until what volumes hold is measured again', async () => {
+      const state = createMemoryDisk();
+      const first = await open(state, 60 * GIB);
+      for (const _ of [1, 2]) await first.look(40 * GIB);
+      expect(first.bytes).to.equal(100 * GIB);
+      const next = await open(state, 60 * GIB);
+      await next.look(undefined);
+      expect(next.bytes).to.equal(100 * GIB);
+      await next.look(5 * GIB);
+      expect(next.bytes, 'what was measured counts').to.equal(65 * GIB);
+    });
+
+    it('is what is free when nothing, or nothing sound, was kept, and none while the disk is away', async () => {
+      const state = createMemoryDisk();
+      expect((await open(state, 60 * GIB)).bytes).to.equal(60 * GIB);
+      await state.write('volume-room.json', '{"bytes":"much"}');
+      expect((await open(state, 60 * GIB)).bytes).to.equal(60 * GIB);
+      await state.write('volume-room.json', JSON.stringify({ bytes: 100 * GIB }));
+      expect((await open(state, 1)).bytes).to.equal(1);
+    });
+  });
 
   it('stays as it was while a disk fails, and ends with the agent', async () => {
     const ended = new AbortController();
