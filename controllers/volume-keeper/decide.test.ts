@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { defaultRegions } from '../../crds/residency/index.js';
 import {
   type StoredVolume,
   stepTowards,
@@ -10,7 +9,7 @@ import {
   type VolumeReport,
   type VolumeStatus,
 } from '../../crds/volume/index.js';
-import { chooseNode, type NodeChoice, type VolumeCandidate } from './choose-node.js';
+import type { NodeChoice, VolumeCandidate } from './choose-node.js';
 import { decideVolume } from './decide.js';
 import { draftEvents } from './events.js';
 import type { VolumeHost } from './input.js';
@@ -398,79 +397,4 @@ describe('the volume keeper', () => {
       ),
     );
   });
-});
-
-describe('the node of a volume', () => {
-  const node = (name: string, change: Partial<VolumeCandidate> = {}): VolumeCandidate => ({
-    id: `node_${name}`,
-    name,
-    labels: { 'mooring.io/country': 'DE' },
-    status: 'ready',
-    controlPlane: false,
-    disk: 1000,
-    promised: 0,
-    ...change,
-  });
-  const residency = { asked: { country: 'DE' }, regions: { enforced: true, declared: defaultRegions } };
-  const demand = { volume, platform: false };
-  const cases: readonly (readonly [
-    string,
-    readonly VolumeCandidate[],
-    Partial<Parameters<typeof chooseNode>[1]> & { readonly refusedBy?: string },
-    string,
-  ])[] = [
-    ['the one with the most room', [node('a', { promised: 500 }), node('b')], {}, 'b'],
-    ['by name among equals', [node('b'), node('a')], {}, 'a'],
-    ['a disk that is known before one that is not', [node('a', { disk: 0 }), node('b')], {}, 'b'],
-    ['a disk that is not known', [node('a', { disk: 0, promised: 10_000 })], {}, 'a'],
-    ['the one that is named', [node('a'), node('b')], { volume: { ...volume, primaryNode: 'node_a' } }, 'a'],
-    [
-      'none whose engine keeps no volumes',
-      [node('a', { lacks: ['volumes'] })],
-      {},
-      '0 of 1 node can hold it: 1 whose engine keeps no volumes',
-    ],
-    ['none without nodes', [], {}, 'the tenant has no nodes: enrol one'],
-    ['none that is ready', [node('a', { status: 'draining' })], {}, '0 of 1 node can hold it: 1 not ready'],
-    [
-      'not that of the control plane',
-      [node('a', { controlPlane: true })],
-      {},
-      '0 of 1 node can hold it: 1 of the control plane',
-    ],
-    ['that of the control plane for the platform', [node('a', { controlPlane: true })], { platform: true }, 'a'],
-    [
-      'inside the residency',
-      [node('a', { labels: { 'mooring.io/country': 'US' } }), node('b', { promised: 1 })],
-      { residency },
-      'b',
-    ],
-    [
-      'none outside of it',
-      [node('a', { labels: {} })],
-      { residency },
-      '0 of 1 node can hold it: 1 outside its residency',
-    ],
-    [
-      'none where residency is not enforced',
-      [node('a')],
-      { residency: { ...residency, regions: { enforced: false, declared: [] } } },
-      '0 of 1 node can hold it: 1 outside its residency',
-    ],
-    [
-      'none with too little disk',
-      [node('a', { promised: 901 })],
-      {},
-      '0 of 1 node can hold it: 1 with less than 100B of disk left',
-    ],
-    ['memory needs no disk', [node('a', { promised: 1000 })], { volume: { ...volume, type: 'tmpfs' } }, 'a'],
-    ['not one that refused it', [node('b', { promised: 1 }), node('a')], { refusedBy: 'node_a' }, 'b'],
-    ['none that has not', [node('a')], { refusedBy: 'node_a' }, '0 of 1 node can hold it: 1 unable to provide it'],
-  ];
-  for (const [name, nodes, { refusedBy = '', ...more }, wanted] of cases) {
-    it(`${name}`, () => {
-      const choice = chooseNode(nodes, { ...demand, ...more }, new Set([refusedBy]));
-      expect('node' in choice ? choice.node.name : choice.because).to.equal(wanted);
-    });
-  }
 });
