@@ -34,6 +34,33 @@ describe('a text that was fixed', () => {
       [{ op: 'replace', path: '/c/b', value: 2 }],
       'a:\n  b: 1\nc:\n  b: 2\n',
     ],
+    [
+      'one name where the right one stands too',
+      '# mine\nreplicas: 1 # one\nReplicas: 2 # two\nimage: x # it\n',
+      [{ op: 'move', from: '/Replicas', path: '/replicas' }],
+      '# mine\nreplicas: 2 # two\nimage: x # it\n',
+    ],
+    [
+      'anchors that it leaves alone',
+      'a: &x {b: 1} # shared\nc: *x\nReplicas: 2\n',
+      [{ op: 'move', from: '/Replicas', path: '/replicas' }],
+      'a: &x {b: 1} # shared\nc: *x\nreplicas: 2\n',
+    ],
+    [
+      'its comments when a fix fills what it has added',
+      'name: web # mine\n',
+      [
+        { op: 'add', path: '/resources', value: {} },
+        { op: 'add', path: '/resources/cpu', value: 1 },
+      ],
+      'name: web # mine\nresources:\n  cpu: 1\n',
+    ],
+    [
+      'the comment of a value that a fix replaces',
+      'replicas: two # as many as needed\n',
+      [{ op: 'replace', path: '/replicas', value: 2 }],
+      'replicas: 2 # as many as needed\n',
+    ],
   ];
   for (const [what, before, fix, after] of fixes)
     it(`keeps ${what}`, () => expect(toFixedText(before, fix)).to.equal(after));

@@ -22,14 +22,17 @@ function editText(text: string, fix: readonly PatchStep[], wanted: unknown): str
   const document = parseDocument(text, { logLevel: 'silent' });
   try {
     for (const step of fix) applyStep(document, step);
-    return isSame(document.toJS(), wanted) ? document.toString(AS_TYPED) : undefined;
+    const edited = document.toString(AS_TYPED);
+    return isSame(readManifestText(edited).value, wanted) ? edited : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** What an anchor names is compared in each of its places. */
 function isSame(one: unknown, other: unknown): boolean {
-  const [a, b] = [one, other].map(value => stringify(value, { sortMapEntries: true }));
+  const options = { sortMapEntries: true, aliasDuplicateObjects: false };
+  const [a, b] = [one, other].map(value => stringify(value, options));
   return a === b;
 }
 
@@ -39,7 +42,7 @@ function applyStep(document: Document, step: PatchStep): void {
   else if (step.op === 'move') move(document, parsePointer(step.from), path);
   else {
     const parent = document.getIn(path.slice(0, -1), true);
-    if (step.op === 'replace' || !isSeq(parent)) document.setIn(path, step.value);
+    if (step.op === 'replace' || !isSeq(parent)) document.setIn(path, toSettable(document, step.value));
     else {
       const name = path.at(-1);
       parent.items.splice(name === '-' ? parent.items.length : Number(name), 0, document.createNode(step.value));
@@ -47,12 +50,17 @@ function applyStep(document: Document, step: PatchStep): void {
   }
 }
 
-/** A name that changes within its map stays where it is. */
+/** A later step may go into what is a node; a scalar as it is keeps the comment of the one that it replaces. */
+function toSettable(document: Document, value: unknown): unknown {
+  return typeof value === 'object' ? document.createNode(value) : value;
+}
+
+/** A name that changes within its map stays where it is, unless the map has the new name already: then that one takes the value. */
 function move(document: Document, from: readonly string[], to: readonly string[]): void {
   const isBeside = from.slice(0, -1).join('/') === to.slice(0, -1).join('/');
   const map = document.getIn(from.slice(0, -1), true);
   const pair = isMap(map) ? map.items.find(({ key }) => isScalar(key) && key.value === from.at(-1)) : undefined;
-  if (isBeside && isScalar(pair?.key)) {
+  if (isBeside && isScalar(pair?.key) && !document.hasIn(to)) {
     pair.key.value = to.at(-1);
     return;
   }

@@ -1,7 +1,14 @@
 import { expect } from 'chai';
 
 import { assertLinearCost } from '../../dev/testing/index.js';
-import { describeRecreated, draftManifest, readManifestText, toManifestText, toReplacingBody } from './manifest.js';
+import {
+  describeRecreated,
+  draftManifest,
+  listLineProblems,
+  readManifestText,
+  toManifestText,
+  toReplacingBody,
+} from './manifest.js';
 import type { DeploymentView } from './views.js';
 
 const stored = {
@@ -68,6 +75,36 @@ describe('a text that declares a deployment', () => {
       prepare: size => 'a: [x, y]\n'.repeat(size),
       run: text => readManifestText(`${text}`),
     }));
+});
+
+describe('what is wrong with a text, line by line', () => {
+  const taken = { code: 'deployment_already_exists', field: 'name', why: 'it is taken' };
+  const other = { code: 'value_out_of_range', field: 'replicas', expected: '0 or more', why: 'it is -1' };
+  const listFor = (text: string) => listLineProblems(readManifestText(text), [other, taken]);
+
+  it('is in the order of the lines, and a taken name leads to its deployment', () => {
+    expect(listFor('name: a b\nreplicas: -1\n')).to.deep.equal([
+      {
+        line: 1,
+        code: taken.code,
+        fix: undefined,
+        instead: { href: '#/deployments/a%20b/edit', text: 'Change a b instead' },
+        text: 'name: it is taken',
+      },
+      {
+        line: 2,
+        code: other.code,
+        fix: undefined,
+        instead: undefined,
+        text: 'replicas: expected 0 or more. it is -1',
+      },
+    ]);
+  });
+
+  it('leads nowhere for a name that no address can have', () => {
+    const problems = listFor('name: "\\ud83d"\nreplicas: -1\n');
+    expect(problems.map(({ instead }) => instead)).to.deep.equal([undefined, undefined]);
+  });
 });
 
 describe('what a change recreates', () => {

@@ -14,6 +14,15 @@ export interface LineProblem {
   readonly instead?: { readonly href: string; readonly text: string } | undefined;
 }
 
+/** What the server has refused, as far as it is shown. */
+interface Refusal {
+  readonly code: string;
+  readonly field: string;
+  readonly expected?: string;
+  readonly why?: string;
+  readonly fix?: readonly PatchStep[];
+}
+
 /** A text that declares a deployment: what it says, or why it cannot be read. */
 export interface ManifestText {
   readonly value: Readonly<Record<string, unknown>> | undefined;
@@ -49,6 +58,28 @@ function toValue(document: { toJS(): unknown }): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** What is wrong with a text: why it cannot be read, and what the server has refused in it. */
+export function listLineProblems(
+  { problems, findLine, value }: ManifestText,
+  refusals: readonly Refusal[],
+): readonly LineProblem[] {
+  const name = typeof value?.['name'] === 'string' ? value['name'] : '';
+  const refused = refusals.map(({ code, field, expected, why, fix }) => ({
+    line: findLine(field),
+    code,
+    fix,
+    instead: code === 'deployment_already_exists' ? toChange(name) : undefined,
+    text: `${field}: ${expected ? `expected ${expected}. ` : ''}${why ?? ''}`,
+  }));
+  return [...problems, ...refused].toSorted((a, b) => a.line - b.line);
+}
+
+/** None for half a character, which may be typed while the refusal of another name is shown: no address can have it. */
+function toChange(name: string): LineProblem['instead'] {
+  if (/\p{Surrogate}/u.test(name)) return undefined;
+  return { href: `#/deployments/${encodeURIComponent(name)}/edit`, text: `Change ${name} instead` };
 }
 
 /** A deployment as a text to change: what was asked for, without what the server has added. */

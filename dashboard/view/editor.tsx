@@ -5,7 +5,7 @@ import type { OpenSession } from '../data/session.js';
 import {
   describeRecreated,
   draftManifest,
-  type LineProblem,
+  listLineProblems,
   readManifestText,
   toManifestText,
   toReplacingBody,
@@ -118,22 +118,6 @@ export function Editor({ session, name }: { readonly session: OpenSession; reado
       </div>
     </>
   );
-}
-
-function listLineProblems(
-  { problems, findLine, value }: ReturnType<typeof readManifestText>,
-  refusals: readonly ShownRejection[],
-): readonly LineProblem[] {
-  const name = typeof value?.['name'] === 'string' ? value['name'] : '';
-  const change = { href: `#/deployments/${encodeURIComponent(name)}/edit`, text: `Change ${name} instead` };
-  const refused = refusals.map(({ code, field, expected, why, fix }) => ({
-    line: findLine(field),
-    code,
-    fix,
-    instead: code === 'deployment_already_exists' ? change : undefined,
-    text: `${field}: ${expected ? `expected ${expected}. ` : ''}${why ?? ''}`,
-  }));
-  return [...problems, ...refused].toSorted((a, b) => a.line - b.line);
 }
 
 function Preview({

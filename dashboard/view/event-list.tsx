@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 
+import { holdEvents } from '../model/held-events.js';
 import { showControls } from '../model/text.js';
 import type { EventView } from '../model/views.js';
 import { Ago, Empty, Foreign } from './parts.js';
@@ -19,16 +20,21 @@ export function EventList({ events, isBrief }: { readonly events: readonly Event
   );
 }
 
-/** Events that stay what they are while someone points at one or has moved there with the keyboard, and how many are newer. */
-export function useHeldEvents(events: readonly EventView[]) {
+/**
+ * Events that stay what they are while someone points at one or has moved there with the keyboard, until something else is asked
+ * for, and how many are newer.
+ */
+export function useHeldEvents(events: readonly EventView[], asked = '') {
   const isHeld = useSignal(false);
-  const drawn = useRef(events);
-  if (!isHeld.value) drawn.current = events;
-  const known = new Set(drawn.current.map(({ id }) => id));
+  const now = { events, asked };
+  const stood = useRef(now);
+  stood.current = holdEvents(stood.current, now, isHeld.value);
+  const drawn = stood.current.events;
+  const known = new Set(drawn.map(({ id }) => id));
   const hold = () => (isHeld.value = true);
   const release = () => (isHeld.value = false);
   return {
-    drawn: drawn.current,
+    drawn,
     newer: events.filter(({ id }) => !known.has(id)).length,
     handlers: { onPointerEnter: hold, onPointerLeave: release, onFocusIn: hold, onFocusOut: release },
   };

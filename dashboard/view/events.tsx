@@ -16,7 +16,8 @@ export function Events({ session }: { readonly session: OpenSession }) {
     const text = `${type} ${reason} ${subject.kind}/${subject.name} ${message}`.toLowerCase();
     return words.every(word => text.includes(word));
   });
-  const { drawn, newer, handlers } = useHeldEvents(takeNewest(events, PAGE));
+  const asked = [warningsOnly.value, ...words].join(' ');
+  const { drawn, newer, handlers } = useHeldEvents(takeNewest(events, PAGE), asked);
   return (
     <>
       <h1>Events</h1>
