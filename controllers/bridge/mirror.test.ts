@@ -109,6 +109,13 @@ describe('decideMirror', () => {
       volumes,
     ],
     ['sends it also when nothing was noted', sized(pinned, { sizeBytes: 2 }), volume, 'update', volumes],
+    [
+      'does not shrink what was never sent',
+      sized(pinned, { sizeBytes: 1 }),
+      sized(volume, { sizeBytes: 3 }),
+      'report Synced',
+      volumes,
+    ],
     ['does not shrink what Mooring has grown', sentSmall, sized(volume, { sizeBytes: 3 }), 'report Synced', volumes],
     ['changes nothing else of a volume', sized(sentSmall, { sizeBytes: 2 }), volume, 'report Immutable', volumes],
     ['deletes what it created', end(sent), ours, 'delete m'],

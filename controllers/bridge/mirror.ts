@@ -127,7 +127,9 @@ function decideFewFields(
   const sent = readMirrorRecord(cluster);
   const [wanted, found] = [splitSpec(cluster, changed), splitSpec(mooring, changed)];
   const isKept = sent ? sent.fixedHash === hashFixed(cluster, changed) : includes(found.fixed, wanted.fixed);
-  if (isKept) return includes(found.open, wanted.open) ? tellSynced() : { do: 'update' };
+  // Without a record nobody knows who has changed it: what is there is kept, unless more is asked for.
+  const isAsked = sent ? !includes(found.open, wanted.open) : isMore(found.open, wanted.open);
+  if (isKept) return isAsked ? { do: 'update' } : tellSynced();
   const others = changed.length > 0 ? `, except for ${changed.join(', ')}: undo that, or` : ':';
   return tell('False', 'Immutable', `A ${kind} is not changed once it exists${others} delete it, and create it anew.`);
 }
@@ -139,6 +141,10 @@ function splitSpec({ spec = {} }: MirroredObject, changed: readonly string[]): {
   const pick = (isOpen: boolean) =>
     Object.fromEntries(Object.entries(spec).filter(([field]) => changed.includes(field) === isOpen));
   return { open: pick(true), fixed: pick(false) };
+}
+
+function isMore(found: Spec, wanted: Spec): boolean {
+  return Object.entries(wanted).some(([field, value]) => Number(value) > Number(found[field] ?? 0));
 }
 
 /** Whether all that is named in `wanted` is so in `found`, which may have more. */

@@ -13,6 +13,7 @@ describe('an order to remove divergent bytes', () => {
     ['its node still has them', { epoch: 2, divergent: [kept] }, true],
     ['its node takes another part', {}, true],
     ['its node cannot provide the volume and remembers them', { state: 'failed', epoch: 2, divergent: [kept] }, true],
+    ['its node cannot provide the volume and remembers nothing', { state: 'failed' }, true],
     ['they are gone', { epoch: 2 }, false],
     ['others of their name are there', { epoch: 2, divergent: [{ ...kept, at: '2026-02-01T00:00:00.000Z' }] }, false],
     ['its node has removed everything', { state: 'removed' }, false],

@@ -1,10 +1,11 @@
 import { listVolumeNodes } from './assigned.js';
 import type { DiscardedBytes, StoredVolume, VolumeReport, VolumeStatus } from './volume.js';
 
-/** Whether the node of divergent bytes has said that they are gone. While it takes another part it tells of nothing that it has. */
+/** Whether the node of divergent bytes has said that they are gone. Without an epoch it does not say what it has. */
 export function isDiscardFinished({ name, at }: DiscardedBytes, report: VolumeReport | undefined): boolean {
-  if (!report || (report.state === 'ready' && report.epoch === undefined)) return false;
-  return report.state === 'removed' || !report.divergent?.some(each => each.name === name && each.at === at);
+  if (report?.state === 'removed') return true;
+  if (report?.epoch === undefined) return false;
+  return !report.divergent?.some(each => each.name === name && each.at === at);
 }
 
 /** The orders to remove divergent bytes that are still to be carried out: their nodes have the bytes, as far as is known. */

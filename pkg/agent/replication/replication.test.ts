@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 
 import { expect } from 'chai';
+import sinon from 'sinon';
 
 import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { until } from '../../../dev/testing/index.js';
@@ -209,6 +210,8 @@ describe('replication of a volume', () => {
     expect(await a.replication.describe(ordered)).to.not.have.property('divergent');
     await a.assign('replica', 2, [b.asPeer], order);
     expect(copiesOf(onA)).to.include('one');
+    await a.assign('primary', 3, []);
+    expect(await a.replication.recall(V), 'promoted before another copy came').to.not.have.property('divergent');
   });
 
   it('serves on while what is ordered to go cannot be removed', async () => {
@@ -228,6 +231,9 @@ describe('replication of a volume', () => {
     expect(await a.replication.settle(ordered)).to.deep.include({ epoch: 3, role: 'primary', divergent });
     expect(await a.replication.explainUnusable(primary)).to.equal(undefined);
     onA.stuck.clear();
+    const full = sinon.stub(a.files, 'set').throws(new Error('ENOSPC'));
+    expect(await a.replication.settle(ordered), 'on a full state folder').to.include({ epoch: 3, role: 'primary' });
+    full.restore();
     await a.replication.settle(ordered);
     expect(holds(), 'the order counts until it is carried out').to.equal(false);
     expect(await a.replication.recall(V), 'also when it fails later').to.not.have.property('divergent');

@@ -126,7 +126,12 @@ export class Replication {
         log.warn('what was set aside of a volume cannot be removed yet', { volume: id, because: name, error });
       }
     }
-    await this.#forgetRemoved(id);
+    try {
+      await this.#forgetRemoved(id);
+    } catch (thrown) {
+      // It is tried again while the order stands, and the volume serves with what is remembered too much.
+      log.warn('what was removed of a volume cannot be forgotten yet', { volume: id, error: asError(thrown) });
+    }
   }
 
   /** On a primary, which would tell of it again when it fails; a replica forgets with the next copy, and only the receiver writes its record. */

@@ -112,7 +112,7 @@ function describePromoted({ synced, origins = [], divergent = [] }: ReplicationR
   const sent = snapshots.findLast(name => isSyncName(name) && readSyncName(name).epoch === epoch);
   const origin = isSyncName(snapshot) ? snapshot : sent;
   const chain = new Set([...origins, ...(origin === undefined ? [] : [origin])]);
-  const others = divergent.filter(({ name }) => name !== snapshot);
+  const others = divergent.filter(({ name }) => name !== snapshot && snapshots.includes(name));
   return {
     times: { [snapshot]: at },
     origins: [...chain].slice(-ORIGINS_MAX),

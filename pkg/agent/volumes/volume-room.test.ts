@@ -38,30 +38,45 @@ describe('the room that a node has for volumes', () => {
   }
 
   describe('where a size takes nothing beforehand', () => {
-    const open = (state: Disk, free: number) => {
+    const open = (state: Disk, free: () => number, isAway = false) => {
       const driver = { describe: () => ({ enforcesSize: false }) } as never;
-      return VolumeRoom.open(systemClock, { driver, state }, async (usedBytes = 0) => free + usedBytes);
+      const measure = async (usedBytes = 0) => (isAway ? 1 : free() + usedBytes);
+      return VolumeRoom.open(systemClock, { driver, state }, measure);
     };
 
     it('stays over a restart of the agent until what volumes hold is measured again', async () => {
       const state = createMemoryDisk();
-      const first = await open(state, 60 * GIB);
+      const first = await open(state, () => 60 * GIB);
       for (const _ of [1, 2]) await first.look(40 * GIB);
       expect(first.bytes).to.equal(100 * GIB);
-      const next = await open(state, 60 * GIB);
+      const next = await open(state, () => 60 * GIB);
       await next.look(undefined);
       expect(next.bytes).to.equal(100 * GIB);
       await next.look(5 * GIB);
       expect(next.bytes, 'what was measured counts').to.equal(65 * GIB);
     });
 
+    it('follows the disk also while not all volumes are measured, and over a restart', async () => {
+      const state = createMemoryDisk();
+      let free = 60 * GIB;
+      const restart = () => open(state, () => free);
+      const first = await restart();
+      for (const _ of [1, 2]) await first.look(40 * GIB);
+      free = 10 * GIB; // others have filled it
+      const next = await restart();
+      expect(next.bytes).to.equal(50 * GIB);
+      free = 5 * GIB;
+      await next.look(undefined);
+      expect(next.bytes, 'while one volume hangs').to.equal(45 * GIB);
+    });
+
     it('is what is free when nothing, or nothing sound, was kept, and none while the disk is away', async () => {
       const state = createMemoryDisk();
-      expect((await open(state, 60 * GIB)).bytes).to.equal(60 * GIB);
-      await state.write('volume-room.json', '{"bytes":"much"}');
-      expect((await open(state, 60 * GIB)).bytes).to.equal(60 * GIB);
-      await state.write('volume-room.json', JSON.stringify({ bytes: 100 * GIB }));
-      expect((await open(state, 1)).bytes).to.equal(1);
+      expect((await open(state, () => 60 * GIB)).bytes).to.equal(60 * GIB);
+      await state.write('volume-use.json', '{"usedBytes":"much"}');
+      expect((await open(state, () => 60 * GIB)).bytes).to.equal(60 * GIB);
+      await state.write('volume-use.json', JSON.stringify({ usedBytes: 100 * GIB }));
+      expect((await open(state, () => 60 * GIB, true)).bytes).to.equal(1);
     });
   });
 

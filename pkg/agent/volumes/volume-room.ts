@@ -6,7 +6,7 @@ import { DiskMark } from './disk-mark.js';
 import type { VolumeDriver } from './driver.js';
 import { countRoom } from './volume-checks.js';
 
-const FILE = 'volume-room.json';
+const FILE = 'volume-use.json';
 const LOOK_MS = 30_000;
 /** Each change that is told is a write: this much, and a fiftieth of what was told before. */
 const NEWS_BYTES = 256 * 2 ** 20;
@@ -22,11 +22,6 @@ export interface RoomEnv {
   readonly reserveBytes: number;
 }
 
-/** What is kept across restarts. */
-interface KeptRoom {
-  readonly bytes: number;
-}
-
 /** What the disk of the volumes has for volumes now, those that are there included. `usedBytes`: what is in them. */
 export async function measureRoom(env: RoomEnv, usedBytes = 0): Promise<number> {
   const { driver, root, stateDir, state, reserveBytes } = env;
@@ -38,31 +33,39 @@ export async function measureRoom(env: RoomEnv, usedBytes = 0): Promise<number> 
 
 type Measure = (usedBytes?: number) => Promise<number>;
 
+/** What volumes hold, as the last agent measured it, and where it is kept for the next one. */
+interface KeptUse {
+  readonly usedBytes: number;
+  readonly keep: (usedBytes: number) => Promise<void>;
+}
+
 /** Follows what a disk has for volumes, beside everything else: a disk that hangs holds up nothing. */
 export class VolumeRoom {
   readonly #clock: Clock;
   readonly #measure: Measure;
-  /** Keeps what is told for the next agent; left out where the room is known without what volumes hold. */
-  readonly #keep: ((bytes: number) => Promise<void>) | undefined;
+  readonly #keep: KeptUse['keep'] | undefined;
   #told: number;
   #seen: number;
+  #used: number;
+  #kept: number;
 
-  constructor(clock: Clock, first: number, measure: Measure, keep?: (bytes: number) => Promise<void>) {
+  constructor(clock: Clock, first: number, measure: Measure, { usedBytes = 0, keep }: Partial<KeptUse> = {}) {
     this.#clock = clock;
     this.#measure = measure;
     this.#keep = keep;
     this.#told = first;
     this.#seen = first;
+    this.#used = usedBytes;
+    this.#kept = usedBytes;
   }
 
-  /** Where a size takes nothing beforehand, the last agent knew what volumes hold, and this one has not measured it yet. */
+  /** Where a size takes nothing beforehand, what volumes hold counts, and it is measured only later. */
   static async open(clock: Clock, { driver, state }: Pick<RoomEnv, 'driver' | 'state'>, measure: Measure) {
-    const found = await measure();
-    if (driver.describe().enforcesSize) return new VolumeRoom(clock, found, measure);
-    const isSound = ({ bytes }: Partial<KeptRoom>) => Number.isSafeInteger(bytes);
-    const { bytes = 0 } = (await readStateFile<KeptRoom>(state, FILE, isSound)) ?? {};
-    const first = found === NONE ? NONE : Math.max(found, bytes);
-    return new VolumeRoom(clock, first, measure, told => state.write(FILE, JSON.stringify({ bytes: told })));
+    if (driver.describe().enforcesSize) return new VolumeRoom(clock, await measure(), measure);
+    const isSound = ({ usedBytes }: Partial<KeptUse>) => Number.isSafeInteger(usedBytes) && usedBytes! >= 0;
+    const { usedBytes = 0 } = (await readStateFile<Pick<KeptUse, 'usedBytes'>>(state, FILE, isSound)) ?? {};
+    const keep = (used: number) => state.write(FILE, JSON.stringify({ usedBytes: used }));
+    return new VolumeRoom(clock, await measure(usedBytes), measure, { usedBytes, keep });
   }
 
   /** What is told, which is not changed by little. */
@@ -82,14 +85,22 @@ export class VolumeRoom {
     }
   }
 
-  /** More room counts only when it is seen twice: a volume that is just being made is listed before its space is taken. */
-  async look(usedBytes: number | undefined): Promise<void> {
-    if (usedBytes === undefined && this.#keep) return;
+  /**
+   * More room counts only when it is seen twice: a volume that is just being made is listed before its space is taken. While not all
+   * volumes are measured, they are taken to hold what they held before.
+   */
+  async look(usedBytes = this.#used): Promise<void> {
+    this.#used = usedBytes;
     const seen = await this.#measure(usedBytes);
     const sure = Math.min(seen, this.#seen);
     this.#seen = seen;
-    if (Math.abs(sure - this.#told) < Math.max(NEWS_BYTES, this.#told / 50)) return;
-    this.#told = sure;
-    await this.#keep?.(sure);
+    if (isNews(sure, this.#told)) this.#told = sure;
+    if (!this.#keep || !isNews(usedBytes, this.#kept)) return;
+    await this.#keep(usedBytes);
+    this.#kept = usedBytes;
   }
+}
+
+function isNews(bytes: number, told: number): boolean {
+  return Math.abs(bytes - told) >= Math.max(NEWS_BYTES, told / 50);
 }
