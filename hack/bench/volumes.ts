@@ -27,6 +27,8 @@ const [FIRST, SECOND] = [formatSyncName(1, 1), formatSyncName(1, 2)];
 const CHANGED = 1024;
 /** Longer than btrfs waits before it writes what has changed. */
 const IDLE_MS = 35_000;
+/** Within this the kernel has given back, in one more commit, the chunks that dropped snapshots have left empty. */
+const SETTLED_MS = 90_000;
 
 const run = promisify(execFile);
 
@@ -167,7 +169,7 @@ async function countIdleWrites(store: string): Promise<number> {
   // The kernel removes dropped snapshots by and by, and writes that down later still: both belong to what was changed before.
   await run('btrfs', ['subvolume', 'sync', store]);
   await run('sync', ['--file-system', store]);
-  await pause(IDLE_MS);
+  await pause(SETTLED_MS);
   const device = (await listMounts()).find(({ path }) => path === store)!.source;
   const read = () =>
     Number(
