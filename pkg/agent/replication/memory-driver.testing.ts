@@ -6,6 +6,7 @@ import { StreamChecksum, type VolumeDriver, VolumeFault } from '../volumes/index
 interface MemoryVolume {
   content: string;
   written: number;
+  transaction: number;
   readonly snapshots: Map<string, string>;
 }
 
@@ -20,7 +21,15 @@ export class MemoryDriver {
   readonly stuck = new Set<string>();
 
   write(id: string, content: string): void {
-    Object.assign(this.#find(id), { content, written: this.#find(id).written + content.length });
+    this.writeUnflushed(id, content);
+    this.#find(id).written += content.length;
+  }
+
+  /** As `write`; nothing of it is on the disk yet. */
+  writeUnflushed(id: string, content: string): void {
+    const volume = this.#find(id);
+    volume.content = content;
+    volume.transaction++;
   }
 
   read(id: string): string {
@@ -32,6 +41,7 @@ export class MemoryDriver {
     const step = (what: string, id: string) => {
       this.steps.push(what);
       find(id).written++;
+      find(id).transaction++;
     };
     const findSnapshot = (id: string, name: string) => {
       const found = find(id).snapshots.get(name);
@@ -43,7 +53,7 @@ export class MemoryDriver {
       describe: () => ({ enforcesSize: true, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
       materialise: async ({ id, sizeBytes, isMade }) => {
         if (isMade) find(id);
-        if (!this.volumes.has(id)) this.volumes.set(id, { content: '', written: 0, snapshots: new Map() });
+        if (!this.volumes.has(id)) this.volumes.set(id, { content: '', written: 0, transaction: 0, snapshots: new Map() });
         return { id, sizeBytes };
       },
       mountPoint: async id => `/volumes/${id}`,
@@ -66,9 +76,10 @@ export class MemoryDriver {
       },
       isEmpty: async id => find(id).content === '',
       isChanged: async (id, name) => findSnapshot(id, name) !== find(id).content,
-      writtenBytes: async id => {
+      written: async id => {
         this.asked++;
-        return find(id).written;
+        const { written: bytes, transaction } = find(id);
+        return { bytes, transaction };
       },
       send: async (id, name, parent) => {
         const whole = findSnapshot(id, name);

@@ -74,6 +74,17 @@ describe('replication of a volume', () => {
     expect(b.peers.connections).to.equal(0);
   });
 
+  it('notices what a workload has written and nobody has flushed', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    await until('rest', () => copiesOf(onA).length === 1);
+    const asked = onA.asked;
+    await until('some rounds', () => onA.asked > asked + 5);
+    onA.writeUnflushed(V, 'one two');
+    await copied('one two');
+  });
+
   it('shows ever later moments, also when the clock of the primary is set back', async () => {
     for (const node of open.splice(0)) await node.close();
     let backMs = 0;

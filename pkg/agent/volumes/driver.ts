@@ -55,6 +55,14 @@ export interface IncomingSnapshot {
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
+/** What has happened to the disk of a volume. */
+export interface WrittenCounts {
+  /** What was ever written to it since it was attached. */
+  readonly bytes: number;
+  /** The transaction that it is in, which another follows with the first change after it, also one that is only in memory yet. Undefined where the kernel does not tell. */
+  readonly transaction: number | undefined;
+}
+
 /**
  * Volumes on the disk of one machine.
  *
@@ -115,8 +123,8 @@ export interface VolumeDriver {
   isEmpty(id: string): Promise<boolean>;
   /** Whether the volume may hold something else than a snapshot of it does. What is not on the disk yet may be passed over. */
   isChanged(id: string, snapshot: string): Promise<boolean>;
-  /** How much was ever written to the disk of the volume since it was attached: a cheap sign of a change. Undefined where nobody counts. */
-  writtenBytes(id: string): Promise<number | undefined>;
+  /** A cheap sign of a change. Undefined where nobody counts. */
+  written(id: string): Promise<WrittenCounts | undefined>;
 
   /** The stream of a snapshot: all of it, or the difference to `parent`. Destroy the stream to give up. */
   send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot>;

@@ -52,7 +52,7 @@ export class LocalVolumes implements VolumeDriver {
   readonly #sizes: VolumeSizes;
   readonly #mark: DiskMark;
   readonly #receiving = new Map<string, AbortController>();
-  readonly writtenBytes = (id: string) => this.#backend.countWritten(join(this.#env.root, id)); // asked for often: not in turn
+  readonly written = (id: string) => this.#backend.countWritten(join(this.#env.root, id)); // asked for often: not in turn
   readonly listSnapshots = (id: string) => this.#onVolume(id, folder => this.#backend.listSnapshots(folder));
   readonly isEmpty = (id: string) =>
     this.#onVolume(id, async folder => (await readdir(await this.#backend.openRoot(folder))).length === 0);

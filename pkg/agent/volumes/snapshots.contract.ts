@@ -56,15 +56,36 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     writeFileSync(join(path, 'file'), 'one', { flush: true });
     await driver.snapshot(A, 'first');
     expect([await driver.isChanged(A, 'first'), await driver.isChanged(A, 'first')]).to.deep.equal([false, false]);
-    const before = await driver.writtenBytes(A);
+    const before = await driver.written(A);
     writeFileSync(join(path, 'file'), 'two', { flush: true });
     expect(await driver.isChanged(A, 'first')).to.equal(true);
-    if (before !== undefined) expect(await driver.writtenBytes(A)).to.be.above(before);
+    if (before) expect((await driver.written(A))!.bytes).to.be.above(before.bytes);
     await driver.snapshot(A, 'second');
     await driver.dropSnapshot(A, 'first');
     expect(await driver.isChanged(A, 'second')).to.equal(false);
     rmSync(join(path, 'file'));
     expect(await driver.isChanged(A, 'second')).to.equal(true);
+  });
+
+  it('gives a cheap sign of a change, also of one that nobody has flushed', async function () {
+    const path = await make(A);
+    writeFileSync(join(path, 'file'), 'one', { flush: true });
+    await driver.snapshot(A, 'first');
+    await driver.isChanged(A, 'first');
+    const atRest = await driver.written(A);
+    if (atRest?.transaction === undefined) this.skip();
+    const changes = [
+      () => writeFileSync(join(path, 'file'), 'two'),
+      () => mkdirSync(join(path, 'folder')),
+      () => rmSync(join(path, 'file')),
+    ];
+    for (const change of changes) {
+      await driver.isChanged(A, 'first');
+      const before = await driver.written(A);
+      expect(await driver.written(A), 'nothing has happened').to.deep.equal(before);
+      change();
+      expect((await driver.written(A))!.transaction).to.be.above(before!.transaction!);
+    }
   });
 
   it('is unchanged since the snapshot that it was promoted to, until something is written', async () => {
