@@ -53,7 +53,8 @@ export class MemoryDriver {
       describe: () => ({ enforcesSize: true, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
       materialise: async ({ id, sizeBytes, isMade }) => {
         if (isMade) find(id);
-        if (!this.volumes.has(id)) this.volumes.set(id, { content: '', written: 0, transaction: 0, snapshots: new Map() });
+        if (!this.volumes.has(id))
+          this.volumes.set(id, { content: '', written: 0, transaction: 0, snapshots: new Map() });
         return { id, sizeBytes };
       },
       mountPoint: async id => `/volumes/${id}`,
