@@ -16,14 +16,3 @@ export function readCommandBlocks(markdown: string): readonly CommandBlock[] {
     return { commands, skipped };
   });
 }
-
-/** One script of all blocks that are run, so that what one sets the next one has. Each is shown before it runs. */
-export function toScript(blocks: readonly CommandBlock[], replacements: Readonly<Record<string, string>>): string {
-  const parts = blocks
-    .filter(({ skipped }) => skipped === undefined)
-    .map(({ commands }, at) => `echo '--- block ${at + 1}' >&2\n${commands}`);
-  return Object.entries(replacements).reduce(
-    (script, [from, to]) => script.replaceAll(from, to),
-    ['set -eu', ...parts].join('\n'),
-  );
-}

@@ -1,0 +1,60 @@
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { type CommandBlock, readCommandBlocks } from './page-commands.js';
+import { PageShell, type PageShellOptions } from './page-shell.js';
+
+/** The tutorial first: it is what everybody begins with. */
+export const guides: readonly string[] = ['tutorial.md', ...readdirSync('docs/how-to').map(name => `how-to/${name}`)];
+
+/** The pages that a story of its own runs, `guides-….test.ts`, because something has to happen around their commands. */
+export const guidesWithStories: readonly string[] = guides.filter(file =>
+  readdirSync('e2e/stories')
+    .filter(name => /^guides-.+\.test\.ts$/.test(name))
+    .some(name => readFileSync(join('e2e/stories', name), 'utf8').includes(`'${file}'`)),
+);
+
+/** The blocks of commands of a page. */
+export function readGuide(file: string): readonly CommandBlock[] {
+  return readCommandBlocks(readFileSync(join('docs', file), 'utf8'));
+}
+
+/** A block as a direction gets it: with what is run, and the way to run it. */
+export interface StagedBlock {
+  readonly commands: string;
+  readonly run: () => Promise<void>;
+  readonly shell: PageShell;
+}
+
+/** What makes the commands of a page run here, and what happens around them that no command does: a machine is lost. */
+export interface Directions {
+  /** What stands here for what the page says: addresses, folders. */
+  readonly replacements?: Readonly<Record<string, string>>;
+  /** By words of the one block that each is for: it runs the block, with what happens before and after. */
+  readonly around?: Readonly<Record<string, (block: StagedBlock) => Promise<void>>>;
+}
+
+/** Runs the blocks of a page that are marked so, in order, in one shell and a folder of its own; answers what they printed. */
+export async function runGuide(
+  file: string,
+  { cwd, env }: PageShellOptions,
+  { replacements = {}, around = {} }: Directions = {},
+): Promise<string> {
+  const blocks = readGuide(file).filter(({ skipped }) => skipped === undefined);
+  for (const words of Object.keys(around)) {
+    const found = blocks.filter(({ commands }) => commands.includes(words)).length;
+    if (found !== 1) throw new Error(`${found} blocks of ${file} that are run have the words of a direction: ${words}`);
+  }
+  const shell = new PageShell({ cwd: mkdtempSync(join(cwd, 'page-')), env });
+  try {
+    for (const { commands: written } of blocks) {
+      const commands = Object.entries(replacements).reduce((text, [from, to]) => text.replaceAll(from, to), written);
+      const run = () => shell.run(commands);
+      const [, direct] = Object.entries(around).find(([words]) => written.includes(words)) ?? [];
+      await (direct ? direct({ commands, run, shell }) : run());
+    }
+    return shell.printed;
+  } finally {
+    await shell.end();
+  }
+}

@@ -1,0 +1,74 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+
+const PATIENCE_MS = 280_000;
+const SHOWN_LETTERS = 3_000;
+/** Where the shell says which block it has ended. */
+const SAYS = 3;
+
+/** Where and with what the commands of a page are run. */
+export interface PageShellOptions {
+  readonly cwd: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** A shell in which the blocks of a page are run one after the other, so that what one sets the next one has. */
+export class PageShell {
+  readonly #folder: string;
+  readonly #shell: ChildProcess;
+  readonly #ended: Promise<void>;
+  #said = 0;
+  #blocks = 0;
+  #onSaid: () => void = () => undefined;
+
+  constructor({ cwd, env }: PageShellOptions) {
+    this.#folder = mkdtempSync(join(cwd, '.blocks-'));
+    const log = openSync(this.#log, 'a');
+    this.#shell = spawn('sh', ['-eu'], { cwd, env, detached: true, stdio: ['pipe', log, log, 'pipe'] });
+    closeSync(log);
+    this.#ended = new Promise(end => this.#shell.once('exit', () => end()));
+    (this.#shell.stdio[SAYS] as Readable).on('data', (bytes: Buffer) => {
+      this.#said += bytes.length;
+      this.#onSaid();
+    });
+    this.#shell.stdin!.on('error', () => undefined); // it has ended, which is told below
+  }
+
+  get #log(): string {
+    return join(this.#folder, 'printed');
+  }
+
+  /** What everything has printed so far. */
+  get printed(): string {
+    return readFileSync(this.#log, 'utf8');
+  }
+
+  /** Runs commands to their end. Throws with the end of what was printed when one of them fails. */
+  async run(commands: string): Promise<void> {
+    const file = join(this.#folder, `${++this.#blocks}.sh`);
+    writeFileSync(file, commands);
+    const done = new Promise<boolean>(resolve => {
+      this.#onSaid = () => this.#said >= this.#blocks && resolve(true);
+      void this.#ended.then(() => resolve(false));
+    });
+    (this.#shell.stdin as Writable).write(`. ${file} </dev/null; printf . >&${SAYS}\n`);
+    const late = setTimeout(() => this.#kill(), PATIENCE_MS);
+    const isDone = await done;
+    clearTimeout(late);
+    if (isDone) return;
+    const { exitCode, signalCode } = this.#shell;
+    throw new Error(`ended with ${exitCode ?? signalCode}:\n${commands}\n${this.printed.slice(-SHOWN_LETTERS)}`);
+  }
+
+  /** Ends the shell and whatever it still runs. */
+  async end(): Promise<void> {
+    this.#kill();
+    await this.#ended;
+  }
+
+  #kill(): void {
+    if (this.#shell.exitCode === null && this.#shell.signalCode === null) process.kill(-this.#shell.pid!, 'SIGKILL');
+  }
+}
