@@ -13,16 +13,20 @@ export interface ProgramOptions {
   readonly logFile: string;
   /** Lets the program outlive this process. */
   readonly detached: boolean;
+  /** Whose it is. Default: as this process. */
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 /** Runs a program with its output in a log file, in a process group of its own: a Ctrl-C is ours to pass on. */
 export function runProgram(program: string, args: readonly string[], options: ProgramOptions): ChildProcess {
-  mkdirSync(dirname(options.logFile), { recursive: true });
-  const log = openSync(options.logFile, 'a');
-  const child = spawn(program, args, { stdio: ['ignore', log, log], detached: true });
+  const { logFile, detached, ...owner } = options;
+  mkdirSync(dirname(logFile), { recursive: true });
+  const log = openSync(logFile, 'a');
+  const child = spawn(program, args, { stdio: ['ignore', log, log], detached: true, ...owner });
   closeSync(log);
   child.on('error', () => undefined); // seen as a process that has no id
-  if (options.detached) child.unref();
+  if (detached) child.unref();
   return child;
 }
 

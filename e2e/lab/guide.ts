@@ -1,6 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { parse } from 'yaml';
+
+import type { Settings } from '../../pkg/config/index.js';
 import { type CommandBlock, readCommandBlocks } from './page-commands.js';
 import { PageShell, type PageShellOptions } from './page-shell.js';
 
@@ -17,6 +20,14 @@ export const guidesWithStories: readonly string[] = guides.filter(file =>
 /** The blocks of commands of a page. */
 export function readGuide(file: string): readonly CommandBlock[] {
   return readCommandBlocks(readFileSync(join('docs', file), 'utf8'));
+}
+
+const SETTINGS = /^```yaml\n(.*?)^```$/gms;
+
+/** The settings of servers and controllers that a page tells its reader to make. */
+export function readGuideSettings(file: string): Partial<Settings> {
+  const written = readFileSync(join('docs', file), 'utf8').matchAll(SETTINGS);
+  return Object.assign({}, ...Array.from(written, ([, text = '']) => parse(text) as Partial<Settings>));
 }
 
 /** A block as a direction gets it: with what is run, and the way to run it. */
