@@ -1,10 +1,15 @@
+import { useSignal } from '@preact/signals';
+
 import type { ReplicaStatus } from '../../crds/deployment/deployment.js';
 import { describePull, toPercent } from '../../crds/report/pull.js';
 import { findNextRetry } from '../../crds/report/retry.js';
 import type { DeploymentView, NodeView, Tone } from '../model/views.js';
-import { Ago, Empty, Foreign, Output, Pill } from './parts.js';
+import { Ago, Empty, Foreign, MoreRows, Output, PAGE, Pill } from './parts.js';
 
-/** Every replica: where it is, how it is, and what is wrong with it in its own words. */
+/** Of how many replicas it is told at first what is wrong: it is mostly the same with all of them. */
+const TROUBLES_SHOWN = 10;
+
+/** The replicas: where each is, how it is, and what is wrong with it in its own words. */
 export function Replicas({
   deployment,
   nodes,
@@ -12,6 +17,8 @@ export function Replicas({
   readonly deployment: DeploymentView;
   readonly nodes: ReadonlyMap<string, NodeView>;
 }) {
+  const shown = useSignal(PAGE);
+  const told = useSignal(TROUBLES_SHOWN);
   const placements = deployment.status?.placements ?? [];
   if (placements.length === 0) {
     return (
@@ -19,10 +26,7 @@ export function Replicas({
     );
   }
   const names = new Map([...nodes.values()].map(({ id, name }) => [id, name]));
-  const troubled = placements.filter(
-    ({ message, notMoved, lastEnd, failedCheck }) =>
-      message !== undefined || notMoved !== undefined || lastEnd || failedCheck,
-  );
+  const troubled = listTroubled(placements);
   return (
     <>
       <div class="scroll">
@@ -40,7 +44,7 @@ export function Replicas({
             </tr>
           </thead>
           <tbody>
-            {placements.map(placement => (
+            {placements.slice(0, shown.value).map(placement => (
               <ReplicaRow
                 key={`${placement.replica} ${placement.containerId}`}
                 placement={placement}
@@ -50,15 +54,27 @@ export function Replicas({
           </tbody>
         </table>
       </div>
-      {troubled.map(placement => (
+      <MoreRows shown={shown} all={placements.length} />
+      {troubled.slice(0, told.value).map(placement => (
         <ReplicaTrouble
           key={`${placement.replica} ${placement.containerId}`}
           placement={placement}
           node={nameNode(placement, names)}
         />
       ))}
+      <MoreRows shown={told} all={troubled.length} />
     </>
   );
+}
+
+/** Those that something is said of, and of these first those that it still stands in the way of. */
+function listTroubled(placements: readonly ReplicaStatus[]): readonly ReplicaStatus[] {
+  const told = placements.filter(
+    ({ message, notMoved, lastEnd, failedCheck }) =>
+      message !== undefined || notMoved !== undefined || lastEnd || failedCheck,
+  );
+  const isBad = ({ message }: ReplicaStatus) => message !== undefined;
+  return [...told.filter(isBad), ...told.filter(each => !isBad(each))];
 }
 
 function nameNode({ nodeId, nodeName }: ReplicaStatus, names: ReadonlyMap<string, string>): string | undefined {

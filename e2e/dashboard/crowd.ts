@@ -44,45 +44,45 @@ function createDeployment(tenant: string, name: string): StoredDeployment {
   };
 }
 
-/** A status of one replica, in a phase. */
-function createStatus(name: string, phase: DeploymentStatus['phase']): DeploymentStatus {
+/** A status whose replicas are all the same, in a phase. */
+function createStatus(name: string, phase: DeploymentStatus['phase'], replicas = 1): DeploymentStatus {
   const isRunning = phase === 'Running';
   const condition = { lastTransitionTime: THEN, observedGeneration: 1, status: 'True' } as const;
   return {
     uid: `dep_${name}`,
     phase,
-    message: isRunning ? '1 of 1 replicas ready' : 'a replica waits before its next restart; see its last lines',
-    replicas: 1,
-    readyReplicas: isRunning ? 1 : 0,
-    updatedReplicas: 1,
+    message: isRunning ? `${replicas} of ${replicas} replicas ready` : 'a replica waits before its next restart; see its last lines',
+    replicas,
+    readyReplicas: isRunning ? replicas : 0,
+    updatedReplicas: replicas,
     observedGeneration: 1,
     revision: 1,
     secretsVersion: 0,
-    placements: [
-      {
-        replica: 0,
-        nodeId: 'node_1',
-        nodeName: 'shop-1',
-        state: isRunning ? 'running' : 'exited',
-        health: 'none',
-        restarts: isRunning ? 0 : 3,
-        containerId: 'c'.repeat(64),
-        image: 'shop/web:1.4.2',
-        generation: 1,
-        since: THEN,
-      },
-    ],
+    placements: Array.from({ length: replicas }, (_, replica) => ({
+      replica,
+      nodeId: 'node_1',
+      nodeName: 'shop-1',
+      state: isRunning ? 'running' : 'exited',
+      health: 'none',
+      restarts: isRunning ? 0 : 3,
+      containerId: 'c'.repeat(64),
+      image: 'shop/web:1.4.2',
+      generation: 1,
+      since: THEN,
+      ...(!isRunning && { message: `replica ${replica} waits before its next restart` }),
+    })),
     conditions: [{ ...condition, type: 'Placed', reason: 'AllPlaced', message: 'every replica has a node' }],
     rollout: { state: 'complete', revision: 1, completedRevision: 1 },
   };
 }
 
-/** Gives some of them another phase, as the status roller would. */
+/** Gives some of them another phase, and all their replicas with it, as the status roller would. */
 export async function changePhases(
   plane: ControlPlane,
   tenant: string,
   names: readonly string[],
   phase: DeploymentStatus['phase'],
+  replicas = 1,
 ): Promise<void> {
   const store = plane.openStore();
   try {
@@ -91,7 +91,7 @@ export async function changePhases(
       const { revision: at } = (await store.get(key))!;
       await store.commit({
         guards: [{ key, at }],
-        puts: [{ key, bytes: encode(createStatus(name, phase)) }],
+        puts: [{ key, bytes: encode(createStatus(name, phase, replicas)) }],
         deletes: [],
       });
     }

@@ -103,6 +103,27 @@ describe('the dashboard with thousands of deployments', () => {
     await dashboard.context.close();
   });
 
+  it('draws a page of the replicas of one deployment, and tells of a few first what is wrong with all', async () => {
+    const { dashboard, page } = await openMeasured();
+    const replicas = 1_000;
+    await changePhases(plane, shop.id, ['app-00007'], 'Degraded', replicas);
+    await page.goto(`${plane.server}/#/deployments/app-00007`);
+    await page.getByLabel('Token').fill(shop.token);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    const panel = page.locator('.panel', { has: page.getByRole('heading', { name: 'Replicas' }) });
+    const [rows, troubles] = [panel.locator('tbody tr'), panel.locator('.waits')];
+    await rows.first().waitFor();
+    expect([await rows.count(), await troubles.count()]).to.deep.equal([PAGE, 10]);
+    await panel.getByRole('button', { name: 'Show 100 more of 900', exact: true }).click();
+    await rows.nth(2 * PAGE - 1).waitFor();
+    await panel.getByRole('button', { name: 'Show 100 more of 990', exact: true }).click();
+    await troubles.nth(109).waitFor();
+    expect([await rows.count(), await troubles.count()]).to.deep.equal([2 * PAGE, 110]);
+    expect(await troubles.nth(109).innerText()).to.include('replica 109 waits');
+    await changePhases(plane, shop.id, ['app-00007'], 'Running');
+    await dashboard.context.close();
+  });
+
   it('keeps the overview still while things break and are right again, events arrive and quotas fill up', async () => {
     const { dashboard, page, expectSteady, expectJumpSeen } = await openMeasured();
     const toNames = (all: readonly number[]) => all.map(at => `app-${String(at).padStart(5, '0')}`);
