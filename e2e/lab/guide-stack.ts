@@ -1,25 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 
-import { type Directions, runGuide } from './guide.js';
+import { type Directions, openGuideFolder, runGuide } from './guide.js';
+import type { PageShellOptions } from './page-shell.js';
 
 /** What commands of pages are run on: what `moor up` starts, in a folder of its own. */
 export class GuideStack {
-  readonly folder = mkdtempSync(join(tmpdir(), 'mooring-guides-'));
-  readonly home = join(this.folder, 'home');
-  readonly env: NodeJS.ProcessEnv = {
-    ...process.env,
-    MOORING_HOME: this.home,
-    HOME: this.folder,
-    NO_COLOR: '1',
-    PATH: `${this.folder}/bin:${process.env['PATH']}`,
-  };
+  readonly home: string;
+  readonly #place: PageShellOptions;
 
   constructor() {
-    mkdirSync(join(this.folder, 'bin'));
-    symlinkSync(resolve('moor'), join(this.folder, 'bin/moor'));
+    const { cwd, env } = openGuideFolder();
+    this.home = join(cwd, 'home');
+    this.#place = { cwd, env: { ...env, MOORING_HOME: this.home } };
   }
 
   /** Starts everything. Throws with what was printed when that fails. */
@@ -36,18 +30,17 @@ export class GuideStack {
   run(file: string, { replacements = {}, around = {} }: Directions = {}): Promise<string> {
     const { facts } = this.read<{ facts: { registry: string } }>('run', 'part-registry.json');
     const here = { '127.0.0.1:7071': facts.registry, ...replacements };
-    return runGuide(file, { cwd: this.folder, env: this.env }, { replacements: here, around });
+    return runGuide(file, this.#place, { replacements: here, around });
   }
 
   stop(): void {
     this.#moor('down', '--purge');
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.#place.cwd, { recursive: true, force: true });
   }
 
   #moor(...argv: readonly string[]): void {
     const { status, stdout, stderr } = spawnSync('moor', argv, {
-      cwd: this.folder,
-      env: this.env,
+      ...this.#place,
       encoding: 'utf8',
       timeout: 280_000,
       killSignal: 'SIGKILL',

@@ -1,5 +1,6 @@
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 
 import { parse } from 'yaml';
 
@@ -43,6 +44,14 @@ export interface Directions {
   readonly replacements?: Readonly<Record<string, string>>;
   /** By words of the one block that each is for: it runs the block, with what happens before and after. */
   readonly around?: Readonly<Record<string, (block: StagedBlock) => Promise<void>>>;
+}
+
+/** A folder in which `moor` is on the PATH, as it is where pages are read. */
+export function openGuideFolder(): PageShellOptions {
+  const cwd = mkdtempSync(join(tmpdir(), 'mooring-guides-'));
+  mkdirSync(join(cwd, 'bin'));
+  symlinkSync(resolve('moor'), join(cwd, 'bin/moor'));
+  return { cwd, env: { ...process.env, HOME: cwd, NO_COLOR: '1', PATH: `${cwd}/bin:${process.env['PATH']}` } };
 }
 
 /** Runs the blocks of a page that are marked so, in order, in one shell and a folder of its own; answers what they printed. */

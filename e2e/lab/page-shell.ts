@@ -16,6 +16,7 @@ export interface PageShellOptions {
 
 /** A shell in which the blocks of a page are run one after the other, so that what one sets the next one has. */
 export class PageShell {
+  readonly cwd: string;
   readonly #folder: string;
   readonly #shell: ChildProcess;
   readonly #ended: Promise<void>;
@@ -24,6 +25,7 @@ export class PageShell {
   #onSaid: () => void = () => undefined;
 
   constructor({ cwd, env }: PageShellOptions) {
+    this.cwd = cwd;
     this.#folder = mkdtempSync(join(cwd, '.blocks-'));
     const log = openSync(this.#log, 'a');
     this.#shell = spawn('sh', ['-eu'], { cwd, env, detached: true, stdio: ['pipe', log, log, 'pipe'] });

@@ -1,6 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { expect } from 'chai';
 
@@ -8,7 +7,7 @@ import { buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
-import { type Directions, readGuideSettings, runGuide } from '../lab/guide.js';
+import { type Directions, openGuideFolder, readGuideSettings, runGuide } from '../lab/guide.js';
 import { noPostgres, PostgresProcess } from '../lab/postgres.js';
 import { TenantClient } from '../lab/tenant-client.js';
 
@@ -19,7 +18,8 @@ const login = { username: 'shop', password: 'known-to-the-registry' };
 const toLabel = (host: string) => host.replaceAll(/[^a-z0-9]/g, '-');
 
 describe('the commands of guides that need another part, from their pages', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'mooring-guides-'));
+  const place = openGuideFolder();
+  const folder = place.cwd;
   let registry: RegistryProcess;
   let plane: ControlPlane;
   let fleet: Fleet;
@@ -28,8 +28,6 @@ describe('the commands of guides that need another part, from their pages', () =
   let image: string;
 
   before(async () => {
-    mkdirSync(join(folder, 'bin'));
-    symlinkSync(resolve('moor'), join(folder, 'bin/moor'));
     registry = await RegistryProcess.start({ folder: join(folder, 'registry'), login });
     plane = await ControlPlane.start({
       ...toEnvironment(readGuideSettings('how-to/private-registry.md')),
@@ -39,15 +37,7 @@ describe('the commands of guides that need another part, from their pages', () =
     const shop = await TenantClient.open(plane, 'shop');
     machine = await fleet.enrol(shop.client, 'shop-1');
     image = await fleet.image('1.0.0');
-    const PATH = `${folder}/bin:${process.env['PATH']}`;
-    env = {
-      ...process.env,
-      HOME: folder,
-      NO_COLOR: '1',
-      PATH,
-      MOORING_SERVER: plane.server,
-      MOORING_TOKEN: shop.token,
-    };
+    env = { ...place.env, MOORING_SERVER: plane.server, MOORING_TOKEN: shop.token };
   });
   after(async () => {
     await fleet?.stop();
