@@ -51,7 +51,9 @@ function createStatus(name: string, phase: DeploymentStatus['phase'], replicas =
   return {
     uid: `dep_${name}`,
     phase,
-    message: isRunning ? `${replicas} of ${replicas} replicas ready` : 'a replica waits before its next restart; see its last lines',
+    message: isRunning
+      ? `${replicas} of ${replicas} replicas ready`
+      : 'a replica waits before its next restart; see its last lines',
     replicas,
     readyReplicas: isRunning ? replicas : 0,
     updatedReplicas: replicas,
