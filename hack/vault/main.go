@@ -2,7 +2,8 @@
 //
 //	go build -C hack/vault -o ../../.cache/bao .
 //
-// It takes the arguments of a development server of Vault or OpenBao, and ends with its standard input.
+// It takes the arguments of a development server of Vault or OpenBao, and ends with its standard input; and those of
+// the few commands with which an operator prepares it for Mooring.
 package main
 
 import (
@@ -23,6 +24,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) < 2 || os.Args[1] != "server" {
+		operate(os.Args[1:])
+		return
+	}
 	flags := flag.NewFlagSet("server", flag.ExitOnError)
 	flags.Bool("dev", true, "always so")
 	root := flags.String("dev-root-token-id", "root", "the root token")

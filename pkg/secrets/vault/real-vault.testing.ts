@@ -26,7 +26,7 @@ const policy = ['deployments', 'resources']
   ])
   .join('\n');
 
-/** A real server of its own on loopback, in memory, with a role for the platform. */
+/** A real server of its own on loopback, in memory. */
 export class RealVault {
   readonly address: string;
   readonly #root = `root-${systemRandom.uuid()}`;
@@ -39,9 +39,16 @@ export class RealVault {
     this.#process = spawn(program, argv, { stdio: ['pipe', 'ignore', 'ignore'] });
   }
 
-  static async start(program: string): Promise<RealVault> {
+  /** As its operator finds it: nothing is prepared for the platform. */
+  static async startEmpty(program: string): Promise<RealVault> {
     const vault = new RealVault(program, await findFreePort());
     await eventually(() => vault.operate('sys/health'));
+    return vault;
+  }
+
+  /** With a role for the platform. */
+  static async start(program: string): Promise<RealVault> {
+    const vault = await RealVault.startEmpty(program);
     await vault.operate('sys/policies/acl/mooring', { policy });
     await vault.operate('sys/auth/approle', { type: 'approle' });
     await vault.operate('auth/approle/role/mooring', { token_policies: 'mooring', token_ttl: '20m' });
@@ -56,10 +63,20 @@ export class RealVault {
     return this.#role;
   }
 
+  /** With this, its own commands speak to it as root. */
+  get environment(): Readonly<Record<string, string>> {
+    return { VAULT_ADDR: this.address, VAULT_TOKEN: this.#root };
+  }
+
   /** What an operator does for each tenant. */
   async mount(tenant: string): Promise<void> {
     await this.operate(`sys/mounts/mooring/${tenant}`, { type: 'kv', options: { version: '2' } });
-    await eventually(() => this.operate(`mooring/${tenant}/config`));
+    await this.mounted(tenant);
+  }
+
+  /** A mount that was just made is not used at once. */
+  mounted(tenant: string): Promise<void> {
+    return eventually(() => this.operate(`mooring/${tenant}/config`));
   }
 
   /** What an operator does, as root. */
