@@ -1,17 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { type Directions, openGuideFolder, runGuide } from './guide.js';
 import type { PageShellOptions } from './page-shell.js';
 
+const USUAL_REGISTRY = '127.0.0.1:7071';
+
 /** What commands of pages are run on: what `moor up` starts, in a folder of its own. */
 export class GuideStack {
+  readonly folder: string;
   readonly home: string;
   readonly #place: PageShellOptions;
 
   constructor() {
     const { cwd, env } = openGuideFolder();
+    this.folder = cwd;
     this.home = join(cwd, 'home');
     this.#place = { cwd, env: { ...env, MOORING_HOME: this.home } };
   }
@@ -26,11 +30,21 @@ export class GuideStack {
     return JSON.parse(readFileSync(join(this.home, ...names), 'utf8')) as T;
   }
 
-  /** Runs the commands of a page, with the address of the registry that is here. */
+  /** Runs the commands of a page, with the address of the registry that is here, once there is one. */
   run(file: string, { replacements = {}, around = {} }: Directions = {}): Promise<string> {
-    const { facts } = this.read<{ facts: { registry: string } }>('run', 'part-registry.json');
-    const here = { '127.0.0.1:7071': facts.registry, ...replacements };
+    const findRegistry = () => this.#findRegistry();
+    const here = {
+      get [USUAL_REGISTRY]() {
+        return findRegistry();
+      },
+      ...replacements,
+    };
     return runGuide(file, this.#place, { replacements: here, around });
+  }
+
+  #findRegistry(): string {
+    if (!existsSync(join(this.home, 'run/part-registry.json'))) return USUAL_REGISTRY;
+    return this.read<{ facts: { registry: string } }>('run', 'part-registry.json').facts.registry;
   }
 
   stop(): void {

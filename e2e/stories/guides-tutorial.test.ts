@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { GuideStack } from '../lab/guide-stack.js';
+
+/** What a clone has not, or what the test shares with it. */
+const NOT_COPIED = ['.git', '.cache', '.mooring', 'node_modules'];
+
+describe('the commands of the tutorial, from the page', () => {
+  let stack: GuideStack;
+
+  before(() => {
+    stack = new GuideStack();
+  });
+  after(() => stack.stop());
+
+  /** A clone on a machine where everything is installed, as it is where tests run: what would install more fails. */
+  const makeClone = (): string => {
+    const clone = join(stack.folder, 'mooring');
+    mkdirSync(clone);
+    const copied = readdirSync('.').filter(name => !NOT_COPIED.includes(name));
+    execFileSync('cp', ['-a', '--', ...copied, clone]);
+    symlinkSync(realpathSync('node_modules'), join(clone, 'node_modules'));
+    for (const name of ['npm', 'apt-get']) {
+      writeFileSync(
+        join(stack.folder, 'bin', name),
+        `#!/bin/sh\necho "a test installs nothing: ${name} $*" >&2\nexit 1\n`,
+        {
+          mode: 0o755,
+        },
+      );
+    }
+    return clone;
+  };
+
+  it('from nothing to a rotated secret and a volume that survived', () =>
+    stack.run('tutorial.md', {
+      around: {
+        'make up && make install': ({ commands, shell }) =>
+          shell.run(`(cd ${makeClone()} && export BIN=${stack.folder}/bin && ${commands.trim()})`),
+      },
+    }));
+});
