@@ -95,12 +95,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 7,
+    noticedAt: 13,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 2,
+    noticedAt: 40,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -113,12 +113,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 4,
+    noticedAt: 2,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 17,
+    noticedAt: 4,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -126,10 +126,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
+    noticedAt: 3,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
   {
     mistake: 'an agent that is cut off lets its containers write',
+    noticedAt: 3,
     agent: parts => ({ ...parts, uptimeMs: () => 0 }),
   },
   {
@@ -165,11 +167,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume that moves is not stopped',
-    noticedAt: 5,
+    noticedAt: 2,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, forgetOrder),
   },
   {
     mistake: 'a move does not wait until the copy has the last snapshot',
+    noticedAt: 2,
     ...believing(takeOneForBoth()),
   },
   { mistake: 'agents do not hear of a promotion', agent: parts => hearing(staysBehind()).agent(parts) },

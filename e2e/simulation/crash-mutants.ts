@@ -67,7 +67,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
-    noticedAt: 18,
+    noticedAt: 8,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -79,8 +79,8 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes too many away where load moves the number',
+    noticedAt: 4,
     pace: { mix: 'everything' },
-    noticedAt: 3,
     ...keeping((deployment, replicas, circumstances) => {
       const { rollout, resources } = deployment ?? {};
       const altered =
@@ -106,5 +106,5 @@ export const crashMutants: readonly Mutant[] = [
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },
   { mistake: 'an attempt is made before it is counted', ...inTwo('job-runner', ranges.jobStatuses) },
-  { mistake: 'a backup is stored before what it holds', noticedAt: 2, ...storedInTwo(ranges.backupContents) },
+  { mistake: 'a backup is stored before what it holds', ...storedInTwo(ranges.backupContents) },
 ];

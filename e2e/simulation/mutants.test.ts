@@ -35,7 +35,9 @@ describe('the simulation notices', () => {
         );
       }
       expect(caught, `not noticed within ${WITHIN_SEEDS} seeds`).to.be.instanceOf(BrokenPromiseError);
-      console.log(`      ${(caught as BrokenPromiseError).message.slice(0, 120)}`);
+      const { message, seed } = caught as BrokenPromiseError;
+      console.log(`      ${message.slice(0, 120)}`);
+      if (seed !== (noticedAt ?? 1)) console.log(`      would be noticed sooner with noticedAt: ${seed}`);
     });
   }
 });

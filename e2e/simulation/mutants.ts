@@ -155,32 +155,34 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
-  { mistake: 'the word "removed" is believed of containers that run', noticedAt: 2, ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 39, ...keeping(staysAbroad) },
+  { mistake: 'a replica on a failed node is treated as gone', noticedAt: 2, ...keeping(takesFailedForGone) },
+  { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 14, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', noticedAt: 2, ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
-  { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
+  { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },
   {
     mistake: 'loops overwrite without guards',
     noticedAt: 3,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the replica keeper does not watch reports', noticedAt: 3, ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
+    noticedAt: 3,
     pace: { orders: 5 },
     ...deafTo('scheduler', ranges.nodeStatuses, ranges.tenants),
   },
   {
     mistake: 'claims overwrite without guards',
-    noticedAt: 3,
+    noticedAt: 2,
     pace: { machines: 8 },
     ...blindTo('node-names/', ranges.nodes),
   },
   {
     mistake: 'containers of a former owner are not looked for',
+    noticedAt: 4,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -196,7 +198,7 @@ export const mutants: readonly Mutant[] = [
     })),
   },
   { mistake: 'nodes join whatever the quota is', noticedAt: 18, apiCache: withoutQuotas },
-  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 3, ...deafTo('scheduler', ranges.tenants) },
+  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 11, ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',
@@ -225,7 +227,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 2,
+    noticedAt: 4,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>

@@ -46,7 +46,6 @@ const withoutIllness = (cache: Cache) =>
 export const rolloutMutants = inMix('rollouts', [
   {
     mistake: 'a canary is rolled out in full',
-    noticedAt: 4,
     ...keeping((deployment, replicas, circumstances) => {
       const { baseline: _, ...others } = circumstances ?? {};
       return decideReplicas(deployment, replicas, others);
@@ -54,12 +53,10 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is larger than was asked for',
-    noticedAt: 14,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
-    noticedAt: 4,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),
@@ -90,12 +87,12 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout takes more away than may be missing',
-    noticedAt: 3,
+    noticedAt: 2,
     ...rolling(rollout => ({ ...rollout, maxUnavailable: 9 })),
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 7,
+    noticedAt: 20,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

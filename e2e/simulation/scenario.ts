@@ -22,6 +22,7 @@ import { bringHome } from './copies.js';
 import { CopyInvariants } from './copy-invariants.js';
 import { CopyStory } from './copy-story.js';
 import { AttemptWatch, makesOneAttempt } from './jobs.js';
+import { createRestInvariant } from './rest.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
 import { endRollouts } from './rollouts.js';
 import { endScaling, expectScaled } from './scaling.js';
@@ -116,7 +117,14 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const volumes = hasVolumes ? new VolumeWatch(cluster, () => history) : undefined;
   const ofCopies = hasCopies ? [new CopyInvariants(cluster).holds] : [];
   const ofVolumes = volumes ? [volumes.note, ...createVolumeInvariants(cluster), ...ofCopies] : [];
-  const watches = [containers.note, makesOneAttempt, attempts.keepsEnds, createScheduleInvariant(), ...ofVolumes];
+  const watches = [
+    createRestInvariant(world),
+    containers.note,
+    makesOneAttempt,
+    attempts.keepsEnds,
+    createScheduleInvariant(),
+    ...ofVolumes,
+  ];
   const history: History = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...watches]);
   cluster.handedOut = ticket => history.handedOut(ticket);
   const { inspect, doubledMs } = createInspector(cluster, history, { attempts, containers, kills, volumes });

@@ -8,7 +8,6 @@ import type { AssignmentLine } from '../../pkg/link/index.js';
 import { done, type LoopEnv } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Entry, type Put, type Store, value } from '../../pkg/store/index.js';
 import { altering, deafTo, inMix, instead } from './mutants.js';
-import { storing } from './rollout-mutants.js';
 import type { AgentParts } from './variant.js';
 
 type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
@@ -124,6 +123,28 @@ const movesLost = ({ cache, ...env }: LoopEnv): LoopEnv => {
   return { ...env, cache, commit: change => env.commit(alter(change)) };
 };
 
+const CLAIMED = ' (claimed)';
+
+/** What it stores as ready it reads as it was: else it would store it over and over, which is noticed for itself. */
+const claimsReady = ({ cache, ...env }: LoopEnv): LoopEnv => {
+  const alter = <T extends Pick<Entry, 'key' | 'bytes'>>(entry: T, of: (status: VolumeStatus) => VolumeStatus): T =>
+    entry.key.startsWith(ranges.volumeStatuses)
+      ? { ...entry, bytes: encode(of(JSON.parse(entry.bytes.toString()) as VolumeStatus)) }
+      : entry;
+  const claim = (status: VolumeStatus): VolumeStatus =>
+    status.phase === 'Degraded' ? { ...status, phase: 'Ready', message: `${status.message}${CLAIMED}` } : status;
+  const admit = (status: VolumeStatus): VolumeStatus =>
+    status.message.endsWith(CLAIMED)
+      ? { ...status, phase: 'Degraded', message: status.message.slice(0, -CLAIMED.length) }
+      : status;
+  const read = instead(cache, 'get', key => {
+    const entry = cache.get(key);
+    return entry && alter(entry, admit);
+  });
+  const commit = (change: Change) => env.commit({ ...change, puts: change.puts.map(put => alter(put, claim)) });
+  return { ...env, cache: read, commit };
+};
+
 const misplacing = (cache: Cache): Cache =>
   instead(cache, 'get', key => {
     const entry = cache.get(key);
@@ -187,9 +208,7 @@ export const volumeMutants = inMix('volumes', [
   { mistake: 'the volume keeper does not watch reports', ...deafTo('volume-keeper', ranges.volumeReports) },
   {
     mistake: 'a volume is claimed to be ready whatever its agent says',
-    ...storing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, status =>
-      status.phase === 'Degraded' ? { ...status, phase: 'Ready' } : status,
-    ),
+    ...within('volume-keeper', claimsReady),
   },
   {
     mistake: 'what mounts a volume is placed on another node',
@@ -206,5 +225,5 @@ export const volumeMutants = inMix('volumes', [
     apiCache: cache =>
       instead(cache, 'by', (index, key) => (index === 'api.replicas-by-volume' ? [] : cache.by(index, key))),
   },
-  { mistake: 'a volume is deleted while it is being mounted', apiStore: deletesAlone },
+  { mistake: 'a volume is deleted while it is being mounted', noticedAt: 2, apiStore: deletesAlone },
 ]);

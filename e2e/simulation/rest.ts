@@ -1,0 +1,24 @@
+import { expect } from 'chai';
+
+import type { SimWorld } from '../../dev/simulation/index.js';
+import type { Invariant } from './history.js';
+
+const SPAN_MS = 10_000;
+/** In the worst storm of 160 worlds it was 40 times. */
+const MOST_STORED = 200;
+
+/** Nothing is stored over and over: it would be by loops that undo what the others do, and nothing would come to rest. */
+export function createRestInvariant(world: SimWorld): Invariant {
+  let span = 0;
+  const stored = new Map<string, number>();
+  return changes => {
+    const now = Math.floor(world.time / SPAN_MS);
+    if (now !== span) stored.clear();
+    span = now;
+    for (const { key } of changes) {
+      const times = (stored.get(key) ?? 0) + 1;
+      stored.set(key, times);
+      expect(times, `how often ${key} was stored within ${SPAN_MS} ms`).to.be.at.most(MOST_STORED);
+    }
+  };
+}
