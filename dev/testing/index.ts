@@ -11,7 +11,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Far longer than anything takes on an idle machine: a busy one may be ten times as slow. */
 const PATIENCE_MS = 240_000;
-const POLL_EVERY_MS = 10;
+const LEAST_PAUSE_MS = 10;
+const MOST_PAUSE_MS = 200;
+/** What takes long is looked at less often, as a look costs the test and the server that it asks: a wait is longer by a twentieth at most. */
+const PAUSE_SHARE = 1 / 20;
 
 /** Polls until the result is neither undefined nor false; fails with what it was waiting for and the last error. */
 export async function until<T>(
@@ -19,7 +22,7 @@ export async function until<T>(
   poll: () => Promise<T | undefined | false> | T | undefined | false,
   withinMs = PATIENCE_MS,
 ): Promise<T> {
-  const deadline = performance.now() + withinMs;
+  const begun = performance.now();
   let lastError: unknown;
   for (;;) {
     try {
@@ -29,10 +32,11 @@ export async function until<T>(
     } catch (error) {
       lastError = error;
     }
-    if (performance.now() > deadline) {
+    const waitedMs = performance.now() - begun;
+    if (waitedMs > withinMs) {
       throw new Error(`gave up after ${withinMs} ms waiting for ${what}`, { cause: lastError });
     }
-    await pause(POLL_EVERY_MS);
+    await pause(Math.min(MOST_PAUSE_MS, Math.max(LEAST_PAUSE_MS, waitedMs * PAUSE_SHARE)));
   }
 }
 

@@ -44,6 +44,12 @@ describe('waiting until something is true', () => {
     expect(await until('three polls', () => ++polls === 3 && 'done')).to.equal('done');
   });
 
+  it('looks less often the longer it waits', async () => {
+    let looks = 0;
+    await until('nothing', () => ++looks === 0, 1_000).catch(() => undefined);
+    expect(looks, 'a hundred, were all pauses as short as the first').to.be.at.most(60);
+  });
+
   it('says what it waited for, and the last error, when it gives up', async () => {
     const failing = until('the moon', () => Promise.reject(new Error('behind clouds')), 1);
     const fault = await failing.catch((error: unknown) => error as Error);
