@@ -85,7 +85,7 @@ LIST
 # What only some suites need, which are skipped by name where it cannot be had.
 extras_for() {
   case $1 in
-    test) printf "chromium chromium\nfaketime faketime\npromtool prometheus\n" ;;
+    test) printf "chromium chromium\nfaketime faketime\npromtool prometheus\nsystemctl systemd\ncurl curl\n" ;;
   esac
 }
 

@@ -11,6 +11,7 @@ export function addAdmin(program: Commander, run: Run): void {
     .command('bootstrap')
     .description('make the first administrator of a new control plane, and print the token')
     .option('--another', 'make one more, because the token of the last one was lost')
+    .option('--wait', 'wait for a server that was just started to make its key file, at most a minute')
     .argument('[settings...]', SETTINGS)
     .allowUnknownOption()
     .action((settings: readonly string[], options: Options) =>

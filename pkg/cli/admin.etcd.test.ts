@@ -1,8 +1,18 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { connect } from 'node:tls';
 
 import { expect } from 'chai';
@@ -130,6 +140,16 @@ describe('moor admin: a control plane from its certificates to its restore', fun
     expect(created.status, created.err).to.equal(0);
     writeFileSync(at('token'), token);
     expect((await moor(['tenants', 'list'], more)).out).to.contain('acme');
+  });
+
+  it('waits for the keys of a server that was just started', async () => {
+    const waiting = admin('bootstrap', '--wait', ...settings, '--key-file', at('later'));
+    await setTimeout(1_000); // until it looks for them most likely
+    copyFileSync(at('keys'), at('.later'));
+    renameSync(at('.later'), at('later'));
+    const { status, err } = await waiting;
+    expect(status, err).to.equal(1);
+    expect(err).to.contain('there is an administrator already');
   });
 
   it('backs etcd up, lays the backup out, and declares it, and what was written since is gone', async () => {

@@ -3,19 +3,27 @@ import { resolve } from 'node:path';
 
 import { openKeyring } from '../../auth/index.js';
 import { bootstrapAdministrator } from '../../bootstrap/index.js';
+import { sleep } from '../../clock/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
 import { readOperatorSettings, useStore } from '../operator-store.js';
 import type { Command } from '../session.js';
+import { startDeadline, type Terminal } from '../terminal.js';
 
 interface FirstAdministratorInput {
   readonly settings: readonly string[];
   readonly another?: boolean;
+  readonly wait?: boolean;
 }
 
+const LOOK_EVERY_MS = 100;
+const KEYS_WITHIN_MS = 60_000;
+
 /** Makes the first administrator of a control plane. Whoever may read its keys and write to its etcd needs no other right. */
-export const firstAdministrator: Command<FirstAdministratorInput> = (session, { settings: words, another = false }) => {
+export const firstAdministrator: Command<FirstAdministratorInput> = async (session, input) => {
   const { terminal, ink } = session;
-  const settings = readOperatorSettings(session, words);
+  const { another = false, wait = false } = input;
+  const settings = readOperatorSettings(session, input.settings);
+  if (wait) await awaitKeyFile(terminal, settings.keyFile);
   // Made here, it would be another one than that of the servers, or one that they may not read.
   if (!existsSync(settings.keyFile))
     throw new UsageFault(
@@ -42,3 +50,10 @@ export const firstAdministrator: Command<FirstAdministratorInput> = (session, { 
     return exitCode.ok;
   });
 };
+
+/** Until a server that was just started has made its keys, at most a minute. */
+async function awaitKeyFile(terminal: Terminal, keyFile: string): Promise<void> {
+  const deadline = startDeadline(terminal, { timeout: KEYS_WITHIN_MS });
+  while (!existsSync(keyFile) && !deadline.signal.aborted) await sleep(terminal.clock, LOOK_EVERY_MS, deadline.signal);
+  deadline.end();
+}
