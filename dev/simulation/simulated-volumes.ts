@@ -133,7 +133,8 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
       }),
     isEmpty: id => inTurn('look', id, () => find(id).log.length === 0),
     isChanged: (id, name) => inTurn('compare', id, () => !isSameLog(find(id).log, findSnapshot(id, name))),
-    written: id => inTurn('count', id, () => ({ bytes: find(id).written, transaction: find(id).written })),
+    changeMark: id => inTurn('count', id, () => String(find(id).written)),
+    writtenBytes: id => inTurn('count', id, () => find(id).written),
     send: (id, name, parent) =>
       inTurn('send', id, () => {
         const bytes = pack(findSnapshot(id, name), parent === undefined ? undefined : findSnapshot(id, parent));

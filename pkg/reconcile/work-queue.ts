@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 import PQueue from 'p-queue';
 
 import { type BackoffOptions, backoffMs, type Cancel, type Clock, type Random } from '../clock/index.js';
@@ -49,6 +51,7 @@ export class WorkQueue {
     this.#backoff = options.backoff ?? DEFAULT_BACKOFF;
     this.#options = options;
     this.#workers = new PQueue({ concurrency: options.concurrency ?? 1 });
+    setMaxListeners(0, this.#abort.signal); // any number of keys may be worked on aside
   }
 
   /** Keys that wait to be worked on now. */

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 
+import { seededRandom } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { Bandwidth } from './bandwidth.js';
-import { type CopyState, decideSync, describeCopy, listKept } from './copies.js';
+import { chooseAskMs, type CopyState, decideSync, describeCopy, findNextRound, listKept } from './copies.js';
 import { formatSyncName, isSyncName, readSyncName } from './messages.js';
 import { isReplicationNews, type SeenReplication } from './replication.js';
 
@@ -14,7 +15,7 @@ describe('copies of a volume', () => {
     isChanged: false,
     newestAgeMs: 60_000,
     has: 'n',
-    askedMsAgo: 1_000,
+    askInMs: 1_000,
     intervalMs: 5_000,
   };
   for (const [what, change, step] of [
@@ -25,8 +26,8 @@ describe('copies of a volume', () => {
     ['get a fresh one in the place of one that has grown old', { isChanged: true, has: 'm' }, 'fresh'],
     ['get the newest that they do not have', { has: 'm' }, 'newest'],
     ['get the newest when it is not known what they have', { has: undefined }, 'newest'],
-    ['are asked after a restart', { askedMsAgo: undefined }, 'newest'],
-    ['are asked now and then', { askedMsAgo: 3_600_000 }, 'newest'],
+    ['are asked after a restart', { askInMs: undefined }, 'newest'],
+    ['are asked now and then', { askInMs: -1 }, 'newest'],
   ] as const) {
     it(what, () => expect(decideSync({ ...rest, ...change })).to.equal(step));
   }
@@ -92,6 +93,24 @@ describe('copies of a volume', () => {
       expect(isReplicationNews(seen, { ...seen, ...change })).to.equal(isNews);
     });
   }
+
+  it('are looked at in the same moment while they rest, whenever each has come to rest', () => {
+    const moments = [0.5, 1_234.25, 4_999.9].map(now => now + findNextRound('rest', 5_000, now));
+    expect(moments).to.deep.equal([5_000, 5_000, 5_000]);
+    expect(findNextRound('rest', 5_000, 5_000)).to.equal(5_000);
+  });
+
+  it('are asked about each after a time of its own, between five and ten minutes', () => {
+    const random = seededRandom(7);
+    const times = Array.from({ length: 200 }, () => chooseAskMs(random));
+    expect(times.every(ms => ms >= 300_000 && ms < 600_000)).to.equal(true);
+    expect(new Set(times.map(ms => Math.floor(ms / 5_000))).size).to.be.above(40);
+  });
+
+  it('are looked at an interval after they were brought up to date, each at its own moment', () => {
+    expect(findNextRound('fresh', 5_000, 1_234)).to.equal(5_000);
+    expect(findNextRound('newest', 5_000, 1_234)).to.equal(5_000);
+  });
 
   it('take no more of the network than is allowed, all together', async () => {
     const clock = new ManualClock();

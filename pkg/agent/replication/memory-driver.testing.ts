@@ -6,7 +6,7 @@ import { StreamChecksum, type VolumeDriver, VolumeFault } from '../volumes/index
 interface MemoryVolume {
   content: string;
   written: number;
-  transaction: number;
+  changes: number;
   readonly snapshots: Map<string, string>;
 }
 
@@ -29,7 +29,7 @@ export class MemoryDriver {
   writeUnflushed(id: string, content: string): void {
     const volume = this.#find(id);
     volume.content = content;
-    volume.transaction++;
+    volume.changes++;
   }
 
   read(id: string): string {
@@ -41,7 +41,7 @@ export class MemoryDriver {
     const step = (what: string, id: string) => {
       this.steps.push(what);
       find(id).written++;
-      find(id).transaction++;
+      find(id).changes++;
     };
     const findSnapshot = (id: string, name: string) => {
       const found = find(id).snapshots.get(name);
@@ -53,8 +53,7 @@ export class MemoryDriver {
       describe: () => ({ enforcesSize: true, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
       materialise: async ({ id, sizeBytes, isMade }) => {
         if (isMade) find(id);
-        if (!this.volumes.has(id))
-          this.volumes.set(id, { content: '', written: 0, transaction: 0, snapshots: new Map() });
+        if (!this.volumes.has(id)) this.volumes.set(id, { content: '', written: 0, changes: 0, snapshots: new Map() });
         return { id, sizeBytes };
       },
       mountPoint: async id => `/volumes/${id}`,
@@ -77,11 +76,11 @@ export class MemoryDriver {
       },
       isEmpty: async id => find(id).content === '',
       isChanged: async (id, name) => findSnapshot(id, name) !== find(id).content,
-      written: async id => {
+      changeMark: async id => {
         this.asked++;
-        const { written: bytes, transaction } = find(id);
-        return { bytes, transaction };
+        return String(find(id).changes);
       },
+      writtenBytes: async id => find(id).written,
       send: async (id, name, parent) => {
         const whole = findSnapshot(id, name);
         const known = parent === undefined ? '' : findSnapshot(id, parent);

@@ -10,7 +10,7 @@ import { asError } from '../../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/index.js';
 import { normaliseMessage } from '../normalise-message.js';
 import { Bandwidth } from './bandwidth.js';
-import { type CopyFacts, decideSync, describeCopy, measureWhole } from './copies.js';
+import { chooseAskMs, type CopyFacts, decideSync, describeCopy, findNextRound, measureWhole } from './copies.js';
 import type { PeerMessages } from './messages.js';
 import { PeerFault, type Peers } from './peers.js';
 import type { ReplicationRecord } from './record.js';
@@ -36,7 +36,7 @@ export interface PrimaryParts extends SyncSnapshotsParts {
 
 /** What is known of one copy beside the record; lost with the process. */
 interface CopyMemory extends CopyFacts {
-  readonly askedAt?: number;
+  readonly askAt?: number;
   /** What differs was refused: everything is sent. */
   readonly isWhole?: boolean;
 }
@@ -88,18 +88,19 @@ export class PrimaryRounds {
     if (!record || peer?.address === undefined) return done; // assigned anew, or settled, it is looked at again
     const factor = driver.describe().snapshotsOnline ? 1 : OFFLINE_FACTOR;
     const intervalMs = replication!.intervalSeconds * 1000 * factor;
-    const { askedAt } = this.#copies.get(key) ?? {};
+    const { askAt } = this.#copies.get(key) ?? {};
     const last = record.common?.[nodeId];
     const has = last?.epoch === record.epoch ? last.snapshot : undefined;
     const final = await this.#finish(id, replication!);
     if (final === 'written') return again(FINAL_MS, 'the last snapshot is taken when nothing writes any more');
-    const askedMsAgo = askedAt === undefined ? undefined : clock.monotonic() - askedAt;
-    const decide = async () => decideSync({ ...(await this.#snapshots.look(id, record)), has, askedMsAgo, intervalMs });
+    const askInMs = askAt === undefined ? undefined : askAt - clock.monotonic();
+    const decide = async () => decideSync({ ...(await this.#snapshots.look(id, record)), has, askInMs, intervalMs });
     const step = final ? (final.snapshot === has ? 'rest' : 'newest') : await decide();
     if (step !== 'rest') {
       await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
     }
-    return again(intervalMs, 'the copy is brought up to date again');
+    const waitMs = findNextRound(step, intervalMs, clock.monotonic());
+    return again(waitMs, 'the copy is brought up to date again');
   }
 
   /** The last snapshot of a volume that is to move; undefined of any other. */
@@ -111,7 +112,7 @@ export class PrimaryRounds {
   }
 
   async #sync(id: string, peer: VolumePeer, { record, isFresh, signal }: SyncTask): Promise<void> {
-    const { peers, clock, driver, stallMs, log, onChange } = this.#parts;
+    const { peers, clock, random, driver, stallMs, log, onChange } = this.#parts;
     const { nodeId, address = '', publicKey } = peer;
     const key = toKey(id, nodeId);
     let toldAt = clock.monotonic();
@@ -147,7 +148,7 @@ export class PrimaryRounds {
         transfer: undefined,
         failure: undefined,
         lagBytes: 0,
-        askedAt: clock.monotonic(),
+        askAt: clock.monotonic() + chooseAskMs(random),
         isWhole: false,
         ...(wholeSince !== undefined && measureWhole(sentInAll, clock.monotonic() - wholeSince)),
       });

@@ -2,7 +2,7 @@ import type { AssignedReplication, AssignedVolume, FinalSnapshot, VolumePeer } f
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import type { Logger } from '../../log/index.js';
-import type { VolumeDriver, WrittenCounts } from '../volumes/index.js';
+import type { VolumeDriver } from '../volumes/index.js';
 import type { Turns } from '../volumes/turns.js';
 import { listKept } from './copies.js';
 import { formatSyncName, type PeerMessages, readSyncName } from './messages.js';
@@ -28,17 +28,14 @@ export interface SyncSnapshotsParts {
 /** What is remembered of a volume between two rounds; lost with the process. */
 interface Memory {
   /** When each snapshot was taken, and what had been written to the disk then. */
-  readonly taken: Map<string, { readonly at: number; readonly written: WrittenCounts | undefined }>;
+  readonly taken: Map<string, { readonly at: number; readonly written: number | undefined }>;
   /** What is being read for each node. */
   readonly held: Map<string, readonly string[]>;
   /** The last snapshot before the move that is assigned: what an earlier one had counts only when it was looked at again. */
   final?: FinalSnapshot | undefined;
-  /** What was found when so much had been written: until something is changed, it is not looked for again. */
-  found?: { readonly written: WrittenCounts; readonly newest: string; readonly isChanged: false } | undefined;
+  /** What was found when the volume had this mark: until it has another, it is not looked for again. */
+  found?: { readonly mark: string; readonly newest: string; readonly isChanged: false } | undefined;
 }
-
-const isSame = (one: WrittenCounts, other: WrittenCounts) =>
-  one.bytes === other.bytes && one.transaction === other.transaction;
 
 /** The primary of a volume, at this moment. */
 interface Primary {
@@ -79,12 +76,12 @@ export class SyncSnapshots {
   async #find(id: string, record: ReplicationRecord) {
     const { driver } = this.#parts;
     const memory = this.#remember(id);
-    const written = await driver.written(id);
-    if (written && memory.found && isSame(memory.found.written, written)) return memory.found;
+    const mark = await driver.changeMark(id);
+    if (mark !== undefined && memory.found?.mark === mark) return memory.found;
     const newest = (await this.#list(id, record)).findLast(name => record.times?.[name] !== undefined);
     const isChanged = newest !== undefined && (await driver.isChanged(id, newest));
-    const isAtRest = newest !== undefined && !isChanged && written?.transaction !== undefined;
-    memory.found = isAtRest ? { written, newest, isChanged: false } : undefined;
+    const isAtRest = newest !== undefined && !isChanged && mark !== undefined;
+    memory.found = isAtRest ? { mark, newest, isChanged: false } : undefined;
     return { newest, isChanged };
   }
 
@@ -163,7 +160,7 @@ export class SyncSnapshots {
     // Copies are compared by their moments: a clock that was set back must not make a later one look staler.
     const latest = Math.max(...Object.values(record.times ?? {}).map(time => Date.parse(time)));
     const at = new Date(Math.max(clock.now(), latest + 1)).toISOString();
-    const written = await driver.written(id);
+    const written = await driver.writtenBytes(id);
     memory.found = undefined;
     await driver.snapshot(id, name);
     failpoint('volume.snapshot_taken');
@@ -230,8 +227,8 @@ export class SyncSnapshots {
   /** What was written to the disk since a snapshot was taken. */
   async countSince(id: string, snapshot: string): Promise<number | undefined> {
     const { written } = this.#remember(id).taken.get(snapshot) ?? {};
-    const now = written && (await this.#parts.driver.written(id));
-    return now && Math.max(0, now.bytes - written.bytes);
+    const now = written === undefined ? undefined : await this.#parts.driver.writtenBytes(id);
+    return written === undefined || now === undefined ? undefined : Math.max(0, now - written);
   }
 
   async #list(id: string, record: ReplicationRecord): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-import type { DriverLimits, OutgoingSnapshot, VolumeDriverName, WrittenCounts } from './driver.js';
+import type { DriverLimits, OutgoingSnapshot, VolumeDriverName } from './driver.js';
 
 export interface ReceiveBounds {
   readonly parent: string | undefined;
@@ -55,8 +55,10 @@ export interface Backend {
 
   /** Whether the volume may hold something else than the snapshot does. */
   differs(folder: string, snapshot: string): Promise<boolean>;
-  /** Of the volume's own disk; undefined where it has none. */
-  countWritten(folder: string): Promise<WrittenCounts | undefined>;
+  /** What was written to the volume's own disk, in bytes; undefined where it has none. */
+  countWritten(folder: string): Promise<number | undefined>;
+  /** Becomes another one when something on the volume is changed; undefined where nobody knows. */
+  readChangeMark(folder: string): Promise<string | undefined>;
 
   /** What is sent is whole when the source has ended and `ended` resolves. Destroying the source gives up. */
   send(folder: string, snapshot: string, parent: string | undefined): BackendStream;

@@ -5,12 +5,12 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
+import { countWritten, readChangeMark } from './btrfs-counters.js';
 import { guardStream, INCOMING } from './btrfs-stream.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import {
   countMissing,
-  countWritten,
   detach,
   detachRemoved,
   ensureSize,
@@ -201,6 +201,7 @@ export const btrfsBackend: Backend = {
   },
 
   countWritten,
+  readChangeMark,
 
   send(folder, snapshot, parent) {
     const { store } = pathsOf(folder);

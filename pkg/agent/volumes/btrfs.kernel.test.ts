@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   closeSync,
   fsyncSync,
   mkdirSync,
@@ -163,6 +164,18 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
         }
       });
     }
+
+    it('gives a sign of what nobody has flushed also where files and their names have space of their own', async () => {
+      await lab.driver.materialise({ id: A, sizeBytes: 1024 * MIB });
+      const file = join(await lab.driver.mountPoint(A), 'file');
+      writeFileSync(file, 'one', { flush: true });
+      spawnSync('sync', ['--file-system', file]);
+      const before = await lab.driver.changeMark(A);
+      appendFileSync(file, ' two');
+      expect(await lab.driver.changeMark(A))
+        .to.be.a('string')
+        .and.not.to.equal(before);
+    });
 
     it('can be written to when it was full, was grown and was full again', async () => {
       await lab.driver.materialise({ id: A, sizeBytes: 1024 * MIB });

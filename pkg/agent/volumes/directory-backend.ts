@@ -113,6 +113,7 @@ export const directoryBackend: Backend = {
   differs: (folder, snapshot) => isOther(placesIn(folder).data, join(snapshotsIn(folder), snapshot)).catch(() => true),
 
   countWritten: () => Promise.resolve(undefined),
+  readChangeMark: () => Promise.resolve(undefined),
 
   send(folder, snapshot, parent) {
     const path = (name: string) => join(snapshotsIn(folder), name);

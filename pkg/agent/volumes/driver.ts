@@ -55,14 +55,6 @@ export interface IncomingSnapshot {
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
-/** What has happened to the disk of a volume. */
-export interface WrittenCounts {
-  /** What was ever written to it since it was attached. */
-  readonly bytes: number;
-  /** The transaction that it is in, which another follows with the first change after it, also one that is only in memory yet. Undefined where the kernel does not tell. */
-  readonly transaction: number | undefined;
-}
-
 /**
  * Volumes on the disk of one machine.
  *
@@ -123,8 +115,10 @@ export interface VolumeDriver {
   isEmpty(id: string): Promise<boolean>;
   /** Whether the volume may hold something else than a snapshot of it does. What is not on the disk yet may be passed over. */
   isChanged(id: string, snapshot: string): Promise<boolean>;
-  /** A cheap sign of a change. Undefined where nobody counts. */
-  written(id: string): Promise<WrittenCounts | undefined>;
+  /** A cheap sign of changes: becomes another one with each, also with one that is only in memory yet. Undefined where nobody knows. */
+  changeMark(id: string): Promise<string | undefined>;
+  /** How much was ever written to the disk of the volume since it was attached. Undefined where nobody counts. */
+  writtenBytes(id: string): Promise<number | undefined>;
 
   /** The stream of a snapshot: all of it, or the difference to `parent`. Destroy the stream to give up. */
   send(id: string, snapshot: string, parent?: string): Promise<OutgoingSnapshot>;

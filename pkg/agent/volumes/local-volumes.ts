@@ -52,7 +52,8 @@ export class LocalVolumes implements VolumeDriver {
   readonly #sizes: VolumeSizes;
   readonly #mark: DiskMark;
   readonly #receiving = new Map<string, AbortController>();
-  readonly written = (id: string) => this.#backend.countWritten(join(this.#env.root, id)); // asked for often: not in turn
+  readonly changeMark = (id: string) => this.#backend.readChangeMark(join(this.#env.root, id)); // asked for often: not in turn
+  readonly writtenBytes = (id: string) => this.#backend.countWritten(join(this.#env.root, id));
   readonly listSnapshots = (id: string) => this.#onVolume(id, folder => this.#backend.listSnapshots(folder));
   readonly isEmpty = (id: string) =>
     this.#onVolume(id, async folder => (await readdir(await this.#backend.openRoot(folder))).length === 0);
@@ -74,9 +75,8 @@ export class LocalVolumes implements VolumeDriver {
     const { root } = this.#env;
     this.#begun = undefined;
     await this.#untilBegun();
-    const removals = (await listRemovedIds(root)).map(
-      id => () => this.#inTurn(id, () => removeFolder(join(root, toRemovedName(id)))),
-    );
+    const remove = (id: string) => () => this.#inTurn(id, () => removeFolder(join(root, toRemovedName(id))));
+    const removals = (await listRemovedIds(root)).map(remove);
     const waiting = [...(await listKeptIds(root)).map(id => () => this.#bringBack(id)), ...removals];
     const work = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) await next().catch(() => undefined); // told by `list`

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, type Stats } from 'node:fs';
-import { open, rename, rm, stat, statfs, truncate } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { failpoint } from '../../failpoint/index.js';
-import type { WrittenCounts } from './driver.js';
 import { isPresent, makePrivateFolder, syncFolder } from './files.js';
 import { findMount, isMounted, listLoopDevices, listMounts } from './mounts.js';
 import { runLongTool, runTool } from './run-tool.js';
@@ -77,65 +76,6 @@ async function attach(image: string): Promise<string> {
   const attached = (await listLoopDevices()).find(({ file }) => file === image);
   if (attached) return attached.device;
   return (await runTool('losetup', '--find', '--show', '--nooverlap', '--', image)).trim();
-}
-
-const SECTOR_BYTES = 512;
-/** Where the kernel tells of an image that is attached. */
-interface Attached {
-  readonly device: string;
-  /** The id of its file system. */
-  readonly uuid: string;
-}
-
-/** Where each image was last found: counters of it are read every few seconds. */
-const lastFound = new Map<string, Attached>();
-
-/** The counters of a device, if it is that of the image. Without a thread for each: the kernel has them in memory. */
-function readCounts({ device, uuid }: Attached, image: string): WrittenCounts | undefined {
-  const file = readKernel(`/sys/block/${device}/loop/backing_file`);
-  const counts = file === image ? readKernel(`/sys/block/${device}/stat`) : undefined;
-  if (counts === undefined) return undefined;
-  const transaction = readKernel(`/sys/fs/btrfs/${uuid}/generation`);
-  return {
-    bytes: Number(counts.split(/\s+/)[6]) * SECTOR_BYTES,
-    transaction: transaction === undefined ? undefined : Number(transaction),
-  };
-}
-
-/** Undefined when it was detached meanwhile, and of what an earlier kernel does not tell. */
-function readKernel(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch {
-    return undefined;
-  }
-}
-
-/** What has happened to the device of an image; undefined while it has none. */
-export async function countWritten(folder: string): Promise<WrittenCounts | undefined> {
-  const { image } = pathsOf(folder);
-  const known = lastFound.get(image);
-  const counts = known && readCounts(known, image);
-  if (counts) return counts;
-  const device = (await listLoopDevices()).find(({ file }) => file === image)?.device.slice('/dev/'.length);
-  if (device === undefined) return undefined;
-  const found = { device, uuid: await readUuid(image) };
-  lastFound.set(image, found);
-  return readCounts(found, image);
-}
-
-/** Where the superblock of a btrfs has its id. */
-const UUID_AT = 65_568;
-const UUID_BYTES = 16;
-
-async function readUuid(image: string): Promise<string> {
-  const file = await open(image);
-  try {
-    const { buffer } = await file.read(Buffer.alloc(UUID_BYTES), 0, UUID_BYTES, UUID_AT);
-    return buffer.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-  } finally {
-    await file.close();
-  }
 }
 
 /** Mounts the whole file system for the driver. No symbolic link on it is followed, whoever planted it. */
