@@ -21,7 +21,7 @@ const STARTED_WITHIN_MS = 20_000;
 const policy = ['deployments', 'resources']
   .flatMap(namespace => [
     `path "mooring/+/data/${namespace}/*" { capabilities = ["create", "read", "update"] }`,
-    `path "mooring/+/metadata/${namespace}/*" { capabilities = ["create", "read", "update", "delete"] }`,
+    `path "mooring/+/metadata/${namespace}/*" { capabilities = ["create", "read", "update", "delete", "list"] }`,
     `path "mooring/+/destroy/${namespace}/*" { capabilities = ["update"] }`,
   ])
   .join('\n');
