@@ -77,7 +77,7 @@ export const homes: Readonly<Record<string, readonly string[]>> = {
   '@kubernetes/client-node': ['controllers/bridge', 'pkg/agent/engine/kubernetes', 'dev/kubernetes', 'e2e'],
   preact: ['dashboard'],
   '@preact/signals': ['dashboard'],
-  esbuild: ['dashboard/bundle'],
+  esbuild: ['dashboard/bundle', 'hack'],
   marked: ['hack'],
   'playwright-core': ['e2e/dashboard'],
   'axe-core': ['e2e/dashboard'],

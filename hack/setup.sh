@@ -35,6 +35,16 @@ install_npm_packages() {
   touch "$mark"
 }
 
+# build_step WHAT_FAILED NODE_ARGUMENTS...
+build_step() {
+  what=$1
+  shift
+  if (cd "$root" && node "$@" >"$log" 2>&1); then return; fi
+  cat "$log" >&2
+  rm -rf "$log" "$fresh"
+  fail "$what" 'Mend what is named above, then run this again.'
+}
+
 # The mark is as old as the beginning: what is changed meanwhile is compiled next time.
 build() {
   . "$root/hack/built.sh"
@@ -43,21 +53,11 @@ build() {
   fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
   touch "$fresh/.built"
   log=$(mktemp)
-  if ! (cd "$root" && node node_modules/typescript/bin/tsc -p . --noCheck --noEmit false --sourceMap --sourceRoot "$root" --outDir "$fresh" >"$log" 2>&1); then
-    cat "$log" >&2
-    rm -rf "$log" "$fresh"
-    fail 'The programs could not be compiled.' 'Mend what is named above, then run this again.'
-  fi
-  if ! node "$fresh/dashboard/bundle/main.js" "$fresh/dashboard/assets" >"$log" 2>&1; then
-    cat "$log" >&2
-    rm -rf "$log" "$fresh"
-    fail 'The dashboard could not be bundled.' 'Mend what is named above, then run this again.'
-  fi
-  if ! node "$fresh/hack/site/main.js" "$fresh/site" >"$log" 2>&1; then
-    cat "$log" >&2
-    rm -rf "$log" "$fresh"
-    fail 'The documentation could not be rendered.' 'Mend what is named above, then run this again.'
-  fi
+  build_step 'The programs could not be compiled.' \
+    node_modules/typescript/bin/tsc -p . --noCheck --noEmit false --sourceMap --sourceRoot "$root" --outDir "$fresh"
+  build_step 'typebox could not be joined into one file.' "$fresh/hack/join-typebox.js" "$fresh"
+  build_step 'The dashboard could not be bundled.' "$fresh/dashboard/bundle/main.js" "$fresh/dashboard/assets"
+  build_step 'The documentation could not be rendered.' "$fresh/hack/site/main.js" "$fresh/site"
   rm -rf "$log" "$root/dist"
   mv "$fresh" "$root/dist"
 }
