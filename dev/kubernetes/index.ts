@@ -4,6 +4,7 @@
  * One idea to hold: it has the rules that all resources share (resource versions and conflicts, generations, the status
  * subresource, finalizers, graceful deletion, owners, watches with 410) and none that a kind has. Any group, version and plural is
  * served, so that leases, events, secrets, pods and custom resources need no entry; `intercept` adds subresources and faults.
+ * kubectl is told of the kinds that the guides use, and of those that were defined.
  * `KubeApiserver` runs the real one where there is one, so that the same tests show where the two differ.
  *
  * @module

@@ -2,7 +2,7 @@ import type { CoordinationV1Api, CoreV1Api, CustomObjectsApi, KubeConfig, V1Secr
 import { expect } from 'chai';
 
 import { until } from '../testing/index.js';
-import { FakeKubernetes, StatusError, type StoredObject } from './index.js';
+import { askCluster, FakeKubernetes, StatusError, type StoredObject } from './index.js';
 
 const at = { group: 'mooring.io', version: 'v1', namespace: 'shop', plural: 'deployments' };
 const web = { metadata: { name: 'web', labels: { app: 'web' } }, spec: { replicas: 1 }, status: { phase: 'made up' } };
@@ -138,5 +138,22 @@ describe('the stand-in of the Kubernetes API', () => {
     expect(await codeOf(leases.deleteNamespacedLease({ namespace: 'shop', name: 'bridge' }))).to.not.equal(200);
     cluster.intercept = undefined;
     expect(await codeOf(leases.readNamespacedLease({ namespace: 'shop', name: 'bridge' }))).to.equal(404);
+  });
+
+  it('says what it serves, with what was defined', async () => {
+    const read = async (path: string) =>
+      JSON.stringify((await askCluster({ url: cluster.url, token: 'let-me-in' }, 'GET', path)).body);
+    expect(await read('/apis'))
+      .to.contain('coordination.k8s.io')
+      .and.not.contain('mooring.io');
+    expect(await read('/apis/mooring.io/v1')).to.contain('nothing is served');
+    cluster.objects.create(
+      { group: 'apiextensions.k8s.io', version: 'v1', plural: 'customresourcedefinitions', namespace: '' },
+      { metadata: { name: 'd' } as never, spec: { group: 'mooring.io', names: { plural: 'volumes', kind: 'Volume' } } },
+    );
+    expect(await read('/apis')).to.contain('mooring.io');
+    expect(await read('/apis/mooring.io/v1')).to.contain('"volumes"');
+    expect(await read('/openapi/v3')).to.contain('apis/mooring.io/v1');
+    expect(await read('/openapi/v3/apis/mooring.io/v1')).to.contain('fieldValidation');
   });
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
 import { applyMergePatch, applyPatchSteps } from '../../api/k8s/patch.js';
+import { DEFINITIONS, discover } from './discovery.js';
 import { Objects, type ResourcePlace, StatusError, type StoredObject } from './objects.js';
 import { readTarget, readSelection, type Target } from './request.js';
 import { answerWatch } from './watch.js';
@@ -76,7 +77,11 @@ export class FakeKubernetes {
       }
       const text = await buffer(request);
       target = readTarget(pathname);
-      if (!target) return reply(response, 200, describe(pathname));
+      if (!target) {
+        const found = discover(pathname, this.objects.list(DEFINITIONS));
+        if (!found) throw new StatusError(404, 'NotFound', `nothing is served at ${pathname}`);
+        return reply(response, 200, found);
+      }
       const body: unknown = text.length === 0 ? undefined : JSON.parse(text.toString());
       const call: KubernetesCall = { ...target, method: request.method ?? 'GET', query, body };
       const taken = await this.intercept?.(call);
@@ -186,11 +191,6 @@ function complete({ group, version }: ResourcePlace, object: StoredObject): obje
 function formatList({ group, version }: ResourcePlace, items: readonly object[], revision: number): object {
   const apiVersion = group === '' ? version : `${group}/${version}`;
   return { kind: 'List', apiVersion, metadata: { resourceVersion: String(revision) }, items };
-}
-
-function describe(path: string): object {
-  if (path === '/version') return { major: '1', minor: '33', gitVersion: 'v1.33.0' };
-  throw new StatusError(404, 'NotFound', `nothing is served at ${path}`);
 }
 
 function reply(response: ServerResponse, status: number, body: object): void {

@@ -88,5 +88,6 @@ function readRoles(namespace: string): readonly { readonly kind: string }[] {
   const page = readFileSync('docs/how-to/kubernetes-bridge.md', 'utf8');
   const [, written = ''] = /<<END\n(apiVersion: rbac[\s\S]*?)\nEND\n/.exec(page) ?? [];
   const text = written.replaceAll('namespace: team', `namespace: ${namespace}`);
-  return parseAllDocuments(text).map(each => each.toJS() as { readonly kind: string });
+  const all = parseAllDocuments(text).map(each => each.toJS() as { readonly kind: string });
+  return all.filter(({ kind }) => kind !== 'ServiceAccount');
 }
