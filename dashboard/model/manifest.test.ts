@@ -23,24 +23,38 @@ const stored = {
   status: {},
 } as unknown as DeploymentView;
 
+const declared = (image: string, createdAt: string) => ({ image, metadata: { createdAt } });
+
 describe('a text that declares a deployment', () => {
   it('has a value, and the line of each field or of what it would stand in', () => {
-    const { value, problems, findLine } = readManifestText(draftManifest(new Set()));
+    const { value, problems, findLine } = readManifestText(draftManifest(new Map()));
     expect(value).to.include({ kind: 'Deployment', name: 'web' });
     expect(problems).to.deep.equal([]);
     expect([
       findLine('image'),
-      findLine('healthCheck.command[1]'),
-      findLine('healthCheck.port'),
+      findLine('resources.memory'),
+      findLine('resources.disk'),
       findLine('zzz'),
     ]).to.deep.equal([3, 7, 6, 1]);
   });
 
   it('begins under a name that no other deployment has', () => {
     const names = [[], ['web'], ['web', 'web-2', 'web-4']].map(taken =>
-      readManifestText(draftManifest(new Set(taken))),
+      readManifestText(draftManifest(new Map(taken.map(name => [name, declared('web:1', '2030-01-01')])))),
     );
     expect(names.map(({ value }) => value?.['name'])).to.deep.equal(['web', 'web-2', 'web-3']);
+  });
+
+  it('begins with the image that was declared last, and with none where there is none', () => {
+    const [old, last] = [declared('shop/db:1', '2030-01-01'), declared('shop/web:2', '2030-01-02')];
+    for (const all of [
+      [old, last],
+      [last, old],
+    ]) {
+      const deployments = new Map(all.map((each, at) => [`d-${at}`, each]));
+      expect(readManifestText(draftManifest(deployments)).value).to.include({ image: 'shop/web:2' });
+    }
+    expect(readManifestText(draftManifest(new Map())).value).to.include({ image: null });
   });
 
   it('says where it cannot be read', () => {

@@ -124,19 +124,21 @@ export function describeRecreated(
   return `Recreated: ${[...parts, ...more].join(', ')}.`;
 }
 
-/** What a new deployment begins with, under a name that no other has. */
-export function draftManifest(taken: { has(name: string): boolean }): string {
+type Declared = Pick<DeploymentView, 'image'> & { readonly metadata: Pick<DeploymentView['metadata'], 'createdAt'> };
+
+/** What a new deployment begins with: a name that no other has, and the image of the one that was declared last. */
+export function draftManifest(deployments: ReadonlyMap<string, Declared>): string {
   let name = 'web';
-  for (let next = 2; taken.has(name); next++) name = `web-${next}`;
+  for (let next = 2; deployments.has(name); next++) name = `web-${next}`;
+  const last = [...deployments.values()].reduce<Declared | undefined>(
+    (found, each) => (found && found.metadata.createdAt >= each.metadata.createdAt ? found : each),
+    undefined,
+  );
+  const image = last?.image ?? '# where nodes pull it from, with its tag: registry.example/team/web:1.0.0';
   return `kind: Deployment
 name: ${name}
-image: 127.0.0.1:7071/mooring/demo:1.0.0
+image: ${image}
 replicas: 1
-healthCheck:
-  type: exec
-  command: [/bin/busybox, wget, -q, -O, /dev/null, "http://127.0.0.1:8080/"]
-  timeout: 10s
-  retries: 3
 resources:
   cpu: 50m
   memory: 16Mi

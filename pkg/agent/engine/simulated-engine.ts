@@ -27,14 +27,13 @@ interface SimulatedContainer {
   status: ContainerStatus;
   readonly image: string;
   readonly hasHealthCheck: boolean;
+  readonly createdAt: string;
   /** What it wrote at its end. */
   output?: string;
   /** Counts the starts, so that a timer of an earlier run is recognised. */
   runs: number;
   readonly printed: LogEntry[];
 }
-
-const FIRST_LINE_AT = '0000000000.000000001';
 
 /** An engine in memory, for simulations and load tests: it outlives its agents, as a real one does. Delays use the injected clock. */
 export class SimulatedEngine implements Engine {
@@ -48,6 +47,7 @@ export class SimulatedEngine implements Engine {
   /** Bytes that each container has written, by id. */
   readonly written = new Map<string, number>();
   changes = 0;
+  readonly #logTime = () => (this.#options.clock.now() / 1000).toFixed(9).padStart(20, '0');
   #reachable = true;
 
   constructor(options: SimulatedEngineOptions) {
@@ -159,10 +159,11 @@ export class SimulatedEngine implements Engine {
       const id = this.#options.random.bytes(32).toString('hex');
       this.networks.attach(id, spec.networks);
       this.changes++;
-      const { name, owner, healthCheck, user = '' } = spec;
+      const { name, image, owner, healthCheck, user = '' } = spec;
+      const createdAt = this.#logTime();
       const status = { id, name, owner, state: 'created', health: 'none', exitCode: undefined, user } as const;
       const hasHealthCheck = healthCheck !== undefined;
-      const container: SimulatedContainer = { status, image: spec.image, hasHealthCheck, runs: 0, printed: [] };
+      const container: SimulatedContainer = { status, image, hasHealthCheck, createdAt, runs: 0, printed: [] };
       this.#containers.set(id, container);
       this.#notify(container);
       return id;
@@ -238,16 +239,15 @@ export class SimulatedEngine implements Engine {
   }
 
   async *logs(id: string, { tail, since = '' }: ContainerLogOptions): AsyncGenerator<LogEntry> {
-    const { status, printed } = await this.#call('logs', () => this.#find(id));
-    const all = [{ stream: 'stdout', at: FIRST_LINE_AT, bytes: Buffer.from(`${status.name} is simulated\n`) } as const];
-    const entries: readonly LogEntry[] = [...all, ...printed].filter(({ at }) => at >= since);
+    const { status, createdAt, printed } = await this.#call('logs', () => this.#find(id));
+    const first = { stream: 'stdout', at: createdAt, bytes: Buffer.from(`${status.name} is simulated\n`) } as const;
+    const entries = [first, ...printed].filter(({ at }) => at >= since);
     yield* tail === undefined ? entries : entries.slice(Math.max(0, entries.length - tail));
   }
 
   /** Lets a container print a line. */
   print(id: string, text: string, stream: LogEntry['stream'] = 'stdout'): void {
-    const at = (this.#options.clock.now() / 1000).toFixed(9).padStart(20, '0');
-    this.#find(id).printed.push({ stream, at, bytes: Buffer.from(text) });
+    this.#find(id).printed.push({ stream, at: this.#logTime(), bytes: Buffer.from(text) });
   }
 
   async close(): Promise<void> {}
