@@ -18,7 +18,7 @@ import { createRegistryCredentials } from '../pkg/secrets/index.js';
 import { retryUntilReachable } from '../pkg/store/index.js';
 import { openTracer } from '../pkg/trace/index.js';
 import { createApi } from './api.js';
-import { findInheritedSocket, startServer } from './server.js';
+import { explainUnreachable, findInheritedSocket, startServer } from './server.js';
 
 await runProcess(
   'server',
@@ -63,6 +63,8 @@ await runProcess(
     if (!signal.aborted) {
       const server = await startServer(api, settings, { ...env, inherited });
       env.log.info('server started', { address: server.url });
+      const because = explainUnreachable(settings);
+      if (because !== undefined) env.log.warn('logs of containers cannot be followed', { because });
       await aborted;
       await server.close();
     }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { InvalidSettingFault } from '../pkg/config/index.js';
-import { findInheritedSocket } from './server.js';
+import { explainUnreachable, findInheritedSocket } from './server.js';
 
 describe('the socket that a server inherits', () => {
   const own = String(process.pid);
@@ -20,5 +20,16 @@ describe('the socket that a server inherits', () => {
 
   it('is refused when there are several', () => {
     expect(() => findInheritedSocket({ LISTEN_FDS: '2' })).to.throw(InvalidSettingFault, /LISTEN_FDS: must be 1/);
+  });
+});
+
+describe('a server that listens at every address', () => {
+  const advertise = 'https://mooring.example.org:7070';
+  it('says what agents lack, unless it is told its own address', () => {
+    for (const listen of ['0.0.0.0:7070', '[::]:7070']) {
+      expect(explainUnreachable({ listen, advertise: '' }), listen).to.contain('"advertise"');
+      expect(explainUnreachable({ listen, advertise }), listen).to.equal(undefined);
+    }
+    expect(explainUnreachable({ listen: '10.0.0.1:7070', advertise: '' })).to.equal(undefined);
   });
 });

@@ -64,6 +64,13 @@ export function findInheritedSocket({
   throw new InvalidSettingFault(`LISTEN_FDS: must be 1, since the server listens on one socket; got ${count}`);
 }
 
+/** What is wrong with settings that a server starts with all the same; undefined: nothing. */
+export function explainUnreachable({ listen, advertise }: Pick<Settings, 'listen' | 'advertise'>): string | undefined {
+  const { host } = parseListen(listen);
+  if (advertise !== '' || !['0.0.0.0', '::', '[::]'].includes(host)) return undefined;
+  return `setting "listen": ${host} is every address, and none that an agent can send logs to; set "advertise" to the URL of this server`;
+}
+
 /** Listens as the settings say, or on an inherited socket. Throws when other machines could reach it without TLS. */
 export async function startServer(
   api: Api,
