@@ -90,7 +90,9 @@ export const suites: readonly Suite[] = [
     timeoutMs: 300_000,
     needs: 'dockerd',
     sideBySide: true,
-    first: ['e2e/stories/rotation-crashes.test.ts'],
+    first: ['restarts', 'jobs', 'rollouts', 'rotation-crashes', 'volume-copies', 'volume-database', 'node-life'].map(
+      name => `e2e/stories/${name}.test.ts`,
+    ),
   },
 ];
 
