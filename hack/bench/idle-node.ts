@@ -4,6 +4,7 @@
  * many copies are complete and the processor time that it has used, in microseconds.
  */
 import { generateKeyPairSync, createPublicKey } from 'node:crypto';
+import { uptime } from 'node:os';
 import { createInterface } from 'node:readline';
 
 import type { AssignedVolume, SeenVolume, VolumePeer, VolumeRole } from '../../crds/volume/index.js';
@@ -26,7 +27,9 @@ const peers = await TlsPeers.open({ key, clock, listen: { host: '127.0.0.1', por
 const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64');
 const seen = new Map<string, SeenVolume>();
 const report = async (told: readonly SeenVolume[]) => told.forEach(each => seen.set(each.id, each));
-const env = { clock, random, log, disk: createDirectoryDisk(root), volumes, peers, engine: {} } as unknown as AgentEnv;
+const uptimeMs = () => uptime() * 1000;
+const disk = createDirectoryDisk(root);
+const env = { clock, random, log, disk, volumes, peers, uptimeMs, engine: {} } as unknown as AgentEnv;
 const node = new NodeVolumes(env, report, async () => undefined);
 const end = new AbortController();
 const parts = { view: { containers: [] }, queue: { add: () => undefined }, dial: { again: () => undefined } };

@@ -134,7 +134,8 @@ export class VolumeFence {
       await sleep(this.#env.clock, CHECK_MS, signal);
       if (signal.aborted) return;
       this.#observe(parts);
-      const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id));
+      const now = this.now();
+      const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id, now));
       if (hasPassed) this.#isClosed = true;
       else if (this.#isClosed) parts.dial.again();
       const fenced = Object.values(this.#volumes).filter(({ isHeld }) => this.#isClosed || isHeld);
@@ -171,8 +172,8 @@ export class VolumeFence {
     void this.#save();
   }
 
-  #hasPassed(volumeId: string): boolean {
-    return this.now() - this.#heardAt >= (this.#volumes[volumeId]?.afterMs ?? Number.POSITIVE_INFINITY);
+  #hasPassed(volumeId: string, now = this.now()): boolean {
+    return now - this.#heardAt >= (this.#volumes[volumeId]?.afterMs ?? Number.POSITIVE_INFINITY);
   }
 
   async #stop(container: string, replica: string, { view, queue }: GuardParts): Promise<void> {

@@ -60,13 +60,10 @@ export async function swap(folder: string, remove: (path: string) => Promise<voi
 /** Completes a swap, or takes back one that had not begun or cannot be completed. */
 export async function finishSwap(folder: string, remove: (path: string) => Promise<void>): Promise<void> {
   const { data, next, old } = placesIn(folder);
-  const isWhole = await isPresent(data);
-  if (await isPresent(next)) {
-    if (isWhole) await remove(next);
-    else await rename(next, data);
-  } else if (!isWhole && (await isPresent(old))) {
-    await rename(old, data);
-  }
-  await syncFolder(folder);
-  if (await isPresent(old)) await remove(old);
+  const [isWhole, isReady, isLeft] = await Promise.all([data, next, old].map(isPresent));
+  if (isWhole && isReady) await remove(next);
+  if (!isWhole && isReady) await rename(next, data);
+  if (!isWhole && !isReady && isLeft) return rename(old, data).then(() => syncFolder(folder));
+  if (!isWhole || isLeft) await syncFolder(folder);
+  if (isLeft) await remove(old);
 }
