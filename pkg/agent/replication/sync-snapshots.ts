@@ -76,7 +76,7 @@ export class SyncSnapshots {
   async #find(id: string, record: ReplicationRecord) {
     const { driver } = this.#parts;
     const memory = this.#remember(id);
-    const mark = await driver.changeMark(id);
+    const mark = await driver.changeMark(id); // first: what is changed while it is looked for gives another
     if (mark !== undefined && memory.found?.mark === mark) return memory.found;
     const newest = (await this.#list(id, record)).findLast(name => record.times?.[name] !== undefined);
     const isChanged = newest !== undefined && (await driver.isChanged(id, newest));

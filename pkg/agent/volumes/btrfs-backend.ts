@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
-import { countWritten, readChangeMark } from './btrfs-counters.js';
+import { countWritten, forgetCounters, readChangeMark } from './btrfs-counters.js';
 import { guardStream, INCOMING } from './btrfs-stream.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
@@ -255,5 +255,6 @@ export const btrfsBackend: Backend = {
   async release(folder) {
     await unmountBelow(folder);
     await detach(pathsOf(folder).image);
+    forgetCounters(folder);
   },
 };

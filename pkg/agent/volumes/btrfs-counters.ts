@@ -36,12 +36,26 @@ async function findTeller(folder: string) {
   return teller;
 }
 
+/** The device that each volume was last found at: a machine may have hundreds. */
+const devices = new Map<string, string>();
+
 /** What was written to the device of a volume since it was attached; undefined while it has none. */
 export async function countWritten(folder: string): Promise<number | undefined> {
   const { image } = pathsOf(folder);
-  const device = (await listLoopDevices()).find(({ file }) => file === image)?.device.slice('/dev/'.length);
-  const counts = device === undefined ? undefined : readKernel(`/sys/block/${device}/stat`);
+  let device = devices.get(folder);
+  if (device === undefined || readKernel(`/sys/block/${device}/loop/backing_file`) !== image) {
+    device = (await listLoopDevices()).find(({ file }) => file === image)?.device.slice('/dev/'.length);
+    if (device === undefined) return undefined;
+    devices.set(folder, device);
+  }
+  const counts = readKernel(`/sys/block/${device}/stat`);
   return counts === undefined ? undefined : Number(counts.split(/\s+/)[6]) * SECTOR_BYTES;
+}
+
+/** The volume is removed: what is made in its place later has a file system of its own, while this one may be held by others. */
+export function forgetCounters(folder: string): void {
+  tellers.delete(folder);
+  devices.delete(folder);
 }
 
 /** Undefined when what it tells of is gone, and of what an earlier kernel does not tell. */

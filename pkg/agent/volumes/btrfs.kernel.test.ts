@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   appendFileSync,
   closeSync,
@@ -175,6 +176,35 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect(await lab.driver.changeMark(A))
         .to.be.a('string')
         .and.not.to.equal(before);
+    });
+
+    it('gives no sign of one that was removed and that a container still holds, when it is made again', async () => {
+      const make = async () => {
+        await lab.driver.materialise({ id: A, sizeBytes: 128 * MIB });
+        return lab.driver.mountPoint(A);
+      };
+      const write = (path: string, text: string) => {
+        writeFileSync(join(path, 'file'), text, { flush: true });
+        spawnSync('sync', ['--file-system', path]);
+      };
+      const old = await make();
+      write(old, 'one');
+      await lab.driver.changeMark(A);
+      const holding = ['--mount', '--propagation', 'private', 'sh', '-c', 'cd "$0" && echo held && exec cat', old];
+      const container = spawn('unshare', holding);
+      try {
+        await once(container.stdout, 'data');
+        await lab.driver.remove(A);
+        const path = await make();
+        const before = await lab.driver.changeMark(A);
+        write(path, 'two');
+        expect(await lab.driver.changeMark(A))
+          .to.be.a('string')
+          .and.not.to.equal(before);
+      } finally {
+        container.kill();
+        await once(container, 'close');
+      }
     });
 
     it('can be written to when it was full, was grown and was full again', async () => {

@@ -113,9 +113,9 @@ export interface VolumeDriver {
 
   /** Whether the volume holds no file at all, apart from its snapshots. */
   isEmpty(id: string): Promise<boolean>;
-  /** Whether the volume may hold something else than a snapshot of it does. What is not on the disk yet may be passed over. */
+  /** Whether the volume may hold something else than a snapshot of it does. What is only in memory is brought to the disk first. */
   isChanged(id: string, snapshot: string): Promise<boolean>;
-  /** A cheap sign of changes: becomes another one with each, also with one that is only in memory yet. Undefined where nobody knows. */
+  /** A cheap sign of changes: becomes another one with the first after `isChanged`, also with one that is only in memory yet. Undefined where nobody knows. */
   changeMark(id: string): Promise<string | undefined>;
   /** How much was ever written to the disk of the volume since it was attached. Undefined where nobody counts. */
   writtenBytes(id: string): Promise<number | undefined>;
