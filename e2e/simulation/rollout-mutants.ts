@@ -4,9 +4,12 @@ import { ranges } from '../../crds/keys/index.js';
 import { computeTemplateHash, toContainerTemplate } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
+import { sleep } from '../../pkg/clock/index.js';
 import type { Loop } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Put, value } from '../../pkg/store/index.js';
 import { altering, inMix, instead } from './mutants.js';
+
+const SELDOM_MS = 500;
 
 type Decide = NonNullable<Parameters<typeof createReplicaKeeper>[0]>;
 type Rollout = NonNullable<StoredDeployment['rollout']>;
@@ -32,6 +35,23 @@ export const storing = <T>(name: string, range: string, alter: (document: T) => 
         loop.reconcile(key, { ...env, commit: change => env.commit(alterAll(change)) }, signal),
     };
   });
+
+const forgetsCompleted = storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => ({
+  ...record,
+  ...(record.completed && { completed: { ...record.completed, templateHash: 'lost' } }),
+}));
+
+/** So seldom that only the quiet at the end notices that it never ends. */
+const storesSlowly = (loop: Loop): Loop => ({
+  ...loop,
+  reconcile: (key, env, signal) => {
+    const commit: typeof env.commit = async change => {
+      if (change.puts.some(put => put.key.startsWith(ranges.rollouts))) await sleep(env.clock, SELDOM_MS);
+      return env.commit(change);
+    };
+    return loop.reconcile(key, { ...env, commit }, signal);
+  },
+});
 
 /** Every container that runs is healthy. */
 const withoutIllness = (cache: Cache) =>
@@ -80,10 +100,7 @@ export const rolloutMutants = inMix('rollouts', [
   {
     mistake: 'a rollout forgets which template was complete',
     noticedAt: 2,
-    ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => ({
-      ...record,
-      ...(record.completed && { completed: { ...record.completed, templateHash: 'lost' } }),
-    })),
+    loops: loops => forgetsCompleted.loops(loops).map(storesSlowly),
   },
   {
     mistake: 'a rollout takes more away than may be missing',
