@@ -1,15 +1,22 @@
-/** A control group by the name of the first argument wherever this machine has a hierarchy, and in it, with namespaces of its own, the rest. */
+/**
+ * A control group by the name of the first argument wherever this machine has a hierarchy, and in it, with namespaces of its own, the
+ * rest. Whoever waits for it stays outside: a group that others are in hands no controller on to its children (version 2).
+ */
 export const BOOT = `set -eu
 group=$1
 shift
+entries=
 for place in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/self/mounts); do
   mkdir "$place/$group"
   for own in cpuset.cpus cpuset.mems; do
     if [ -f "$place/$group/$own" ] && [ -f "$place/$own" ]; then cat "$place/$own" >"$place/$group/$own"; fi
   done
-  echo $$ >"$place/$group/cgroup.procs"
+  entries="$entries $place/$group/cgroup.procs"
 done
-exec unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child "$@"
+export entries
+exec unshare --pid --fork --kill-child sh -euc '
+for entry in $entries; do echo 0 >"$entry"; done # 0: whoever writes it
+exec unshare --mount --net --uts --ipc --cgroup "$@"' sh "$@"
 `;
 
 /** Removes the control groups of that name, once their processes are gone. */
@@ -26,11 +33,15 @@ done
 const EMPTY =
   '/root /tmp /run /home /var/tmp /var/lib/docker /var/lib/containerd /var/lib/etcd /var/lib/docker-registry /var/log/journal';
 
+/** What would change the kernel or the devices, which are not the machine's own, or wait for somebody at its console. */
+const MASKED = [
+  'console-getty.service systemd-logind.service systemd-udevd.service systemd-tmpfiles-setup-dev.service',
+  'systemd-binfmt.service proc-sys-fs-binfmt_misc.automount proc-sys-fs-binfmt_misc.mount',
+  'systemd-sysctl.service systemd-modules-load.service',
+].join(' ');
+
 /** Within the namespaces: the root of the machine, and then its first process. */
 export const ENTER = `set -eu
-# A group that others are in hands no controller on to its children (version 2).
-read -r _ _ _ launcher _ </proc/self/stat
-for place in $(awk '$3 == "cgroup2" { print $2 }' /proc/self/mounts); do echo "$launcher" >"$place/cgroup.procs" || true; done
 hierarchies=$(awk '$3 ~ /^cgroup2?$/ { print $2 "," $3 "," $4 }' /proc/self/mounts)
 mount --make-rprivate /
 mount -t tmpfs tmpfs "$LAB/space"
@@ -39,7 +50,12 @@ mkdir upper work root
 mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
 mount -t proc proc root/proc
 mount -t sysfs -o ro sysfs root/sys
-mount --rbind /dev root/dev
+# The kernel has one /proc/sys for all, but for the part of a network.
+for part in sys sys/net; do mount --bind root/proc/$part root/proc/$part; done
+mount -o remount,bind,ro root/proc/sys
+# The devices of this machine, also those that the kernel adds later; what the machine writes beside them only it sees.
+mkdir dev-upper dev-work
+mount -t overlay overlay -o lowerdir=/dev,upperdir=dev-upper,workdir=dev-work root/dev
 # What the machine says on its console, and what the kernel says, is not its own.
 for device in console kmsg; do if [ -e root/dev/$device ]; then mount --bind /dev/null root/dev/$device; fi; done
 mount -t tmpfs tmpfs root/sys/fs/cgroup
@@ -65,7 +81,7 @@ mkdir -p root/etc/apt/apt.conf.d
 echo 'APT::Get::Assume-Yes "true";' >root/etc/apt/apt.conf.d/99yes
 rm -rf root/etc/systemd/system/*.wants root/var/lib/mooring root/var/lib/mooring-agent root/etc/machine-id root/var/lib/man-db/auto-update
 systemd-machine-id-setup --root=root >/dev/null 2>&1 || true
-for unit in console-getty.service systemd-tmpfiles-setup-dev.service systemd-udevd.service systemd-logind.service; do
+for unit in ${MASKED}; do
   ln -sf /dev/null "root/etc/systemd/system/$unit"
 done
 echo "$NAME" >root/etc/hostname

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -15,9 +15,11 @@ export interface MachineResult {
 }
 
 const PATIENCE_MS = 240_000;
-const PROGRAMS = 'unshare nsenter setpriv ip losetup curl dpkg apt-get systemctl etcd dockerd docker-registry'.split(
-  ' ',
-);
+const PROGRAMS = 'unshare nsenter setpriv ip losetup curl dpkg apt-get systemctl'.split(' ');
+/** Those whose units the pages use. */
+const PACKAGES = ['etcd-server', 'docker.io', 'docker-registry'];
+/** Names of control groups and folders begin with this; the process id follows, as what a killed run left is told by it. */
+const PREFIX = 'mooring-machine-';
 
 /** Why no machine can be started here; undefined where one can. */
 export function explainNoMachine(): string | undefined {
@@ -25,15 +27,34 @@ export function explainNoMachine(): string | undefined {
   const absent = PROGRAMS.find(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
   if (absent !== undefined) return `${absent} is missing`;
   if (spawnSync('/lib/systemd/systemd', ['--version']).status !== 0) return 'systemd is missing';
-  const node = spawnSync('dpkg-query', ['-W', '-f=${Status} ${Version}', 'nodejs'], { encoding: 'utf8' }).stdout;
-  const [, major = 0] = /^install ok installed (?:\d+:)?(\d+)\./.exec(node ?? '') ?? [];
+  const uninstalled = PACKAGES.find(name => readPackageVersion(name) === undefined);
+  if (uninstalled !== undefined) return `the Debian package ${uninstalled} is not installed`;
+  const [, major = 0] = /^(?:\d+:)?(\d+)\./.exec(readPackageVersion('nodejs') ?? '') ?? [];
   if (Number(major) < 20) return 'Node.js 20 is no Debian package here';
-  const folder = mkdtempSync(join(tmpdir(), 'mooring-machine-'));
-  const name = `mooring-probe-${process.pid}`;
-  const tried = spawnSync('sh', ['-c', BOOT, 'sh', name, 'true'], { cwd: folder, encoding: 'utf8' });
+  sweep();
+  const name = `${PREFIX}${process.pid}-probe`;
+  const tried = spawnSync('sh', ['-c', BOOT, 'sh', name, 'true'], { encoding: 'utf8' });
   spawnSync('sh', ['-c', END, 'sh', name]);
-  rmSync(folder, { recursive: true, force: true });
   return tried.status === 0 ? undefined : `namespaces and control groups cannot be made (${tried.stderr.trim()})`;
+}
+
+/** The version of a Debian package that is installed here. */
+function readPackageVersion(name: string): string | undefined {
+  const { stdout } = spawnSync('dpkg-query', ['-W', '-f=${Status} ${Version}', name], { encoding: 'utf8' });
+  return /^install ok installed (\S+)$/.exec(stdout)?.[1];
+}
+
+/** Removes the folders and control groups of test processes that are gone; the machines ended with them. */
+function sweep(): void {
+  const isLeft = (name: string) => {
+    const pid = name.startsWith(PREFIX) && /^\d+(?=-)/.exec(name.slice(PREFIX.length))?.[0];
+    return pid && !existsSync(`/proc/${pid}`);
+  };
+  for (const name of readdirSync(tmpdir()).filter(isLeft))
+    rmSync(join(tmpdir(), name), { recursive: true, force: true });
+  const mounts = readFileSync('/proc/self/mounts', 'utf8').matchAll(/^\S+ (\S+) cgroup2? /gm);
+  const groups = new Set(Array.from(mounts, ([, place]) => readdirSync(place!).filter(isLeft)).flat());
+  for (const group of groups) spawnSync('sh', ['-c', END, 'sh', group]);
 }
 
 /**
@@ -45,12 +66,13 @@ export class SystemdMachine {
   readonly #folder: string;
   readonly #group: string;
   #launcher: ChildProcess | undefined;
+  #hasEnded = false;
   #pid = 0;
 
   constructor(name: string) {
     this.name = name;
-    this.#folder = mkdtempSync(join(tmpdir(), `mooring-machine-${name}-`));
-    this.#group = `mooring-machine-${process.pid}-${name}`;
+    this.#group = `${PREFIX}${process.pid}-${name}`;
+    this.#folder = mkdtempSync(join(tmpdir(), `${this.#group}-`));
   }
 
   /** The first process of the machine, as this one sees it. */
@@ -67,13 +89,18 @@ export class SystemdMachine {
     this.#launcher = launcher;
     let printed = '';
     for (const stream of [launcher.stdout, launcher.stderr]) stream.on('data', chunk => (printed += String(chunk)));
-    const isBooted = async () => {
-      if (launcher.exitCode !== null) throw new Error(`${this.name} did not boot: ${printed}`);
-      this.#pid = Number(readFileSync(`/proc/${launcher.pid}/task/${launcher.pid}/children`, 'utf8').trim());
-      return (await this.run('systemctl is-system-running')).status === 0;
-    };
-    await until(`${this.name} to boot`, isBooted, 120_000);
+    launcher.once('close', () => (this.#hasEnded = true));
+    await until(`${this.name} to boot`, async () => this.#hasEnded || (await this.#isBooted(launcher)), 120_000);
+    if (this.#hasEnded) throw new Error(`${this.name} did not boot: ${printed}`);
     return this;
+  }
+
+  /** Before systemd has taken over, the child is a script that still sees the files of this machine: nothing may be run there. */
+  async #isBooted({ pid }: ChildProcess): Promise<boolean> {
+    const child = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+    if (readFileSync(`/proc/${child}/comm`, 'utf8') !== 'systemd\n') return false;
+    this.#pid = child;
+    return (await this.run('systemctl is-system-running')).status === 0;
   }
 
   /** Runs a script of the shell on it, as its administrator. */
@@ -99,11 +126,14 @@ export class SystemdMachine {
 
   /** Ends every process of it; its changes go with it. Loop devices are of the kernel, and go with the last that uses them. */
   async stop(): Promise<void> {
-    if (this.#pid > 0) await this.run(DETACH);
-    this.#launcher?.kill('SIGKILL');
-    if (this.#launcher) await until(`${this.name} to end`, () => this.#launcher?.signalCode !== null);
-    spawnSync('sh', ['-c', END, 'sh', this.#group]);
-    rmSync(this.#folder, { recursive: true, force: true });
+    try {
+      if (this.#pid > 0 && !this.#hasEnded) await this.run(DETACH);
+      this.#launcher?.kill('SIGKILL');
+      if (this.#launcher) await until(`${this.name} to end`, () => this.#hasEnded);
+    } finally {
+      spawnSync('sh', ['-c', END, 'sh', this.#group]);
+      rmSync(this.#folder, { recursive: true, force: true });
+    }
   }
 }
 

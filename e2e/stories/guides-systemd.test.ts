@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,27 +11,41 @@ import { programArguments, readProductVersion } from '../../pkg/version/index.js
 import { explainNoMachine, SystemdMachine, wire } from '../lab/systemd-machine.js';
 import { readGuide } from '../lab/guide.js';
 
-const NEXT = '0.2.0';
+/** The next minor version. */
+const NEXT = readProductVersion().replace(/\.(\d+)\..*/, (_, minor) => `.${Number(minor) + 1}.0`);
 const REGISTRY = 'mooring.example.org:5000';
 const missing = explainNoMachine();
 
-/** The blocks of a page, all of which are run here. */
-function read(file: string): readonly string[] {
-  return readGuide(file).map(({ commands, skipped }) => {
+/** The blocks of a page, all of which are run here: as many as the story knows. */
+function read(file: string, known: number): readonly string[] {
+  const blocks = readGuide(file).map(({ commands, skipped }) => {
     if (skipped !== undefined) throw new Error(`${file}: a block says why it is not run, and this story runs all`);
     return commands.trim();
   });
+  if (blocks.length !== known) throw new Error(`${file} has ${blocks.length} blocks, and this story runs ${known}`);
+  return blocks;
+}
+
+/** The file of the package that a block installs. */
+const packageIn = (block: string) => /\S+_all\.deb/.exec(block)![0];
+
+/** What no machine of a story may change here: the formats of programs that the kernel knows, and the links among devices. */
+function readHost() {
+  const [formats, devices] = ['/proc/sys/fs/binfmt_misc', '/dev'];
+  const links = readdirSync(devices, { withFileTypes: true }).filter(entry => entry.isSymbolicLink());
+  return { formats: existsSync(formats) ? readdirSync(formats) : [], links: links.map(({ name }) => name) };
 }
 
 describe(`the guides of systemd, from their pages, on two machines${missing ? ` (skipped: ${missing})` : ''}`, function () {
   this.timeout(600_000);
 
+  const [install, issue, settings, start, access] = read('how-to/systemd.md', 5);
+  const [joinToken, enrol, byHand, order] = read('how-to/enrol-a-node.md', 4);
+  const [upgrade, look] = read('how-to/upgrade.md', 2);
   const folder = mkdtempSync(join(tmpdir(), 'mooring-systemd-'));
+  const host = readHost();
   const control = new SystemdMachine('control');
   const shop = new SystemdMachine('shop-1');
-  const [install, issue, settings, start, access] = read('how-to/systemd.md');
-  const [joinToken, enrol, byHand, order] = read('how-to/enrol-a-node.md');
-  const [upgrade, look] = read('how-to/upgrade.md');
 
   /** Runs what must succeed, and answers what it printed. */
   const on = async (machine: SystemdMachine, script: string, input?: Buffer | string) => {
@@ -55,7 +69,7 @@ describe(`the guides of systemd, from their pages, on two machines${missing ? ` 
     wire([control, '192.168.113.7'], [shop, '192.168.113.8']);
     for (const machine of [control, shop]) {
       await on(machine, `echo '192.168.113.7 mooring.example.org' >>/etc/hosts`);
-      await machine.put('.cache/mooring_0.1.0_all.deb', readFileSync(built));
+      await machine.put(packageIn(install!), readFileSync(built));
     }
     await on(control, 'systemctl enable --now etcd'); // as its package does where it is not installed yet
     await control.put('/etc/docker/registry/config.yml', await fillRegistry(join(folder, 'registry')));
@@ -67,8 +81,11 @@ describe(`the guides of systemd, from their pages, on two machines${missing ? ` 
     await on(shop, 'systemctl enable --now docker');
   });
   after(async () => {
-    await Promise.all([control.stop(), shop.stop()]);
-    rmSync(folder, { recursive: true, force: true });
+    try {
+      await Promise.all([control.stop(), shop.stop()]);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it('systemd.md: a control plane whose units are bounded as they say, and a tenant of it', async () => {
@@ -126,7 +143,7 @@ describe(`the guides of systemd, from their pages, on two machines${missing ? ` 
 
   it('upgrade.md: the units that run are replaced, no client is refused, and the container goes on', async () => {
     const next = makeNext(folder);
-    for (const machine of [control, shop]) await machine.put(`mooring_${NEXT}_all.deb`, readFileSync(next));
+    for (const machine of [control, shop]) await machine.put(packageIn(upgrade!), readFileSync(next));
     const [ran, agent] = [await container(), await pidOf(shop, 'mooring-agent')];
     // 7: nobody listens.
     const asked = shop.run(`while [ ! -e enough ]; do
@@ -156,6 +173,10 @@ done`);
     expect(await on(shop, `systemctl list-units --all --plain --no-legend 'mooring*'`)).to.equal('');
     expect(await on(shop, 'systemctl is-system-running')).to.equal('running\n');
     expect(await container()).to.equal(ran);
+  });
+
+  it('the machine that they all run on is as it was', () => {
+    expect(readHost()).to.deep.equal(host);
   });
 });
 
