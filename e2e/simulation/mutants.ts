@@ -281,7 +281,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a deployment of a deleted name begins to count at one',
-    noticedAt: 6,
+    noticedAt: 5,
     ...altering('replica-keeper', forgetsNames),
   },
   {
