@@ -1,10 +1,33 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { until } from '../../dev/testing/index.js';
+import { identifyProcess } from '../../up/os-process.js';
 import { PageShell } from './page-shell.js';
+
+const FILE = new URL('./page-shell.js', import.meta.url).href;
+const LEAVES_ONE = 'sleep 301 & echo $!';
+
+/** Opens a shell that leaves a process in the background, and ends without ending it. */
+const PROGRAM = `
+const [, file, cwd] = process.argv;
+const { PageShell } = await import(file);
+const shell = new PageShell({ cwd, env: process.env });
+await shell.run('${LEAVES_ONE}');
+process.stdout.write(shell.printed);
+process.exit(7);
+`;
+
+/** Until the process has ended whose id was printed. */
+const gone = (printed: string) => {
+  const pid = Number.parseInt(printed, 10);
+  expect(pid, printed).to.be.above(1);
+  return until(`process ${pid} to end`, () => identifyProcess(pid) === undefined);
+};
 
 describe('the shell of a page', () => {
   const cwd = mkdtempSync(join(tmpdir(), 'mooring-page-shell-'));
@@ -33,5 +56,31 @@ describe('the shell of a page', () => {
       .to.match(/ended with 1/)
       .and.match(/\nbefore\n/);
     expect(shell.printed).not.to.contain('after');
+  });
+
+  it('ends what a block has left running, also when a later command failed', async () => {
+    for (const last of ['true', 'false']) {
+      const shell = open();
+      await shell.run(LEAVES_ONE);
+      await shell.run(last).catch(() => undefined);
+      await shell.end();
+      await gone(shell.printed);
+    }
+  });
+
+  it('ends with the program that opened it, and leaves that no listener once it was ended', async () => {
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      ['--import=tsx', '--input-type=module', '--eval', PROGRAM, FILE, cwd],
+      { encoding: 'utf8' },
+    );
+    expect(status, stderr).to.equal(7);
+    await gone(stdout);
+
+    const before = process.listenerCount('exit');
+    const shell = open();
+    expect(process.listenerCount('exit')).to.equal(before + 1);
+    await shell.end();
+    expect(process.listenerCount('exit')).to.equal(before);
   });
 });

@@ -14,12 +14,16 @@ export interface PageShellOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A shell in which the blocks of a page are run one after the other, so that what one sets the next one has. */
+/**
+ * A shell in which the blocks of a page are run one after the other, so that what one sets the next one has.
+ * It ends with this process, and what it has started too, when nobody has ended it before.
+ */
 export class PageShell {
   readonly cwd: string;
   readonly #folder: string;
   readonly #shell: ChildProcess;
   readonly #ended: Promise<void>;
+  readonly #kill = () => killGroup(this.#shell.pid!);
   #said = 0;
   #blocks = 0;
   #onSaid: () => void = () => undefined;
@@ -30,6 +34,7 @@ export class PageShell {
     const log = openSync(this.#log, 'a');
     this.#shell = spawn('sh', ['-eu'], { cwd, env, detached: true, stdio: ['pipe', log, log, 'pipe'] });
     closeSync(log);
+    process.once('exit', this.#kill);
     this.#ended = new Promise(end => this.#shell.once('exit', () => end()));
     (this.#shell.stdio[SAYS] as Readable).on('data', (bytes: Buffer) => {
       this.#said += bytes.length;
@@ -56,7 +61,7 @@ export class PageShell {
       void this.#ended.then(() => resolve(false));
     });
     (this.#shell.stdin as Writable).write(`. ${file} </dev/null; printf . >&${SAYS}\n`);
-    const late = setTimeout(() => this.#kill(), PATIENCE_MS);
+    const late = setTimeout(this.#kill, PATIENCE_MS);
     const isDone = await done;
     clearTimeout(late);
     if (isDone) return;
@@ -64,13 +69,19 @@ export class PageShell {
     throw new Error(`ended with ${exitCode ?? signalCode}:\n${commands}\n${this.printed.slice(-SHOWN_LETTERS)}`);
   }
 
-  /** Ends the shell and whatever it still runs. */
+  /** Ends the shell and whatever it has started. */
   async end(): Promise<void> {
     this.#kill();
+    process.off('exit', this.#kill);
     await this.#ended;
   }
+}
 
-  #kill(): void {
-    if (this.#shell.exitCode === null && this.#shell.signalCode === null) process.kill(-this.#shell.pid!, 'SIGKILL');
+/** What a shell left in the background is still of its group when the shell itself has ended, as it does at a command that fails. */
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
