@@ -7,6 +7,18 @@ import type { PageShellOptions } from './page-shell.js';
 
 const USUAL_REGISTRY = '127.0.0.1:7071';
 
+type Words = Readonly<Record<string, string>>;
+
+/** The words of a story, and last the usual registry, which these may name: for it stands the one that is here. */
+export function withRegistry(replacements: Words, findRegistry: () => string): Words {
+  return {
+    ...replacements,
+    get [USUAL_REGISTRY]() {
+      return findRegistry();
+    },
+  };
+}
+
 /** What commands of pages are run on: what `moor up` starts, in a folder of its own. */
 export class GuideStack {
   readonly folder: string;
@@ -32,14 +44,10 @@ export class GuideStack {
 
   /** Runs the commands of a page, with the address of the registry that is here, once there is one. */
   run(file: string, { replacements = {}, around = {} }: Directions = {}): Promise<string> {
-    const findRegistry = () => this.#findRegistry();
-    const here = {
-      get [USUAL_REGISTRY]() {
-        return findRegistry();
-      },
-      ...replacements,
-    };
-    return runGuide(file, this.#place, { replacements: here, around });
+    return runGuide(file, this.#place, {
+      replacements: withRegistry(replacements, () => this.#findRegistry()),
+      around,
+    });
   }
 
   #findRegistry(): string {

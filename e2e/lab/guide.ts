@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 
 import type { Settings } from '../../pkg/config/index.js';
-import { type CommandBlock, readCommandBlocks } from './page-commands.js';
+import { type CommandBlock, readCommandBlocks, replaceWords } from './page-commands.js';
 import { PageShell, type PageShellOptions } from './page-shell.js';
 
 /** The tutorial first: it is what everybody begins with. */
@@ -40,7 +40,7 @@ export interface StagedBlock {
 
 /** What makes the commands of a page run here, and what happens around them that no command does: a machine is lost. */
 export interface Directions {
-  /** What stands here for what the page says: addresses, folders. */
+  /** What stands here for what the page says, replaced in this order: addresses, folders. */
   readonly replacements?: Readonly<Record<string, string>>;
   /** By words of the one block that each is for: it runs the block, with what happens before and after. */
   readonly around?: Readonly<Record<string, (block: StagedBlock) => Promise<void>>>;
@@ -68,7 +68,7 @@ export async function runGuide(
   const shell = new PageShell({ cwd: mkdtempSync(join(cwd, 'page-')), env });
   try {
     for (const { commands: written } of blocks) {
-      const commands = Object.entries(replacements).reduce((text, [from, to]) => text.replaceAll(from, to), written);
+      const commands = replaceWords(written, replacements);
       const run = () => shell.run(commands);
       const [, direct] = Object.entries(around).find(([words]) => written.includes(words)) ?? [];
       await (direct ? direct({ commands, run, shell }) : run());

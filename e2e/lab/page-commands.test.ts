@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { readCommandBlocks } from './page-commands.js';
+import { readCommandBlocks, replaceWords } from './page-commands.js';
 
 const page =
   '```sh run\na=1\n```\ntext\n```yaml\nx: 1\n```\n```sh skip="no machine"\nb\n```\n```sh run\necho $a 10.0.0.1\n```\n';
@@ -16,5 +16,12 @@ describe('the commands of a page', () => {
     for (const mark of ['', ' skip', ' skip=""', ' ran']) {
       expect(() => readCommandBlocks(`\`\`\`sh${mark}\nx\n\`\`\`\n`), mark).to.throw('neither');
     }
+  });
+
+  it('are run with what stands here for their words: in order, each in what the ones before it gave', () => {
+    const words = { 'registry.example.com/shop/web:1.4.2': '127.0.0.1:7071/demo', '127.0.0.1:7071': '127.0.0.1:9' };
+    expect(replaceWords('run registry.example.com/shop/web:1.4.2 127.0.0.1:7071/x', words)).to.equal(
+      'run 127.0.0.1:9/demo 127.0.0.1:9/x',
+    );
   });
 });

@@ -16,3 +16,8 @@ export function readCommandBlocks(markdown: string): readonly CommandBlock[] {
     return { commands, skipped };
   });
 }
+
+/** A text with other words for some, one after the other, each also in what those before it have put there. */
+export function replaceWords(text: string, words: Readonly<Record<string, string>>): string {
+  return Object.entries(words).reduce((replaced, [from, to]) => replaced.replaceAll(from, to), text);
+}
