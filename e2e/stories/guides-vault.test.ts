@@ -1,4 +1,5 @@
-import { rmSync, symlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { rmSync, statSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { expect } from 'chai';
@@ -11,6 +12,8 @@ import { TenantClient } from '../lab/tenant-client.js';
 
 const FILE = 'how-to/vault.md';
 const TENANT = '<tenant id>';
+/** Stands for the user of the units, who is not the one that runs the commands. */
+const USER = 'nobody';
 
 describe('the commands of the guide of Vault and OpenBao, from the page', () => {
   if (vaultProgram === undefined) {
@@ -38,6 +41,10 @@ describe('the commands of the guide of Vault and OpenBao, from the page', () => 
     await run();
     const { vaultRoleIdFile, vaultSecretIdFile, ...settings } = readGuideSettings(FILE);
     const place = (path = '') => path.replace('/etc/mooring', cwd);
+    const uid = Number(execFileSync('id', ['-u', USER], { encoding: 'utf8' }));
+    for (const file of [vaultRoleIdFile, vaultSecretIdFile]) {
+      expect(statSync(place(file)), file).to.include({ uid, mode: 0o100600 });
+    }
     plane = await ControlPlane.start(
       toEnvironment({
         ...settings,
@@ -55,7 +62,7 @@ describe('the commands of the guide of Vault and OpenBao, from the page', () => 
       FILE,
       { cwd, env: { ...env, ...vault.environment } },
       {
-        replacements: { '/etc/mooring': cwd },
+        replacements: { '/etc/mooring': cwd, 'chown mooring:': `chown ${USER}:` },
         around: {
           'vault-role-id': startPlane,
           'vault secrets enable': async ({ commands, shell }) => {
