@@ -12,7 +12,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { connect } from 'node:tls';
 
 import { expect } from 'chai';
@@ -32,6 +31,7 @@ describe('moor admin: a control plane from its certificates to its restore', fun
 
   const folder = mkdtempSync(join(tmpdir(), 'moor-admin-'));
   const at = (...names: readonly string[]) => join(folder, ...names);
+  const environment = { ...process.env, MOORING_HOME: folder, HOME: folder };
   const certificates = ['--folder', at('certificates')];
   let etcd: EtcdProcess;
   let server: ChildProcess | undefined;
@@ -40,8 +40,7 @@ describe('moor admin: a control plane from its certificates to its restore', fun
 
   const moor = (words: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ended> =>
     new Promise(resolve => {
-      const env = { ...process.env, MOORING_HOME: folder, HOME: folder, ...more };
-      execFile(join(clone, 'moor'), words, { env }, (error, out, err) =>
+      execFile(join(clone, 'moor'), words, { env: { ...environment, ...more } }, (error, out, err) =>
         resolve({ status: error ? Number(error.code) : 0, out, err }),
       );
     });
@@ -143,12 +142,15 @@ describe('moor admin: a control plane from its certificates to its restore', fun
   });
 
   it('waits for the keys of a server that was just started', async () => {
-    const waiting = admin('bootstrap', '--wait', ...settings, '--key-file', at('later'));
-    await setTimeout(1_000); // until it looks for them most likely
+    const words = ['admin', 'bootstrap', '--wait', ...settings, '--key-file', at('later')];
+    const waiting = spawn(join(clone, 'moor'), words, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
+    let err = '';
+    waiting.stderr.setEncoding('utf8').on('data', (text: string) => (err += text));
+    const ended = once(waiting, 'close');
+    await until('it to have found no keys', () => err.includes(`waiting for the key file ${at('later')}`));
     copyFileSync(at('keys'), at('.later'));
     renameSync(at('.later'), at('later'));
-    const { status, err } = await waiting;
-    expect(status, err).to.equal(1);
+    expect((await ended)[0], err).to.equal(1);
     expect(err).to.contain('there is an administrator already');
   });
 

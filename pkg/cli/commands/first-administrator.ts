@@ -53,6 +53,8 @@ export const firstAdministrator: Command<FirstAdministratorInput> = async (sessi
 
 /** Until a server that was just started has made its keys, at most a minute. */
 async function awaitKeyFile(terminal: Terminal, keyFile: string): Promise<void> {
+  if (existsSync(keyFile)) return;
+  terminal.err(`moor: waiting for the key file ${resolve(keyFile)}, which a server makes when it starts.\n`);
   const deadline = startDeadline(terminal, { timeout: KEYS_WITHIN_MS });
   while (!existsSync(keyFile) && !deadline.signal.aborted) await sleep(terminal.clock, LOOK_EVERY_MS, deadline.signal);
   deadline.end();
