@@ -1,11 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { GuideStack } from '../lab/guide-stack.js';
-
-/** What a clone has not, or what the test shares with it. */
-const NOT_COPIED = ['.git', '.cache', '.mooring', 'node_modules'];
 
 describe('the commands of the tutorial, from the page', () => {
   let stack: GuideStack;
@@ -15,12 +12,12 @@ describe('the commands of the tutorial, from the page', () => {
   });
   after(() => stack.stop());
 
-  /** A clone on a machine where everything is installed, as it is where tests run: what would install more fails. */
+  /** What a clone has, so that it is compiled, on a machine where everything else is installed: what would install more fails. */
   const makeClone = (): string => {
     const clone = join(stack.folder, 'mooring');
     mkdirSync(clone);
-    const copied = readdirSync('.').filter(name => !NOT_COPIED.includes(name));
-    execFileSync('cp', ['-a', '--', ...copied, clone]);
+    const tracked = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0');
+    execFileSync('cp', ['-a', '--parents', '--', ...tracked.filter(file => existsSync(file)), clone]);
     symlinkSync(realpathSync('node_modules'), join(clone, 'node_modules'));
     for (const name of ['npm', 'apt-get']) {
       writeFileSync(
