@@ -1,5 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
+import { request } from 'undici';
+
 import type { StoredNode } from '../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../crds/tenant/index.js';
 import { cacheScope, keys } from '../crds/keys/index.js';
@@ -179,9 +181,12 @@ export class ApiLab {
     const isCovered = method === 'POST' && !path.startsWith('/agent/v1/logs/');
     const covered = isCovered ? String(sent ?? '') : undefined;
     const proof = token?.startsWith('mnd_') && signRequest(this.credentials(token), { method, path, body: covered });
-    const response = await fetch(`${this.server.url}${path}`, {
-      method,
+    // Less than half the work of fetch(), and tests ask some ten thousand times.
+    const response = await request(`${this.server.url}${path}`, {
+      method: method as 'GET',
       headers: {
+        accept: '*/*',
+        'user-agent': 'node',
         ...(sent !== undefined && { 'content-type': 'application/json' }),
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
         ...proof,
@@ -189,11 +194,19 @@ export class ApiLab {
       },
       ...(sent !== undefined && { body: sent }),
     });
-    const text = await response.text();
-    const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== '';
+    const text = await response.body.text();
+    const received = toHeaders(response.headers);
+    const isJson = received.get('content-type')?.startsWith('application/json') && text !== '';
     const parsed = isJson ? (JSON.parse(text) as Record<string, unknown>) : {};
-    return { status: response.status, headers: response.headers, text, body: parsed };
+    return { status: response.statusCode, headers: received, text, body: parsed };
   }
+}
+
+function toHeaders(received: Readonly<Record<string, string | string[] | undefined>>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(received))
+    for (const each of [value ?? []].flat()) headers.append(name, each);
+  return headers;
 }
 
 /** An Ed25519 public key as an agent sends it. */
