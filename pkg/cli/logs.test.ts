@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
+import { type Clock, systemClock } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { useCommandLab } from './command-lab.testing.js';
 import { replyRefused } from './fake-api.testing.js';
@@ -20,6 +21,9 @@ const line = (text: string, stream = 'stdout', cursor: string | null = null) =>
   `${JSON.stringify({ type: 'line', cursor, replica: 0, stream, at: null, text })}\n`;
 const end = (reason = 'complete') =>
   `${JSON.stringify({ type: 'end', cursor: null, reason, message: `message of ${reason}` })}\n`;
+
+/** The waits before it looks or asks again are short, those for an answer are as long as ever. */
+const hurried: Clock = { ...systemClock, after: (ms, fire) => systemClock.after(ms <= 5_000 ? ms / 50 : ms, fire) };
 
 describe('moor logs', () => {
   const lab = useCommandLab();
@@ -111,7 +115,7 @@ describe('moor logs', () => {
     let code: number | undefined;
     const running = lab.run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
     await until('the command to give up', async () => {
-      await clock.pass(1_000);
+      await clock.pass(5_000);
       return code !== undefined;
     });
     await running;
@@ -132,7 +136,7 @@ describe('moor logs', () => {
     let code: number | undefined;
     const running = lab.run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
     await until('the command to give up', async () => {
-      await clock.pass(1_000);
+      await clock.pass(5_000);
       return code !== undefined;
     });
     await running;
@@ -168,7 +172,8 @@ describe('moor logs', () => {
       return { lines: [line('c\n', 'stdout', 'c4'), end('container_gone')] };
     });
 
-    expect(await moor('logs', 'web', '--follow')).to.deep.include({ code: 0, out: 'a\nhalf a line\nc\n' });
+    const followed = await lab.moor(['logs', 'web', '--follow'], { clock: hurried });
+    expect(followed).to.deep.include({ code: 0, out: 'a\nhalf a line\nc\n' });
   });
 
   it('picks up replicas that are added while it follows', async () => {
@@ -187,7 +192,7 @@ describe('moor logs', () => {
       return { lines: [line('two\n', 'stdout', 'c2'), end('container_gone')] };
     });
 
-    const { code, out } = await moor('logs', 'web', '--follow', '--tail', '1');
+    const { code, out } = await lab.moor(['logs', 'web', '--follow', '--tail', '1'], { clock: hurried });
     expect([code, out]).to.deep.equal([0, 'one\nweb-1 | two\n']);
   });
 

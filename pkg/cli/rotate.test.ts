@@ -3,12 +3,25 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import type { Cancel } from '../clock/index.js';
+import { ManualClock } from '../clock/manual-clock.testing.js';
 import { useCommandLab } from './command-lab.testing.js';
 import { replyRefused } from './fake-api.testing.js';
 
 const PHASES = ['stage', 'promote', 'verify', 'retire'] as const;
 const SHOW = 'GET /api/v1/deployments/web/secrets/rotation';
 const ASK = 'POST /api/v1/deployments/web/secrets/rotate';
+
+const LOOK_EVERY_MS = 500;
+
+/** Time that passes while the command waits to look again, and at no other. */
+class LookClock extends ManualClock {
+  override after(ms: number, fire: () => void): Cancel {
+    const cancel = super.after(ms, fire);
+    if (ms === LOOK_EVERY_MS) void this.pass(ms);
+    return cancel;
+  }
+}
 
 describe('moor rotate', () => {
   const lab = useCommandLab();
@@ -41,7 +54,7 @@ describe('moor rotate', () => {
     }));
   });
 
-  const moor = (...words: readonly string[]) => lab.moor(['rotate', 'web', ...words]);
+  const moor = (...words: readonly string[]) => lab.moor(['rotate', 'web', ...words], { clock: new LookClock() });
   const asked = () => lab.api.got.filter(({ method }) => method === 'POST').map(({ body }) => body);
 
   it('shows the state of the rotation', async () => {
