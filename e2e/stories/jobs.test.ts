@@ -24,7 +24,7 @@ describe('a job on a real engine', function () {
   let ask: (name: string) => string;
 
   before(async () => {
-    plane = await ControlPlane.start();
+    plane = await ControlPlane.start({ MOORING_LEADER_LEASE_SECONDS: '2' });
     fleet = await Fleet.start(plane);
     shop = await TenantClient.open(plane, 'shop');
     jobs = new JobClient(shop);

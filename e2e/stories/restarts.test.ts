@@ -14,7 +14,7 @@ describe('a process that is killed and started again', function () {
   let machine: EnrolledMachine;
 
   before(async () => {
-    plane = await ControlPlane.start();
+    plane = await ControlPlane.start({ MOORING_LEADER_LEASE_SECONDS: '2' });
     fleet = await Fleet.start(plane);
     shop = await TenantClient.open(plane, 'shop');
     machine = await fleet.enrol(shop.client, 'shop-1');

@@ -42,7 +42,7 @@ describe('a scaling policy, on a real engine', function () {
   };
 
   before(async () => {
-    plane = await ControlPlane.start();
+    plane = await ControlPlane.start({ MOORING_LEADER_LEASE_SECONDS: '2' });
     fleet = await Fleet.start(plane);
     shop = await TenantClient.open(plane, 'shop');
     await fleet.enrol(shop.client, 'one');

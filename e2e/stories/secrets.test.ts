@@ -31,7 +31,7 @@ describe('secrets, on a real engine', function () {
   let rotation: RotationClient;
 
   before(async () => {
-    plane = await ControlPlane.start();
+    plane = await ControlPlane.start({ MOORING_LEADER_LEASE_SECONDS: '2' });
     wire = await TcpProxy.start(Number(new URL(plane.server).port));
     wire.onServerData = data => heard.push(Buffer.from(data)) > 0;
     link = await RecordingProxy.start(plane.server);
