@@ -136,7 +136,8 @@ describe('a rotation that meets a request which brings material and dies', funct
 
   const meet = async (moment: number, life: number) => {
     cluster = new Meeting();
-    stop = cluster.controllers('one', undefined, cluster.watched());
+    // No other process takes over here, and a long lease is seldom renewed.
+    stop = cluster.controllers('one', undefined, cluster.watched(), { leaderLeaseSeconds: 60 });
     await cluster.begin();
     cluster.moment = moment;
     cluster.life = life;
