@@ -36,16 +36,18 @@ export class EventQueue {
       this.add(first);
       return undefined;
     }
+    const last = Math.min(first.due + WINDOW_MS, until);
     const rivals = [first];
-    while (rivals.length < MOST_RIVALS) {
+    let later: SimEvent | undefined;
+    while (rivals.length < MOST_RIVALS && !later) {
       const next = this.#pop();
       if (!next) break;
-      rivals.push(next);
-      if (next.due > first.due + WINDOW_MS || next.due > until) break;
+      if (next.due > last) later = next;
+      else rivals.push(next);
     }
-    const near = rivals.filter(({ due }) => due <= Math.min(first.due + WINDOW_MS, until));
-    const chosen = near[Math.floor(random.next() * near.length)]!;
+    const chosen = rivals[Math.floor(random.next() * rivals.length)]!;
     for (const item of rivals) if (item !== chosen) this.add(item);
+    if (later) this.add(later);
     return chosen;
   }
 

@@ -33,6 +33,7 @@ export class SimProcess {
   readonly clock: Clock;
   readonly #faults: FaultProfile;
   readonly #ended = new AbortController();
+  #alive = true;
   readonly #mourners = new Set<() => void>();
   #frozenUntil = 0;
   readonly #cutUntil: Record<NetworkLink, number> = { store: 0, others: 0, engine: 0, peers: 0 };
@@ -52,7 +53,7 @@ export class SimProcess {
   }
 
   get alive(): boolean {
-    return !this.#ended.signal.aborted;
+    return this.#alive;
   }
 
   /** Aborted by the kill. For those outside who hold something for the process: the process itself never learns of it. */
@@ -83,6 +84,7 @@ export class SimProcess {
   /** Ends the process at once, wherever it is. */
   kill(): void {
     this.world.trace.add(`${this.name} is killed`);
+    this.#alive = false;
     this.#ended.abort();
     for (const tell of this.#mourners) tell();
     this.#mourners.clear();

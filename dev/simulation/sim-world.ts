@@ -28,6 +28,7 @@ export class SimWorld {
   readonly #queue = new EventQueue();
   #time = 0;
   #actor: Actor | undefined;
+  #settle = finishJobs;
 
   constructor(seed: number) {
     this.random = seededRandom(seed);
@@ -46,6 +47,11 @@ export class SimWorld {
   /** From here on the code of a process runs, up to the end of the step. */
   enter(actor: Actor): void {
     this.#actor = actor;
+  }
+
+  /** From here on steps set off what takes ticks of its own to come to rest: a stream of Node. */
+  awaitStreams(): void {
+    this.#settle = finishTicks;
   }
 
   /** Has something happen after `ms`. */
@@ -72,23 +78,33 @@ export class SimWorld {
     return from[Math.floor(this.random.next() * from.length)]!;
   }
 
+  /** Resolves after all that can happen without the passing of time. */
+  rest(): Promise<void> {
+    return finishTicks();
+  }
+
   /** Lets `ms` pass, step by step. `inspect` looks at the world after each step; what it throws ends the run. */
   async pass(ms: number, inspect: () => void = () => undefined): Promise<void> {
     const until = this.#time + ms;
-    await settle();
+    await this.rest();
     for (let item = this.#queue.take(until, this.random); item; item = this.#queue.take(until, this.random)) {
       this.#time = Math.max(this.#time, item.due);
       this.trace.add(`${Math.round(this.#time)} ${item.label}`);
       this.#actor = undefined;
       item.run();
-      await settle();
+      await this.#settle();
       inspect();
     }
     this.#time = Math.max(this.#time, until);
   }
 }
 
-/** Resolves after everything that the last step has set off has come to rest. */
-function settle(): Promise<void> {
+/** Resolves after every promise job that the last step has set off, and those that these have set off: Node runs them before the next tick. */
+function finishJobs(): Promise<void> {
+  return new Promise(resolve => process.nextTick(resolve));
+}
+
+/** Resolves after the ticks as well. A turn of the event loop costs as much as a small step. */
+function finishTicks(): Promise<void> {
   return new Promise(resolve => void setImmediate(resolve));
 }

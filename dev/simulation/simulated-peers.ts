@@ -44,6 +44,7 @@ export class PeerNetwork {
   #dial(life: SimProcess, own: string, address: string, named: string): Duplex {
     const found = this.#listeners.get(address);
     if (!found?.life.alive || found.life.cutOff('peers') || found.publicKey !== named) throw broken();
+    life.world.awaitStreams();
     const [here, there] = [new PeerSocket(life), new PeerSocket(found.life)];
     here.join(there);
     there.join(here);

@@ -138,6 +138,7 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
     send: (id, name, parent) =>
       inTurn('send', id, () => {
         const bytes = pack(findSnapshot(id, name), parent === undefined ? undefined : findSnapshot(id, parent));
+        life.world.awaitStreams();
         const stream = Readable.from(read(Buffer.from(bytes)), { objectMode: false });
         return { stream, checksum: Promise.resolve(sum(bytes)) };
       }),

@@ -2,13 +2,7 @@ import { createLoops, createControllers, createSecretLoops } from '../../control
 import { cacheScope, keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
-import {
-  Agent,
-  type ContainerMount,
-  createMemoryDisk,
-  type ProcessTable,
-  SimulatedEngine,
-} from '../../pkg/agent/index.js';
+import { Agent, type ContainerMount, type ProcessTable, SimulatedEngine } from '../../pkg/agent/index.js';
 import { loadNodeKey } from '../../pkg/agent/membership.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
@@ -27,6 +21,7 @@ import {
   VolumeDisk,
 } from '../../dev/simulation/index.js';
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
+import { createAttachedDisk } from './attached-disk.js';
 import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
 import { hastenSchedules } from './haste.js';
 import { createRemoteEngine } from './remote-engine.js';
@@ -36,20 +31,6 @@ import { chooseMix, type Mix } from './mix.js';
 import { Seat } from './seat.js';
 import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
-
-type MemoryDisk = ReturnType<typeof createMemoryDisk>;
-
-/** A disk as a process has it, which writes nothing more when it is dead. */
-function attach(disk: MemoryDisk, life: SimProcess): MemoryDisk {
-  const reach = <T>(act: () => Promise<T>) => (life.alive ? act() : new Promise<T>(() => undefined));
-  return {
-    read: name => reach(() => disk.read(name)),
-    write: (name, text) => reach(() => disk.write(name, text)),
-    keep: (name, text) => reach(() => disk.keep(name, text)),
-    list: () => reach(() => disk.list()),
-    remove: name => reach(() => disk.remove(name)),
-  };
-}
 
 /** A signal that is never aborted: a simulated process does not stop, it dies. */
 const forever = () => new AbortController().signal;
@@ -113,6 +94,8 @@ export class SimCluster {
   readonly #peers = new PeerNetwork();
   readonly #servers = new Map<string, ApiServer>();
   readonly #lives = new Map<Machine, readonly SimProcess[]>();
+  /** Of all agents that ever ran: Node keeps what they wait for, and with it the world, until these are aborted. */
+  readonly #agents: AbortController[] = [];
   #tokens = 0;
 
   constructor(seed: number, variant: Variant = {}) {
@@ -146,6 +129,11 @@ export class SimCluster {
       machine.joinToken = await this.joinToken(this.#owners[machine.name]!);
     }
     this.start();
+  }
+
+  /** Lets go of the world, in which nothing happens any more. */
+  end(): void {
+    for (const agent of this.#agents) agent.abort();
   }
 
   /** Starts every process that does not run. */
@@ -276,7 +264,7 @@ export class SimCluster {
   #bootAgent(life: SimProcess, machine: Machine): void {
     const { name, engine, labels, joinToken, files, mounts } = machine;
     const { clock, random } = life;
-    const disk = attach(createMemoryDisk(files), life);
+    const disk = createAttachedDisk(files, life);
     const processes = this.#listProcesses(life, machine);
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
     const reached = createRemoteEngine(life, engine, (id, order) => {
@@ -287,11 +275,14 @@ export class SimCluster {
     const volumes = createSimulatedVolumes(life, machine.disk);
     const altered = this.#variant.engine?.(reached, this) ?? reached;
     const address = `${name}:${PEER_PORT}`;
-    const publicKey = async () => (await loadNodeKey(disk, random)).publicKey;
+    let key: ReturnType<typeof loadNodeKey> | undefined;
+    const publicKey = async () => (await (key ??= loadNodeKey(disk, random))).publicKey;
     const peers = this.mix.hasCopies ? { peers: this.#peers.reachedBy(life, { address, publicKey }) } : {};
     const parts = { clock, random, link, disk, processes, volumes, engine: altered, log: silentLogger, ...peers };
     const { usageMs } = this;
     const options = { name, version: '0', joinToken, labels: { ...labels }, ...(usageMs && { usageMs }) };
-    void new Agent(this.#variant.agent?.(parts) ?? parts, options).run(forever());
+    const end = new AbortController();
+    this.#agents.push(end);
+    void new Agent(this.#variant.agent?.(parts) ?? parts, options).run(end.signal);
   }
 }

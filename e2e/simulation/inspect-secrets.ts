@@ -1,5 +1,3 @@
-import { expect } from 'chai';
-
 import type { History } from './history.js';
 import type { SimCluster } from './cluster.js';
 import { buildCredentialKey } from './secrets.js';
@@ -12,12 +10,15 @@ export function inspectSecrets({ machines, vault }: SimCluster, history: History
   for (const { id, owner, name, state } of machines.flatMap(({ engine }) => engine.containers)) {
     const wanted = history.replica(owner.replica)?.template.secrets ?? [];
     const versions = vault.versionsIn(id);
-    expect(versions.length, `credentials in ${name}`).to.equal(wanted.length);
+    if (versions.length !== wanted.length)
+      throw new Error(`${name} has ${versions.length} credentials and refers to ${wanted.length}`);
     if (!wanted[0] || history.givenUp.has(owner.replica)) continue;
     const [version] = versions;
-    expect(history.wasStamped(owner.replica, version), `${name} has ${version}, which was never found`).to.equal(true);
+    if (!history.wasStamped(owner.replica, version))
+      throw new Error(`${name} has version ${version}, which was never found`);
     const { live = [] } =
       history.get<{ live: readonly number[] }>(buildCredentialKey(owner.tenant, wanted[0].vault_path)) ?? {};
-    if (state === 'running') expect(live, `accepted, and ${name} has ${version}`).to.include(version);
+    if (state === 'running' && !live.includes(version!))
+      throw new Error(`${name} has version ${version}, and only ${live.join()} are accepted`);
   }
 }

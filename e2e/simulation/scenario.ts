@@ -106,6 +106,8 @@ export async function runScenario(seed: number, variant?: Variant): Promise<Outc
     throw new BrokenPromiseError(seed, cluster, thrown);
   } finally {
     stopWatching();
+    cluster.end();
+    await cluster.world.rest();
   }
 }
 

@@ -47,6 +47,7 @@ export class SimulatedEngine implements Engine {
   /** Bytes that each container has written, by id. */
   readonly written = new Map<string, number>();
   changes = 0;
+  startsAndEnds = 0;
   readonly #logTime = () => (this.#options.clock.now() / 1000).toFixed(9).padStart(20, '0');
   #reachable = true;
 
@@ -176,6 +177,7 @@ export class SimulatedEngine implements Engine {
       if (container.status.state === 'running') return;
       if (this.startsOnce && container.runs > 0) throw new EngineRefusedFault(409, 'it has ended');
       this.changes++;
+      this.startsAndEnds++;
       const run = ++container.runs;
       const health = container.hasHealthCheck ? 'starting' : 'none';
       const { endedAt: _at, oomKilled: _oom, failedCheck: _check, ...status } = container.status;
@@ -288,6 +290,7 @@ export class SimulatedEngine implements Engine {
   /** Does nothing to a container that does not run. */
   #exit(container: SimulatedContainer, exitCode: number): void {
     if (container.status.state !== 'running') return;
+    this.startsAndEnds++;
     container.status = { ...container.status, state: 'exited', exitCode, endedAt: this.#now() };
   }
 
