@@ -114,6 +114,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
+    noticedAt: 9,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
@@ -144,6 +145,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a former primary does not set aside what it holds',
+    noticedAt: 9,
     ...driving(driver =>
       instead(driver, 'snapshot', (id, name) =>
         name.startsWith('divergent') ? Promise.resolve() : driver.snapshot(id, name),
@@ -160,7 +162,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 10,
+    noticedAt: 20,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
@@ -175,7 +177,7 @@ export const copyMutants = inMix('copies', [
     noticedAt: 2,
     ...believing(takeOneForBoth()),
   },
-  { mistake: 'agents do not hear of a promotion', agent: parts => hearing(staysBehind()).agent(parts) },
+  { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },
   {
     mistake: 'an agent that starts again does not know what its copies are',
     agent: parts => {

@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     noticedAt: 3,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', noticedAt: 3, ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the replica keeper does not watch reports', noticedAt: 6, ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
@@ -182,7 +182,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'containers of a former owner are not looked for',
-    noticedAt: 4,
+    noticedAt: 7,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -222,12 +222,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'an agent that is refused lets its containers run for ever',
-    noticedAt: 14,
+    noticedAt: 7,
     link: link => instead(link, 'findDoubles', () => Promise.resolve([])),
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 4,
+    noticedAt: 8,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>
