@@ -88,6 +88,37 @@ const plans: readonly (readonly [
     { spare: 1 },
   ],
   [
+    'has an old one on a node that is drained made anew first',
+    held(3, 1),
+    [seen(0, 'ready', old), seen(1, 'draining', old), seen(3)],
+    ['copy 2'],
+    { spare: 1 },
+  ],
+  ...(['nowhere', 'starting'] as const).map(
+    how =>
+      [
+        `keeps the successor of an old one on a node that is drained, which is ${how}`,
+        held(3, 1),
+        [seen(0, 'ready', old), seen(1, 'draining', old), seen(2, how, old), seen(3)],
+        [],
+        { spare: 1 },
+      ] as const,
+  ),
+  [
+    'keeps the one that it is compared with, and its successor, although one may be unavailable',
+    held(1, 1, { rollout: { ...rollout, maxUnavailable: 1, canary: { replicas: 1 } } }),
+    [seen(0, 'starting'), seen(1, 'draining', old), seen(2, 'nowhere', old)],
+    [],
+    { spare: 1 },
+  ],
+  [
+    'takes an old one off a node that is drained when its successor is available',
+    held(3, 1),
+    [seen(0, 'ready', old), seen(1, 'draining', old), seen(2, 'ready', old), seen(3)],
+    ['retire 1'],
+    { spare: 1 },
+  ],
+  [
     'that only names a node is made beside those that are there already',
     named,
     olds('ready', 'ready', 'ready'),

@@ -178,6 +178,13 @@ const cases: readonly (readonly [
   ],
   ['does nothing while it is paused', paused, olds('ready', 'ready', 'ready'), []],
   [
+    'keeps the successor of one on a draining node while it is paused, also without surge',
+    { ...paused, rollout: { ...paused.rollout!, maxSurge: 0, maxUnavailable: 1 } },
+    olds('ready', 'ready', 'draining', 'starting'),
+    [],
+    { spare: 1 },
+  ],
+  [
     'replaces a lost replica by one of the same template while it is paused',
     paused,
     [seen(0, 'ready', old), seen(2, 'ready', old)],

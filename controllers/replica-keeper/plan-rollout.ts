@@ -151,13 +151,16 @@ function chooseLeaving(
   const available = staying.filter(seen => isAvailable(seen, input));
   const floor = countNeeded(input, unavailable);
   const surplus = rest.length - target.old;
-  const idle = rest.filter(seen => !available.includes(seen));
-  const nextUnavailable = next.filter(seen => !isAvailable(seen, input)).length;
-  const idleOut = idle.slice(0, bound(staying.length - floor - nextUnavailable, surplus));
   // Those on draining nodes first: they have to go anyway.
-  const serving = rest.filter(seen => available.includes(seen));
-  const ranked = [...serving.filter(({ draining }) => draining), ...serving.filter(({ draining }) => !draining)];
-  const servingOut = ranked.slice(0, bound(available.length - floor, surplus - idleOut.length));
+  const ranked = [...rest.filter(({ draining }) => draining), ...rest.filter(({ draining }) => !draining)];
+  const idle = ranked.filter(seen => !available.includes(seen));
+  const serving = ranked.filter(seen => available.includes(seen));
+  // One beyond the number may be the successor of one that leaves its node: while older ones stay, that one waits for it.
+  const leavers = serving.filter(({ draining, replica }) => draining === true && isMovable(replica.template)).length;
+  const nextUnavailable = next.filter(seen => !isAvailable(seen, input)).length;
+  const idleOut = idle.slice(0, bound(staying.length - floor - nextUnavailable, surplus - leavers));
+  const successors = target.isHolding ? idle.length - idleOut.length : 0;
+  const servingOut = serving.slice(0, bound(available.length - floor, surplus - idleOut.length - successors));
   if (!input.baseline) return [...idleOut, ...servingOut];
   const surplusNext = rankCanary(input, next).slice(target.next);
   const idleNext = surplusNext.filter(seen => !available.includes(seen));
