@@ -45,14 +45,17 @@ export interface BackgroundProgram {
   readonly socket?: HeldSocket;
 }
 
-/** For Node, as `moor` gives them: memory for new objects at the size that the first burst of requests would give it for ever. */
-const SIZES = ['--min-semi-space-size=16'];
-const BUSY = ['api/main.ts', 'controllers/main.ts'];
+/** For Node, as `moor` gives them: memory for new objects, at the size that the first burst of requests would give it for ever, or that idle volumes need. */
+const SIZES: Readonly<Record<string, readonly string[]>> = {
+  'api/main.ts': ['--min-semi-space-size=16'],
+  'controllers/main.ts': ['--min-semi-space-size=16'],
+  'pkg/agent/main.ts': ['--min-semi-space-size=4'],
+};
 
 /** Starts a program that outlives this process, and resolves with its process id. */
 export function startProgram({ main, argv, environment, logFile, socket }: BackgroundProgram): Promise<number> {
   const log = openSync(logFile, 'a', 0o600);
-  const child = spawn(process.execPath, [...(BUSY.includes(main) ? SIZES : []), ...programArguments(main), ...argv], {
+  const child = spawn(process.execPath, [...(SIZES[main] ?? []), ...programArguments(main), ...argv], {
     cwd: clone,
     detached: true,
     stdio: ['ignore', log, log, ...(socket?.handle ? [socket.handle] : [])],

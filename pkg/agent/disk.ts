@@ -65,7 +65,8 @@ export function createDirectoryDisk(folder: string): Disk {
   };
 }
 
-function ignoreMissing(thrown: unknown): undefined {
+/** For `catch`: what is not there is no fault. */
+export function ignoreMissing(thrown: unknown): undefined {
   if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown;
 }
 

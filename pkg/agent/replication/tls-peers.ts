@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { type AddressInfo, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect, createServer, type Server, type TLSSocket } from 'node:tls';
+import { connect, createSecureContext, createServer, type SecureContext, type Server, type TLSSocket } from 'node:tls';
 
 import { issueOwnCertificate } from '../../certificates/index.js';
 import { type Clock, untilAborted } from '../../clock/index.js';
@@ -35,6 +35,8 @@ export class TlsPeers implements Peers {
   readonly bandwidth: number | undefined;
   readonly #options: TlsPeersOptions;
   readonly #identity: { readonly key: string; readonly cert: string; readonly minVersion: 'TLSv1.3' };
+  /** Of all that it dials: one made for each would read key and certificate each time. */
+  readonly #dialling: SecureContext;
   readonly #pending = new Map<string, Socket>();
   readonly #open = new Set<Socket>();
   #server: Server | undefined;
@@ -46,6 +48,7 @@ export class TlsPeers implements Peers {
     this.bandwidth = bandwidth;
     const cert = issueOwnCertificate({ name: 'mooring node', key, now: clock.now(), days: CERTIFICATE_DAYS });
     this.#identity = { key: key.export({ type: 'pkcs8', format: 'pem' }).toString(), cert, minVersion: 'TLSv1.3' };
+    this.#dialling = createSecureContext(this.#identity);
   }
 
   /** Takes the port, so that what keeps it from that is told when the agent starts. */
@@ -88,7 +91,7 @@ export class TlsPeers implements Peers {
     if (!place)
       throw new PeerFault('the address of the other node is not host:port; see --volume-address of its agent');
     const servername = isIP(place.host) === 0 ? { servername: place.host } : {};
-    const socket = connect({ ...place, ...servername, ...this.#identity, rejectUnauthorized: false });
+    const socket = connect({ ...place, ...servername, secureContext: this.#dialling, rejectUnauthorized: false });
     await untilSecure(socket, signal);
     socket.setNoDelay(true).setTimeout(0);
     if (readPublicKey(socket) === publicKey) return socket;

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 import { pathsOf } from './loop-image.js';
@@ -6,8 +6,11 @@ import { listLoopDevices } from './mounts.js';
 
 const SECTOR_BYTES = 512;
 
-/** The folder in which the kernel tells of the file system of each volume, while it is mounted: it is looked at every few seconds. */
-const tellers = new Map<string, { readonly path: string; readonly space: string }>();
+/**
+ * The files in which the kernel tells of the file system of each volume, while it is mounted. They are read every few seconds and stay
+ * open: to open and close them costs three times as much. What is unmounted is not kept by them.
+ */
+const tellers = new Map<string, readonly number[]>();
 
 /**
  * Becomes another one with the first change after a commit, also with one that is only in memory yet: most begin a transaction, and
@@ -15,25 +18,33 @@ const tellers = new Map<string, { readonly path: string; readonly space: string 
  * while the volume is not mounted, and where the kernel does not tell.
  */
 export async function readChangeMark(folder: string): Promise<string | undefined> {
-  const known = tellers.get(folder) ?? (await findTeller(folder));
-  const transaction = known && readKernel(`${known.path}/generation`);
-  const reserved = known && readKernel(known.space);
-  if (transaction !== undefined && reserved !== undefined) return `${transaction} ${reserved}`;
-  tellers.delete(folder);
-  return undefined;
+  try {
+    if (!tellers.has(folder)) openTellers(folder, await readUuid(pathsOf(folder).image));
+    return tellers.get(folder)?.map(readAgain).join(' ');
+  } catch {
+    forgetTellers(folder);
+    return undefined;
+  }
 }
 
-async function findTeller(folder: string) {
-  const uuid = await readUuid(pathsOf(folder).image).catch(() => undefined);
-  if (uuid === undefined) return undefined;
+function openTellers(folder: string, uuid: string): void {
+  if (tellers.has(folder)) return; // by another that has asked meanwhile
   const path = `/sys/fs/btrfs/${uuid}`;
-  const [mixed, data] = ['mixed', 'data'].map(layout => `${path}/allocation/${layout}/bytes_may_use`) as [
-    string,
-    string,
-  ];
-  const teller = { path, space: existsSync(mixed) ? mixed : data };
-  tellers.set(folder, teller);
-  return teller;
+  const layout = existsSync(`${path}/allocation/mixed`) ? 'mixed' : 'data';
+  const files: number[] = [];
+  tellers.set(folder, files);
+  for (const name of ['generation', `allocation/${layout}/bytes_may_use`]) files.push(openSync(`${path}/${name}`, 'r'));
+}
+
+const line = Buffer.alloc(64);
+
+function readAgain(file: number): string {
+  return line.toString('latin1', 0, readSync(file, line, 0, line.length, 0)).trim();
+}
+
+function forgetTellers(folder: string): void {
+  for (const file of tellers.get(folder) ?? []) closeSync(file);
+  tellers.delete(folder);
 }
 
 /** The device that each volume was last found at: a machine may have hundreds. */
@@ -54,7 +65,7 @@ export async function countWritten(folder: string): Promise<number | undefined> 
 
 /** The volume is removed: what is made in its place later has a file system of its own, while this one may be held by others. */
 export function forgetCounters(folder: string): void {
-  tellers.delete(folder);
+  forgetTellers(folder);
   devices.delete(folder);
 }
 

@@ -1,18 +1,19 @@
-import { lstat, mkdir, open, rename } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { lstat, mkdir, open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { failpoint } from '../../failpoint/index.js';
+import { ignoreMissing } from '../disk.js';
 import { runTool } from './run-tool.js';
+
+/** What is at a path; undefined when nothing is. */
+export async function statIfPresent(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(ignoreMissing);
+}
 
 /** Whether there is something at a path, symbolic links not followed. */
 export async function isPresent(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    (thrown: NodeJS.ErrnoException) => {
-      if (thrown.code === 'ENOENT') return false;
-      throw thrown;
-    },
-  );
+  return (await lstat(path).catch(ignoreMissing)) !== undefined;
 }
 
 /** Of the root of a volume: its workload may run as any user, and nobody else reaches it. */

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { Stats } from 'node:fs';
 import { rename, rm, stat, statfs, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { failpoint } from '../../failpoint/index.js';
-import { isPresent, makePrivateFolder, syncFolder } from './files.js';
+import { isPresent, makePrivateFolder, statIfPresent, syncFolder } from './files.js';
 import { findMount, isMounted, listLoopDevices, listMounts } from './mounts.js';
 import { runLongTool, runTool } from './run-tool.js';
 
@@ -36,10 +35,6 @@ export async function countMissing(folder: string, sizeBytes: number): Promise<n
   const { image } = pathsOf(folder);
   const taken = (await statIfPresent(image))?.size ?? ((await statIfPresent(draftOf(image)))?.blocks ?? 0) * 512;
   return Math.max(0, sizeBytes - taken);
-}
-
-async function statIfPresent(path: string): Promise<Stats | undefined> {
-  return (await isPresent(path)) ? stat(path) : undefined;
 }
 
 /**

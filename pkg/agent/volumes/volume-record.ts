@@ -1,8 +1,10 @@
 import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 
 import { isTypedId } from '../../../crds/grammar/index.js';
-import { createDirectoryDisk, readStateFile } from '../disk.js';
+import { createDirectoryDisk, ignoreMissing, readStateFile } from '../disk.js';
 import type { VolumeDriverName } from './driver.js';
+import { statIfPresent } from './files.js';
 
 const NAME = 'volume.json';
 
@@ -14,8 +16,22 @@ export interface VolumeRecord {
   readonly from?: number;
 }
 
+/** Of each folder the record that was last read, and which file it was in: it is asked for often, and seldom another. */
+const known = new Map<string, { readonly file: string; readonly record: VolumeRecord | undefined }>();
+
 /** The record in the folder of a volume; undefined when there is none, and when it cannot be read. */
-export function readRecord(folder: string): Promise<VolumeRecord | undefined> {
+export async function readRecord(folder: string): Promise<VolumeRecord | undefined> {
+  const found = await statIfPresent(join(folder, NAME));
+  if (!found) return void known.delete(folder);
+  const file = `${found.ino} ${found.mtimeMs} ${found.ctimeMs}`; // each write makes another file
+  const before = known.get(folder);
+  if (before?.file === file) return before.record;
+  const record = await parseRecord(folder);
+  known.set(folder, { file, record });
+  return record;
+}
+
+function parseRecord(folder: string): Promise<VolumeRecord | undefined> {
   const isSize = (size: unknown) => Number.isSafeInteger(size) && (size as number) > 0;
   return readStateFile<VolumeRecord>(
     createDirectoryDisk(folder),
@@ -47,8 +63,5 @@ export async function listRemovedIds(root: string): Promise<readonly string[]> {
 }
 
 async function listNames(root: string): Promise<readonly string[]> {
-  return readdir(root).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code === 'ENOENT') return [];
-    throw thrown;
-  });
+  return (await readdir(root).catch(ignoreMissing)) ?? [];
 }
