@@ -22,6 +22,8 @@ const COPIES = ' copies';
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
 const NEWS_BYTES = 2 ** 20;
 
+/** Of the times that everything is compared, what has not changed since is passed over so many in a row. */
+const PASSED_OVER = 2;
 const GONE = { state: 'removed' } as const;
 const IN_MEMORY = {
   state: 'ready',
@@ -56,6 +58,8 @@ export class NodeVolumes {
   readonly #said = new Map<string, SeenVolume>();
   /** What each held when it was last measured: the room of the node depends on it, also while everything is told anew. */
   readonly #used = new Map<string, number>();
+  /** The sign of a change that each had when it was last compared, and how often it was passed over since. */
+  readonly #compared = new Map<string, { readonly mark: string | undefined; readonly passedOver: number }>();
   readonly #replication: Replication | undefined;
   readonly #fitter: VolumeFitter;
   readonly fence: VolumeFence;
@@ -85,7 +89,7 @@ export class NodeVolumes {
     if (!volumes) return;
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
-    for (const known of [this.#said, this.#used])
+    for (const known of [this.#said, this.#used, this.#compared])
       for (const id of known.keys()) if (!this.#wanted.has(id)) known.delete(id);
     this.#fitter.forget(id => this.#wanted?.has(id) === true);
     this.#replication?.assign(this.#wanted);
@@ -115,6 +119,22 @@ export class NodeVolumes {
   /** Compares what is wanted with what the disk has, and measures it. */
   check(): void {
     for (const id of this.#wanted?.keys() ?? []) this.queue.add(id);
+  }
+
+  /** The same every now and then. None waits for another, since a disk may hang. */
+  checkAgain(): void {
+    for (const id of this.#wanted?.keys() ?? []) void this.#checkAgain(id);
+  }
+
+  /** What is well and has not changed holds what it held, and is looked at less often. */
+  async #checkAgain(id: string): Promise<void> {
+    const mark = await this.#env.volumes?.changeMark(id).catch(() => undefined);
+    const { state, message } = this.#said.get(id) ?? {};
+    const last = this.#compared.get(id);
+    const isSame = mark !== undefined && last?.mark === mark && last.passedOver < PASSED_OVER;
+    const isPassedOver = isSame && state === 'ready' && message === undefined;
+    this.#compared.set(id, { mark, passedOver: isPassedOver ? last.passedOver + 1 : 0 });
+    if (!isPassedOver) this.queue.add(id);
   }
 
   /**

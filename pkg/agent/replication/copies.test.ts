@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { seededRandom } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { Bandwidth } from './bandwidth.js';
-import { chooseAskMs, type CopyState, decideSync, describeCopy, findNextRound, listKept } from './copies.js';
+import { chooseAskMs, type CopyState, decideSync, describeCopy, findRestLook, listKept } from './copies.js';
 import { formatSyncName, isSyncName, readSyncName } from './messages.js';
 import { isReplicationNews, type SeenReplication } from './replication.js';
 
@@ -96,10 +96,10 @@ describe('copies of a volume', () => {
 
   it('are looked at in the same moment while they rest, whenever each has come to rest', () => {
     for (const now of [0.5, 1_234.25, 4_998.7, 4_999.9]) {
-      const moment = now + findNextRound('rest', 5_000, now);
+      const moment = now + findRestLook(5_000, now);
       expect(moment, 'and not before it, however early a timer fires').to.be.within(5_001, 5_002);
     }
-    expect(findNextRound('rest', 5_000, 5_000)).to.equal(5_001);
+    expect(findRestLook(5_000, 5_000)).to.equal(5_001);
   });
 
   it('are asked about each after a time of its own, between five and ten minutes', () => {
@@ -107,11 +107,6 @@ describe('copies of a volume', () => {
     const times = Array.from({ length: 200 }, () => chooseAskMs(random));
     expect(times.every(ms => ms >= 300_000 && ms < 600_000)).to.equal(true);
     expect(new Set(times.map(ms => Math.floor(ms / 5_000))).size).to.be.above(40);
-  });
-
-  it('are looked at an interval after they were brought up to date, each at its own moment', () => {
-    expect(findNextRound('fresh', 5_000, 1_234)).to.equal(5_000);
-    expect(findNextRound('newest', 5_000, 1_234)).to.equal(5_000);
   });
 
   it('take no more of the network than is allowed, all together', async () => {

@@ -84,11 +84,11 @@ export function decideSync(state: CopyState): SyncStep {
 }
 
 /**
- * In how many milliseconds a copy is looked at again. Volumes at rest are looked at together: an agent that is woken for each of
- * hundreds by itself needs twice the processor time. A timer may fire up to a millisecond early: before the moment it would be twice.
+ * In how many milliseconds volumes at rest are looked at again: together, since an agent that is woken for each of hundreds by itself
+ * needs a multiple of the processor time. A timer may fire up to a millisecond early: before the moment it would be twice.
  */
-export function findNextRound(step: SyncStep, intervalMs: number, nowMs: number): number {
-  return step === 'rest' ? Math.ceil(intervalMs - (nowMs % intervalMs)) + 1 : intervalMs;
+export function findRestLook(intervalMs: number, nowMs: number): number {
+  return Math.ceil(intervalMs - (nowMs % intervalMs)) + 1;
 }
 
 /** The snapshots that are kept on the primary: what a node needs for its next difference, what is read now, and the newest. */

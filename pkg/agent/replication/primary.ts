@@ -10,7 +10,7 @@ import { asError } from '../../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/index.js';
 import { normaliseMessage } from '../normalise-message.js';
 import { Bandwidth } from './bandwidth.js';
-import { chooseAskMs, type CopyFacts, decideSync, describeCopy, findNextRound, measureWhole } from './copies.js';
+import { chooseAskMs, type CopyFacts, decideSync, describeCopy, findRestLook, measureWhole } from './copies.js';
 import type { PeerMessages } from './messages.js';
 import { PeerFault, type Peers } from './peers.js';
 import type { ReplicationRecord } from './record.js';
@@ -25,6 +25,8 @@ const OFFLINE_FACTOR = 12;
 const FINAL_MS = 1_000;
 /** How often progress is told. */
 const PROGRESS_MS = 2_000;
+/** Begins the key of a look at all copies at rest, before how often they are looked at. */
+const AT_REST = 'at-rest ';
 
 export interface PrimaryParts extends SyncSnapshotsParts {
   readonly random: Random;
@@ -41,6 +43,13 @@ interface CopyMemory extends CopyFacts {
   readonly isWhole?: boolean;
 }
 
+/** A copy of which nothing has changed. */
+interface Rest {
+  readonly intervalMs: number;
+  /** The snapshot that it shows. */
+  readonly newest: string;
+}
+
 /** Brings the copies of the volumes whose primary this node is up to date, each node by itself. Nothing is written while nothing changes. */
 export class PrimaryRounds {
   readonly #parts: PrimaryParts;
@@ -48,6 +57,7 @@ export class PrimaryRounds {
   readonly #bandwidth: Bandwidth;
   /** By `<volume> <node>`, as the queue. */
   readonly #copies = new Map<string, CopyMemory>();
+  readonly #resting = new Map<string, Rest>();
   readonly queue: WorkQueue;
 
   constructor(parts: PrimaryParts) {
@@ -56,7 +66,10 @@ export class PrimaryRounds {
     const { clock, random } = parts;
     this.#bandwidth = new Bandwidth(clock, parts.peers.bandwidth);
     const options = { clock, random, concurrency: CONCURRENCY, backoff: BACKOFF };
-    this.queue = new WorkQueue((key, signal) => this.#round(key, signal), options);
+    this.queue = new WorkQueue(
+      (key, signal) => (key.startsWith(AT_REST) ? this.#lookAtRest(key) : this.#round(key, signal)),
+      options,
+    );
   }
 
   /** Has the copies of a volume looked at. */
@@ -96,11 +109,35 @@ export class PrimaryRounds {
     const askInMs = askAt === undefined ? undefined : askAt - clock.monotonic();
     const decide = async () => decideSync({ ...(await this.#snapshots.look(id, record)), has, askInMs, intervalMs });
     const step = final ? (final.snapshot === has ? 'rest' : 'newest') : await decide();
-    if (step !== 'rest') {
-      await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
+    if (step === 'rest') {
+      this.#rest(key, { intervalMs, newest: has! });
+      return done;
     }
-    const waitMs = findNextRound(step, intervalMs, clock.monotonic());
-    return again(waitMs, 'the copy is brought up to date again');
+    await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
+    return again(intervalMs, 'the copy is brought up to date again');
+  }
+
+  #rest(key: string, rest: Rest): void {
+    this.#resting.set(key, rest);
+    const waitMs = findRestLook(rest.intervalMs, this.#parts.clock.monotonic());
+    this.queue.addAfter(`${AT_REST}${rest.intervalMs}`, waitMs);
+  }
+
+  /** Has those brought up to date that are not at rest any more. None waits for another, since a disk may hang. */
+  async #lookAtRest(key: string): Promise<ReconcileResult> {
+    for (const [copy, rest] of this.#resting) {
+      if (key !== `${AT_REST}${rest.intervalMs}`) continue;
+      this.#resting.delete(copy);
+      void this.#isAtRest(copy, rest).then(isSo => (isSo ? this.#rest(copy, rest) : this.queue.add(copy)));
+    }
+    return done;
+  }
+
+  async #isAtRest(key: string, { newest }: Rest): Promise<boolean> {
+    const [id = ''] = key.split(' ');
+    const { askAt = 0 } = this.#copies.get(key) ?? {};
+    if (askAt <= this.#parts.clock.monotonic()) return false;
+    return this.#snapshots.isUnchanged(id, newest).catch(() => false);
   }
 
   /** The last snapshot of a volume that is to move; undefined of any other. */

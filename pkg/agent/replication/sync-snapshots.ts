@@ -73,6 +73,12 @@ export class SyncSnapshots {
     return { newest, isChanged, newestAgeMs: taken && clock.monotonic() - taken.at };
   }
 
+  /** Whether a volume is as it was when it was found not to have changed since its newest snapshot, which is this one. */
+  async isUnchanged(id: string, newest: string): Promise<boolean> {
+    const { found } = this.#memories.get(id) ?? {};
+    return found?.newest === newest && (await this.#parts.driver.changeMark(id)) === found.mark;
+  }
+
   async #find(id: string, record: ReplicationRecord) {
     const { driver } = this.#parts;
     const memory = this.#remember(id);

@@ -40,8 +40,9 @@ function parseRecord(folder: string): Promise<VolumeRecord | undefined> {
   );
 }
 
-export function writeRecord(folder: string, record: VolumeRecord): Promise<void> {
-  return createDirectoryDisk(folder).write(NAME, JSON.stringify(record));
+export async function writeRecord(folder: string, record: VolumeRecord): Promise<void> {
+  await createDirectoryDisk(folder).write(NAME, JSON.stringify(record));
+  known.delete(folder); // two writes may leave a file with the number and the times of the first
 }
 
 /** The volumes in a folder, in the order of their ids. Each has a folder of its own there. */
