@@ -40,6 +40,11 @@ export async function until<T>(
   }
 }
 
+/** What Node is given to run a script with modules of the test's own, as the test itself runs: compiled, or as they stand. */
+export function toScriptArguments(script: string, ...argv: readonly string[]): readonly string[] {
+  return [...process.execArgv, '--input-type=module', '--eval', script, ...argv];
+}
+
 /** Linear work doubles its cost with its input, quadratic work quadruples it: the bound lies in between. */
 const MAX_GROWTH = 3;
 const LEAST_ROUNDS = 5;

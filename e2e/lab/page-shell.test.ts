@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { until } from '../../dev/testing/index.js';
+import { toScriptArguments, until } from '../../dev/testing/index.js';
 import { identifyProcess } from '../../up/os-process.js';
 import { PageShell } from './page-shell.js';
 
@@ -69,11 +69,9 @@ describe('the shell of a page', () => {
   });
 
   it('ends with the program that opened it, and leaves that no listener once it was ended', async () => {
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      ['--import=tsx', '--input-type=module', '--eval', PROGRAM, FILE, cwd],
-      { encoding: 'utf8' },
-    );
+    const { status, stdout, stderr } = spawnSync(process.execPath, toScriptArguments(PROGRAM, FILE, cwd), {
+      encoding: 'utf8',
+    });
     expect(status, stderr).to.equal(7);
     await gone(stdout);
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
+import { toScriptArguments } from '../../dev/testing/index.js';
 import {
   arm,
   failpoint,
@@ -10,6 +11,8 @@ import {
   FailpointSyntaxFault,
   observeFailpoints,
 } from './index.js';
+
+const door = new URL('./index.js', import.meta.url).href;
 
 describe('failpoints', () => {
   let disarm = () => undefined as void;
@@ -43,16 +46,15 @@ describe('failpoints', () => {
 
   it('kill the process whose environment arms them, before its next instruction', () => {
     const script = `
-      const { failpoint } = await import('./pkg/failpoint/index.js');
+      const { failpoint } = await import(${JSON.stringify(door)});
       failpoint('rotation.raised');
       process.stdout.write('first ');
       failpoint('rotation.raised');
       process.stdout.write('second');`;
-    const { signal, stdout, stderr } = spawnSync(
-      process.execPath,
-      ['--import', 'tsx', '--input-type=module', '--eval', script],
-      { encoding: 'utf8', env: { ...process.env, MOORING_FAILPOINTS: 'rotation.raised=kill@2' } },
-    );
+    const { signal, stdout, stderr } = spawnSync(process.execPath, toScriptArguments(script), {
+      encoding: 'utf8',
+      env: { ...process.env, MOORING_FAILPOINTS: 'rotation.raised=kill@2' },
+    });
     expect({ signal, stdout }).to.deep.equal({ signal: 'SIGKILL', stdout: 'first ' });
     expect(stderr).to.include('rotation.raised');
   });

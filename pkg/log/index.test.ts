@@ -2,15 +2,17 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
+import { toScriptArguments } from '../../dev/testing/index.js';
+
+const door = new URL('./index.js', import.meta.url).href;
+
 /** What a process that logs these statements writes to standard error. */
 function logged(level: string, format: string, statements: string): string[] {
   const script = `
-    import { createLogger } from './pkg/log/index.js';
+    import { createLogger } from ${JSON.stringify(door)};
     const log = createLogger({ level: '${level}', format: '${format}', fields: { process: 'test' } });
     ${statements}`;
-  const { stderr, stdout } = spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-    encoding: 'utf8',
-  });
+  const { stderr, stdout } = spawnSync(process.execPath, toScriptArguments(script), { encoding: 'utf8' });
   expect(stdout).to.equal('');
   return stderr.split('\n').filter(line => line !== '');
 }

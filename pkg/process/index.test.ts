@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
+import { toScriptArguments } from '../../dev/testing/index.js';
 import { clone } from '../version/index.js';
 
 const door = new URL('./index.js', import.meta.url).href;
@@ -13,11 +14,11 @@ function runChild(body: string, ...argv: string[]) {
     await runProcess('test', readSettings('moor test', { only: 'run only these' }), async (settings, env, signal) => {
       ${body}
     });`;
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['--import=tsx', '--input-type=module', '--eval', program, 'test', ...argv],
-    { encoding: 'utf8', cwd: clone, env: { ...process.env, MOORING_CONFIG: '' } },
-  );
+  const { status, stdout, stderr } = spawnSync(process.execPath, toScriptArguments(program, 'test', ...argv), {
+    encoding: 'utf8',
+    cwd: clone,
+    env: { ...process.env, MOORING_CONFIG: '' },
+  });
   return { status, stdout, stderr };
 }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { until } from '../../../dev/testing/index.js';
+import { toScriptArguments, until } from '../../../dev/testing/index.js';
 import { createDirectoryDisk } from '../disk.js';
 import { type Lab, listTree, MIB, openLab } from '../volumes/driver-lab.testing.js';
 import { explainNoBtrfs } from '../volumes/open-driver.js';
@@ -14,14 +14,17 @@ import { LabNode, V } from './replication-lab.testing.js';
 
 const missing = await explainNoBtrfs();
 
+/** How a script loads a module that is named as from here. */
+const load = (path: string) => `await import(${JSON.stringify(new URL(path, import.meta.url).href)})`;
+
 /** One end in a process of its own, which is killed at a failpoint. It prints its address. */
 const SCRIPT = `
   const { choice, root, state, nodeId, key, role, peers, sizeBytes, change } = JSON.parse(process.argv[1]);
   const { createPrivateKey } = await import('node:crypto');
-  const { openVolumeDriver } = await import('./pkg/agent/volumes/index.js');
-  const { createDirectoryDisk } = await import('./pkg/agent/disk.js');
-  const { LabNode } = await import('./pkg/agent/replication/replication-lab.testing.js');
-  const { systemClock } = await import('./pkg/clock/index.js');
+  const { openVolumeDriver } = ${load('../volumes/index.js')};
+  const { createDirectoryDisk } = ${load('../disk.js')};
+  const { LabNode } = ${load('./replication-lab.testing.js')};
+  const { systemClock } = ${load('../../clock/index.js')};
   const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes: 0 });
   await driver.recover();
   const node = await LabNode.open(nodeId, driver, { key: createPrivateKey(key), disk: createDirectoryDisk(state), sizeBytes });
@@ -121,11 +124,10 @@ for (const choice of ['directory', 'btrfs'] as const) {
           sizeBytes,
         };
         if (side === 0) await survivor.assign('replica', 1, [asPeer]);
-        const child = spawn(
-          process.execPath,
-          ['--import', 'tsx', '--input-type=module', '--eval', SCRIPT, JSON.stringify(config)],
-          { env: { ...process.env, MOORING_FAILPOINTS: `${point}=kill` }, stdio: ['ignore', 'pipe', 'pipe'] },
-        );
+        const child = spawn(process.execPath, toScriptArguments(SCRIPT, JSON.stringify(config)), {
+          env: { ...process.env, MOORING_FAILPOINTS: `${point}=kill` },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        });
         const closed = once(child, 'close');
         let printed = '';
         child.stderr.on('data', text => (printed += String(text)));

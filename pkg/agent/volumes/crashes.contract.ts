@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
+import { toScriptArguments } from '../../../dev/testing/index.js';
 import { A, B, type Lab, openLab } from './driver-lab.testing.js';
 
 /** What a killed process was doing, as a call of the driver. `arriving` opens the stream that was prepared. */
@@ -19,11 +20,14 @@ const calls = {
 
 export type CrashedCall = keyof typeof calls;
 
+/** How a script loads a module that is named as from here. */
+const load = (path: string) => `await import(${JSON.stringify(new URL(path, import.meta.url).href)})`;
+
 const SCRIPT = `
   const [choice, root, A, B, size, file, checksum] = JSON.parse(process.argv[1]);
   const { createReadStream } = await import('node:fs');
-  const { openVolumeDriver } = await import('./pkg/agent/volumes/index.js');
-  const { systemClock } = await import('./pkg/clock/index.js');
+  const { openVolumeDriver } = ${load('./index.js')};
+  const { systemClock } = ${load('../../clock/index.js')};
   const arriving = () => createReadStream(file);
   const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes: 0 });
   await driver.recover();
@@ -58,14 +62,10 @@ export function describeCrashes(
   const killAt = (point: string, call: CrashedCall) => {
     const { signal, stderr } = spawnSync(
       process.execPath,
-      [
-        '--import',
-        'tsx',
-        '--input-type=module',
-        '--eval',
+      toScriptArguments(
         `${SCRIPT} await ${calls[call]};`,
         JSON.stringify([choice, lab.root, A, B, size, file, checksum]),
-      ],
+      ),
       { encoding: 'utf8', env: { ...process.env, MOORING_FAILPOINTS: `${point}=kill` } },
     );
     expect(signal, stderr).to.equal('SIGKILL');
