@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { isForwardDropped } from '../../dev/processes/index.js';
 import { type Counts, readCounts, sum } from './counts.js';
 import { runInLanes } from './lanes.js';
 import type { Programs } from './programs.js';
-import { type Part, planParts, type Suite } from './suites.js';
+import { countLanes, type Part, planParts, type Suite } from './suites.js';
 
 /** Mocha in the process that we start: its own command would start another, and pass no signal on. */
 const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
@@ -37,7 +37,7 @@ export async function runSuite(suite: Suite, programs: Programs, { live }: { liv
   return runParts({ suite, programs, live });
 }
 
-/** The parts of a suite, side by side on as many cores as there are. */
+/** The parts of a suite, side by side. */
 async function runParts(run: Run): Promise<Counts> {
   const parts = planParts(run.suite);
   const work = (part: Part) => () => runPart(part, { ...run, live: run.live && parts.length === 1 });
@@ -45,8 +45,8 @@ async function runParts(run: Run): Promise<Counts> {
 }
 
 /** Engines that write firewall rules undo some of each other's: then there is one at a time. */
-async function lanesFor({ needs }: Suite): Promise<number> {
-  return needs === 'dockerd' && (await isForwardDropped()) ? 1 : availableParallelism();
+async function lanesFor(suite: Suite): Promise<number> {
+  return suite.needs === 'dockerd' && (await isForwardDropped()) ? 1 : countLanes(suite);
 }
 
 /** The tests run compiled, as the programs do: each process starts in half the time, and the simulation computes less. */

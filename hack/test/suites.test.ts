@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { listSourceFiles } from '../checks/source-files.js';
-import { planParts, type Suite, suites } from './suites.js';
+import { countLanes, planParts, type Suite, suites } from './suites.js';
 
 describe('the suites', () => {
   it('have every file of tests, each once', () => {
@@ -23,6 +23,11 @@ describe('the suites', () => {
   it('run side by side, the longest first', () => {
     const wide: Suite = { ...suite, sideBySide: true, first: ['c.test.ts'] };
     expect(planParts(wide, files)).to.deep.equal([['c.test.ts'], ['a.test.ts'], ['b.test.ts']]);
+  });
+
+  it('have a lane a core, and more where they wait', () => {
+    expect([1, 2, 3].map(cores => countLanes(suite, cores))).to.deep.equal([1, 2, 3]);
+    expect([1, 2, 3].map(cores => countLanes({ ...suite, lanesPerCore: 1.5 }, cores))).to.deep.equal([2, 3, 5]);
   });
 
   for (const wrong of [{ first: ['e.test.ts'] }, { has: () => false }]) {

@@ -14,6 +14,8 @@ export interface Suite {
   readonly track: 1 | 2;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
   readonly sideBySide?: true;
+  /** How many of its files run side by side for each core, where they wait for most of their time. Default: one. */
+  readonly lanesPerCore?: number;
   /** Among how many processes the files are divided, which run side by side: loading the product costs each some time. */
   readonly processes?: number;
   /** Files that take longest and are begun first, so that no core waits for them at the end. */
@@ -90,11 +92,25 @@ export const suites: readonly Suite[] = [
     timeoutMs: 300_000,
     needs: 'dockerd',
     sideBySide: true,
-    first: ['restarts', 'jobs', 'rollouts', 'rotation-crashes', 'volume-copies', 'volume-database', 'node-life'].map(
-      name => `e2e/stories/${name}.test.ts`,
-    ),
+    lanesPerCore: 1.5,
+    first: [
+      'restarts',
+      'jobs',
+      'rollouts',
+      'rotation-crashes',
+      'volume-copies',
+      'volume-database',
+      'logs',
+      'scaling',
+      'node-life',
+    ].map(name => `e2e/stories/${name}.test.ts`),
   },
 ];
+
+/** How many parts of a suite run at a time. */
+export function countLanes({ lanesPerCore = 1 }: Suite, cores = availableParallelism()): number {
+  return Math.ceil(lanesPerCore * cores);
+}
 
 /** The files that one process runs. */
 export type Part = readonly string[];
