@@ -90,7 +90,8 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     ? readFileSync(flags.caFile, 'utf8')
     : await loadServerAuthority({ clock, random, log, disk }, flags.server, joining?.pin, signal);
   if (signal.aborted) return;
-  const metrics = createMetrics({ agent: true });
+  // Those of the process are measured a hundred times a second: not where nobody can read them.
+  const metrics = createMetrics({ agent: true, processMetrics: flags.metricsListen !== undefined });
   // Whether a trace is recorded was decided by the server that began it.
   const traces = { traceEndpoint: flags.traceEndpoint, traceRatio: 1 };
   const tracer = await openTracer('mooring-agent', traces, { clock, random, log, metrics });
