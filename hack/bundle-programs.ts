@@ -31,7 +31,8 @@ const outdir = join(clone, 'dist'); // where DIST will be moved: from there the 
 const { outputFiles } = await build({
   absWorkingDir: clone,
   entryPoints: PROGRAMS,
-  external: ['@kubernetes/client-node'], // large, and few load it
+  // The first is large, and few load it. The second is no ES module, and import() of one that is bundled has no names.
+  external: ['@kubernetes/client-node', 'yaml'],
   outdir,
   outbase: '.',
   write: false,

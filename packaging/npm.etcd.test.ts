@@ -75,6 +75,9 @@ describe('the npm package', function () {
 
     expect(printed).to.contain('Mooring is up').and.contain('npx mooring get deployments').and.not.contain('./moor');
     expect(await run('npx', 'mooring', 'get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
+    expect(await run('npx', 'mooring', 'get', 'deployments', '-o', 'yaml'), 'what is loaded late').to.contain(
+      'name: demo',
+    );
     const { server } = JSON.parse(readFileSync(join(state, 'mooring', 'dev.json'), 'utf8')) as { server: string };
     const page = await fetch(`${server}/`);
     expect([page.status, await page.text()].join()).to.match(/^200,.*main\.js/s);
