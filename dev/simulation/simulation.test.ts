@@ -40,6 +40,16 @@ describe('a simulated world', () => {
     expect(world.time).to.equal(250);
   });
 
+  it('lets timers of the machine fire while it comes no further, so that a test can end it', async () => {
+    const { world } = setUp();
+    let isOver = false;
+    setTimeout(() => (isOver = true), 1);
+    const again = () => void (isOver || world.after(0, 'again', again));
+    again();
+    await world.pass(1_000);
+    expect(isOver).to.equal(true);
+  });
+
   it('lets what is due together happen in any order, the same for the same seed', async () => {
     const order = async (seed: number) => {
       const world = new SimWorld(seed);
