@@ -1,6 +1,6 @@
 import { getCanarySize, getRolloutBounds, isMovable, type StoredDeployment } from '../../crds/deployment/index.js';
 import { isUpToDate } from '../../crds/replica/index.js';
-import { type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
+import { isOfPresent, type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
 import {
   countUnsettledMs,
   isAvailable,
@@ -9,7 +9,7 @@ import {
   isWithoutContainer,
   type ObservedReplica,
 } from '../reading/index.js';
-import { listEmptySlots, planRollout } from './plan-rollout.js';
+import { isLeaving, listEmptySlots, planRollout, type RolloutPlanInput } from './plan-rollout.js';
 
 /** Why a replica is retired whose node breaks the residency of its deployment. */
 export const RESIDENCY_VIOLATED = 'residency_violated';
@@ -89,11 +89,8 @@ export function decideReplicas(
     });
     const moves = plan.map(step => (step.kind === 'fill' ? step : stepOut(step.seen, 'template_changed', wanted)));
     const isHolding = baseline !== undefined || wanted.rollout?.paused === true;
-    const { next: canary, old } = getCanarySize(wanted);
-    const drain =
-      isHolding && moves.length === 0 && steps.length === 0
-        ? planDrain(kept.filter(isLeaving), kept, baseline ? canary + old : wanted.replicas, spare, completed)
-        : [];
+    const isQuiet = moves.length === 0 && kept.length === replicas.length;
+    const drain = isHolding && isQuiet ? planHeldDrain(wanted, kept, { spare, baseline, completed }) : [];
     const waits = kept.filter(isServing).map(seen => countUnsettledMs(seen, settling));
     const next = Math.min(...waits.filter(ms => ms > 0));
     return {
@@ -103,11 +100,6 @@ export function decideReplicas(
     };
   }
   return { steps: [...steps, ...keepCount(wanted, kept, replicas, { held, spare, ...settling })], finished: false };
-}
-
-/** Whether the replica is to leave its draining node: not when it writes to a volume, whatever the present template mounts. */
-export function isLeaving({ draining, replica }: ObservedReplica): boolean {
-  return draining === true && isMovable(replica.template);
 }
 
 /** Keeps the number of replicas, while all of them are made from the present template. */
@@ -134,8 +126,7 @@ function keepCount(
       .map(slot => ({ kind: 'fill', slot }) as const),
   );
   if (staying.length < replicas.length) return steps;
-  const leaving = staying.filter(seen => leavers.includes(seen));
-  return [...steps, ...planDrain(leaving, staying, wanted.replicas, spare)];
+  return [...steps, ...planDrain({ staying, wanted: wanted.replicas }, spare)];
 }
 
 /** Why the replica has to go. Undefined when it may stay for now, outdated or not. */
@@ -175,6 +166,30 @@ export function chooseLeaver(leavers: readonly ObservedReplica[]): ObservedRepli
   return leavers.find(seen => !isServing(seen)) ?? leavers[0];
 }
 
+/** Replicas among which one that leaves its node has its successor, and how many of them there are to be. */
+interface DrainGroup {
+  readonly staying: readonly ObservedReplica[];
+  readonly wanted: number;
+}
+
+/** While a rollout is held: a canary and what it is compared with are each replaced by their like, and keep their number. */
+function planHeldDrain(
+  deployment: StoredDeployment,
+  staying: readonly ObservedReplica[],
+  { spare, baseline, completed }: Pick<RolloutPlanInput, 'baseline' | 'completed'> & { readonly spare: number },
+): readonly SlotStep[] {
+  const size = getCanarySize(deployment);
+  const all = { staying, wanted: baseline ? size.next + size.old : deployment.replicas };
+  const next = chooseLeaver(staying.filter(isLeaving));
+  if (!next || !baseline || deployment.rollout?.paused === true) return planDrain(all, spare, { completed });
+  const isNext = ({ replica }: ObservedReplica) => isOfPresent(replica, deployment, baseline);
+  const group = staying.filter(seen => isNext(seen) === isNext(next));
+  return planDrain(all, spare, {
+    completed,
+    group: { staying: group, wanted: isNext(next) ? size.next : size.old },
+  });
+}
+
 /**
  * Moves one replica at a time off draining nodes.
  *
@@ -182,30 +197,29 @@ export function chooseLeaver(leavers: readonly ObservedReplica[]): ObservedRepli
  * retired when enough others serve; one that does not serve, as soon as another node can take it. Where no node can, it
  * stays: a drain removes nothing that cannot run elsewhere.
  *
- * `staying` are all replicas of the deployment, `leavers` those on draining nodes, `wanted` is the number of replicas in
- * the spec, `spare` how many replicas the nodes would take beyond those that wait.
+ * `all` are all replicas of the deployment, `group` those of the template of the next one that leaves, where each template keeps its
+ * number, and `spare` is how many replicas like it the nodes would take beyond those that wait.
  */
 function planDrain(
-  leavers: readonly ObservedReplica[],
-  staying: readonly ObservedReplica[],
-  wanted: number,
+  all: DrainGroup,
   spare: number,
-  completed?: string,
+  { group = all, completed }: { readonly group?: DrainGroup; readonly completed?: string | undefined } = {},
 ): readonly SlotStep[] {
-  const next = chooseLeaver(leavers);
+  const next = chooseLeaver(group.staying.filter(isLeaving));
   if (!next) return [];
 
-  const isReplaced = staying.length > wanted;
-  const waiting = staying.findLast(({ node }) => node === 'nowhere');
+  const isReplaced = group.staying.length > group.wanted;
+  const waiting = group.staying.findLast(({ node }) => node === 'nowhere');
   if (isReplaced && waiting && spare < 0) return [{ kind: 'clear', seen: waiting }];
 
-  const others = staying.filter(seen => seen !== next && isServing(seen)).length;
+  const others = all.staying.filter(seen => seen !== next && isServing(seen)).length;
   const costsNothing = !isServing(next) && (isReplaced || spare > 0);
-  if (others >= wanted || costsNothing) return [{ kind: 'retire', seen: next, because: 'node_draining' }];
+  if (others >= all.wanted || costsNothing) return [{ kind: 'retire', seen: next, because: 'node_draining' }];
 
-  const [slot] = listEmptySlots(staying.length + 1, new Set(staying.map(({ replica }) => replica.slot)));
+  const [slot] = listEmptySlots(all.staying.length + 1, new Set(all.staying.map(({ replica }) => replica.slot)));
+  const hasRoom = !isReplaced && all.staying.length <= all.wanted;
   // A replica of an older template is replaced by one of the same: a rollout that is paused goes no further by a drain.
-  return !isReplaced && spare > 0 && slot !== undefined
+  return hasRoom && spare > 0 && slot !== undefined
     ? [{ kind: 'fill', slot, like: toReplicaForm(next.replica, completed) }]
     : [];
 }

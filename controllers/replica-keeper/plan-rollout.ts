@@ -93,6 +93,16 @@ function isBroken({ report, node }: ObservedReplica): boolean {
   return report.state === 'failed' || report.reason === 'crash_loop';
 }
 
+/** Whether the replica is to leave its draining node: not when it writes to a volume, whatever the present template mounts. */
+export function isLeaving({ draining, replica }: ObservedReplica): boolean {
+  return draining === true && isMovable(replica.template);
+}
+
+/** Whether a replica that does not serve yet may still. */
+function isComing(seen: ObservedReplica): boolean {
+  return seen.draining !== true && !isBroken(seen) && seen.report?.health !== 'unhealthy';
+}
+
 interface RolloutSides {
   readonly next: readonly ObservedReplica[];
   readonly old: readonly ObservedReplica[];
@@ -150,17 +160,18 @@ function chooseLeaving(
   const staying = [...next, ...rest];
   const available = staying.filter(seen => isAvailable(seen, input));
   const floor = countNeeded(input, unavailable);
-  const surplus = rest.length - target.old;
-  // Those on draining nodes first: they have to go anyway.
-  const ranked = [...rest.filter(({ draining }) => draining), ...rest.filter(({ draining }) => !draining)];
-  const idle = ranked.filter(seen => !available.includes(seen));
-  const serving = ranked.filter(seen => available.includes(seen));
-  // One beyond the number may be the successor of one that leaves its node: while older ones stay, that one waits for it.
-  const leavers = serving.filter(({ draining, replica }) => draining === true && isMovable(replica.template)).length;
+  const idle = rest.filter(seen => !available.includes(seen));
+  const serving = rest.filter(seen => available.includes(seen));
+  // While older ones are to stay, one that leaves its node waits for its successor, which is one beyond their number.
+  const isAwaited = target.isHolding && serving.some(isLeaving);
+  const successor = isAwaited ? idle.findLast(isComing) : undefined;
+  const surplus = rest.length - target.old - (successor ? 1 : 0);
   const nextUnavailable = next.filter(seen => !isAvailable(seen, input)).length;
-  const idleOut = idle.slice(0, bound(staying.length - floor - nextUnavailable, surplus - leavers));
-  const successors = target.isHolding ? idle.length - idleOut.length : 0;
-  const servingOut = serving.slice(0, bound(available.length - floor, surplus - idleOut.length - successors));
+  const spent = idle.filter(seen => seen !== successor);
+  const idleOut = spent.slice(0, bound(staying.length - floor - nextUnavailable, surplus));
+  // Those on draining nodes first: they have to go anyway.
+  const ranked = [...serving.filter(({ draining }) => draining), ...serving.filter(({ draining }) => !draining)];
+  const servingOut = ranked.slice(0, bound(available.length - floor, surplus - idleOut.length));
   if (!input.baseline) return [...idleOut, ...servingOut];
   const surplusNext = rankCanary(input, next).slice(target.next);
   const idleNext = surplusNext.filter(seen => !available.includes(seen));

@@ -15,7 +15,8 @@ import { again, done, type LoopEnv, type Reconcile } from '../../pkg/reconcile/i
 import { readValue } from '../../pkg/store/index.js';
 import { isLost, isWaiting, type ObservedDeployment, parseQueueKey, readDeployment } from '../reading/index.js';
 import { advanceRollout, isWaitingForOthers, readRollout, settleCanary } from './advance.js';
-import { chooseLeaver, decideReplicas, isLeaving, type KeeperInput } from './decide.js';
+import { chooseLeaver, decideReplicas, type KeeperInput } from './decide.js';
+import { isLeaving } from './plan-rollout.js';
 import { buildStep, draftResidencyEvent, isMove, listAbandoned, logStep, removeDeployment, without } from './steps.js';
 
 /** How often to look for another node for replicas whose node is lost or draining. */
