@@ -60,7 +60,7 @@ build() {
   build_step 'The dashboard could not be bundled.' "$fresh/dashboard/bundle/main.js" "$fresh/dashboard/assets"
   build_step 'The documentation could not be rendered.' "$fresh/hack/site/main.js" "$fresh/site"
   # A program that runs still may load the rest of what it was built from: that of the last build stays, and of none before it.
-  [ ! -d "$root/dist/chunks" ] || find "$root/dist/chunks" -newer "$root/dist/.built" -exec cp -pn {} "$fresh/chunks" \;
+  [ ! -d "$root/dist/chunks" ] || find "$root/dist/chunks" -type f -newer "$root/dist/.built" -exec cp -pn {} "$fresh/chunks" \;
   rm -rf "$log" "$root/dist"
   mv "$fresh" "$root/dist"
 }

@@ -18,8 +18,8 @@ const TICKS = 100;
 
 /** The processor time that a process has used, with that of the programs it has started, in milliseconds. */
 function readUsedMs(pid: number): number {
-  const [, words = ''] = /\) (.*)$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-  const ticks = words.split(' ').slice(11, 15).map(Number);
+  const [, words] = /\) (.*)\n/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!; // what is before it may hold anything
+  const ticks = words!.split(' ').slice(11, 15).map(Number);
   return (ticks.reduce((sum, each) => sum + each, 0) * 1000) / TICKS;
 }
 

@@ -17,8 +17,8 @@ const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
 const AGAIN_MS = 5_000;
 const FENCED = 'may be promoted elsewhere: the control plane was not heard for too long, and has to be first';
-/** Ends the key of a volume of whose copies there is news. */
-const COPIES = ' copies';
+/** End the key of a volume of whose copies there is news, and of one that is looked at every now and then. */
+const [COPIES, AGAIN] = [' copies', ' again'];
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
 const NEWS_BYTES = 2 ** 20;
 
@@ -121,20 +121,19 @@ export class NodeVolumes {
     for (const id of this.#wanted?.keys() ?? []) this.queue.add(id);
   }
 
-  /** The same every now and then. None waits for another, since a disk may hang. */
+  /** The same every now and then: what is well and has not changed holds what it held, and is looked at less often. */
   checkAgain(): void {
-    for (const id of this.#wanted?.keys() ?? []) void this.#checkAgain(id);
+    for (const id of this.#wanted?.keys() ?? []) this.queue.add(`${id}${AGAIN}`);
   }
 
-  /** What is well and has not changed holds what it held, and is looked at less often. */
-  async #checkAgain(id: string): Promise<void> {
+  async #checkAgain(id: string): Promise<ReconcileResult> {
     const mark = await this.#env.volumes?.changeMark(id).catch(() => undefined);
-    const { state, message } = this.#said.get(id) ?? {};
     const last = this.#compared.get(id);
-    const isSame = mark !== undefined && last?.mark === mark && last.passedOver < PASSED_OVER;
-    const isPassedOver = isSame && state === 'ready' && message === undefined;
-    this.#compared.set(id, { mark, passedOver: isPassedOver ? last.passedOver + 1 : 0 });
-    if (!isPassedOver) this.queue.add(id);
+    const isSame = mark !== undefined && last?.mark === mark && this.#said.get(id)?.state === 'ready';
+    const passedOver = isSame && last.passedOver < PASSED_OVER ? last.passedOver + 1 : 0;
+    this.#compared.set(id, { mark, passedOver });
+    if (passedOver === 0) this.queue.add(id);
+    return done;
   }
 
   /**
@@ -186,10 +185,11 @@ export class NodeVolumes {
   }
 
   async #reconcile(key: string): Promise<ReconcileResult> {
-    const id = key.endsWith(COPIES) ? key.slice(0, -COPIES.length) : key;
+    const [id = ''] = key.split(' ');
     const volume = this.#wanted?.get(id);
     if (!volume) return done;
-    if (key !== id) return this.#tellOfCopies(volume);
+    if (key.endsWith(AGAIN)) return this.#checkAgain(id);
+    if (key.endsWith(COPIES)) return this.#tellOfCopies(volume);
     const seen = await this.#bringAbout(volume);
     if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
     await this.#say(volume, seen);

@@ -24,6 +24,7 @@ import {
   listKeptIds,
   listRemovedIds,
   readRecord,
+  takeRecord,
   toRemovedName,
   type VolumeRecord,
   writeRecord,
@@ -57,18 +58,16 @@ export class LocalVolumes implements VolumeDriver {
   readonly listSnapshots = (id: string) => this.#onVolume(id, folder => this.#backend.listSnapshots(folder));
   readonly isEmpty = (id: string) =>
     this.#onVolume(id, async folder => (await readdir(await this.#backend.openRoot(folder))).length === 0);
+  readonly name: VolumeDriver['name'];
   readonly describe = (): DriverLimits => this.#backend.limits;
   #begun: Promise<void> | undefined;
 
   constructor(env: LocalVolumesEnv) {
     this.#env = env;
     this.#backend = env.backend;
+    this.name = env.backend.name;
     this.#sizes = new VolumeSizes(env, this.#turns);
     this.#mark = new DiskMark(env.root, env.state);
-  }
-
-  get name() {
-    return this.#backend.name;
   }
 
   async recover(): Promise<void> {
@@ -246,7 +245,7 @@ export class LocalVolumes implements VolumeDriver {
       const removed = join(this.#env.root, toRemovedName(id));
       await removeFolder(removed);
       if (!(await this.#mark.confirm(() => isPresent(folder)))) return;
-      const record = await readRecord(folder);
+      const record = await takeRecord(folder);
       if (record) checkRecord(record, this.name);
       await this.#backend.release(folder);
       failpoint('volume.released');

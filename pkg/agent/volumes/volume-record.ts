@@ -31,6 +31,13 @@ export async function readRecord(folder: string): Promise<VolumeRecord | undefin
   return record;
 }
 
+/** The record of a volume that goes: it is not kept in mind. */
+export async function takeRecord(folder: string): Promise<VolumeRecord | undefined> {
+  const record = await readRecord(folder);
+  known.delete(folder);
+  return record;
+}
+
 function parseRecord(folder: string): Promise<VolumeRecord | undefined> {
   const isSize = (size: unknown) => Number.isSafeInteger(size) && (size as number) > 0;
   return readStateFile<VolumeRecord>(
