@@ -109,7 +109,7 @@ export class Agent {
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
       keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
       run.volumes.recover(hold, signal),
-      this.#every(DISK_MS, signal, () => run.volumes.checkAgain()),
+      this.#every(DISK_MS, signal, () => run.volumes.check()),
       this.#every(DISK_MS, signal, () => this.#env.disk.retry()),
       run.volumes.replicate(run, signal),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),

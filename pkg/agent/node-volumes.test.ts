@@ -23,7 +23,7 @@ const SIZE = 100 * 2 ** 20;
 function fakeDriver() {
   const held = new Map<string, number>();
   const none = undefined as VolumeFault | undefined;
-  const state = { used: 0, recoveries: 0, failure: none, refusal: none, mark: undefined as string | undefined };
+  const state = { used: 0, recoveries: 0, failure: none, refusal: none };
   const act = <T>(work: () => T): Promise<T> =>
     state.failure ? Promise.reject(state.failure) : Promise.resolve(work());
   const driver: Partial<VolumeDriver> = {
@@ -47,7 +47,6 @@ function fakeDriver() {
         ? Promise.reject(state.refusal)
         : act(() => void held.set(id, sizeBytes)).then(() => ({ id, sizeBytes })),
     remove: id => act(() => void held.delete(id)),
-    changeMark: () => act(() => state.mark),
     recover: () => Promise.resolve(void state.recoveries++),
     list: () => Promise.resolve([]),
   };
@@ -176,27 +175,6 @@ describe('volumes of a node', () => {
     node.assign([], true);
     expect(node.countUsed()).to.equal(0);
     await node.queue.stop(0);
-  });
-
-  it('are looked at each minute, and each third while nothing has changed', async () => {
-    const materialise = sinon.spy(fake.driver, 'materialise');
-    const looks = async (minutes: number) => {
-      materialise.resetHistory();
-      await lab.clock.pass(minutes * 60_000);
-      return materialise.callCount;
-    };
-    await declare();
-    expect(await looks(6), 'where a change gives no sign').to.equal(6);
-    fake.state.mark = '1';
-    await looks(1);
-    expect(await looks(6)).to.equal(2);
-    fake.state.mark = '2';
-    expect(await looks(1), 'with the first change').to.equal(1);
-    fake.state.failure = new VolumeFault('failed', 'the disk is away; mount it');
-    await looks(3);
-    fake.state.failure = undefined;
-    await looks(1);
-    expect(report()).to.include({ state: 'ready' });
   });
 
   it('are ready also where they cannot be measured', async () => {

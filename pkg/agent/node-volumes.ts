@@ -17,13 +17,11 @@ const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
 const AGAIN_MS = 5_000;
 const FENCED = 'may be promoted elsewhere: the control plane was not heard for too long, and has to be first';
-/** End the key of a volume of whose copies there is news, and of one that is looked at every now and then. */
-const [COPIES, AGAIN] = [' copies', ' again'];
+/** Ends the key of a volume of whose copies there is news. */
+const COPIES = ' copies';
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */
 const NEWS_BYTES = 2 ** 20;
 
-/** Of the times that everything is compared, what has not changed since is passed over so many in a row. */
-const PASSED_OVER = 2;
 const GONE = { state: 'removed' } as const;
 const IN_MEMORY = {
   state: 'ready',
@@ -58,8 +56,6 @@ export class NodeVolumes {
   readonly #said = new Map<string, SeenVolume>();
   /** What each held when it was last measured: the room of the node depends on it, also while everything is told anew. */
   readonly #used = new Map<string, number>();
-  /** The sign of a change that each had when it was last compared, and how often it was passed over since. */
-  readonly #compared = new Map<string, { readonly mark: string | undefined; readonly passedOver: number }>();
   readonly #replication: Replication | undefined;
   readonly #fitter: VolumeFitter;
   readonly fence: VolumeFence;
@@ -89,7 +85,7 @@ export class NodeVolumes {
     if (!volumes) return;
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
-    for (const known of [this.#said, this.#used, this.#compared])
+    for (const known of [this.#said, this.#used])
       for (const id of known.keys()) if (!this.#wanted.has(id)) known.delete(id);
     this.#fitter.forget(id => this.#wanted?.has(id) === true);
     this.#replication?.assign(this.#wanted);
@@ -119,21 +115,6 @@ export class NodeVolumes {
   /** Compares what is wanted with what the disk has, and measures it. */
   check(): void {
     for (const id of this.#wanted?.keys() ?? []) this.queue.add(id);
-  }
-
-  /** The same every now and then: what is well and has not changed holds what it held, and is looked at less often. */
-  checkAgain(): void {
-    for (const id of this.#wanted?.keys() ?? []) this.queue.add(`${id}${AGAIN}`);
-  }
-
-  async #checkAgain(id: string): Promise<ReconcileResult> {
-    const mark = await this.#env.volumes?.changeMark(id).catch(() => undefined);
-    const last = this.#compared.get(id);
-    const isSame = mark !== undefined && last?.mark === mark && this.#said.get(id)?.state === 'ready';
-    const passedOver = isSame && last.passedOver < PASSED_OVER ? last.passedOver + 1 : 0;
-    this.#compared.set(id, { mark, passedOver });
-    if (passedOver === 0) this.queue.add(id);
-    return done;
   }
 
   /**
@@ -185,11 +166,10 @@ export class NodeVolumes {
   }
 
   async #reconcile(key: string): Promise<ReconcileResult> {
-    const [id = ''] = key.split(' ');
+    const id = key.endsWith(COPIES) ? key.slice(0, -COPIES.length) : key;
     const volume = this.#wanted?.get(id);
     if (!volume) return done;
-    if (key.endsWith(AGAIN)) return this.#checkAgain(id);
-    if (key.endsWith(COPIES)) return this.#tellOfCopies(volume);
+    if (key !== id) return this.#tellOfCopies(volume);
     const seen = await this.#bringAbout(volume);
     if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
     await this.#say(volume, seen);
