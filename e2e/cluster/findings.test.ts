@@ -113,6 +113,7 @@ describe('three etcd members, broken on purpose', function () {
       const { leaderId } = await cluster.status(isolated);
       return leaderId === '0' || undefined;
     });
+    await cluster.untilServing(member); // the others may still be electing
     let answered = 0;
     for (let n = 0; n < 20; n++)
       await store.get('a').then(
