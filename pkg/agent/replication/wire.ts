@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
-import { CHECKSUM_BYTES, freeSpent } from '../volumes/index.js';
+import { CHECKSUM_BYTES, freeSpent, StallWatch } from '../volumes/index.js';
 import { PeerFault } from './peers.js';
 
 const LINE_MAX = 16 * 1024;
@@ -13,8 +13,6 @@ const ALIVE = 0xffff_ffff;
 const SKIPPED_MAX = 64 * 2 ** 20;
 /** So much may wait to be sent, or to be read: with less, every frame would wait for the one before. */
 const BUFFERED_MAX = 2 ** 20;
-
-const NONE: Buffer = Buffer.alloc(0);
 
 export interface WireOptions {
   readonly clock: Clock;
@@ -30,13 +28,14 @@ export class PeerWire {
   readonly #stream: Duplex;
   readonly #options: WireOptions;
   /** What has arrived and was not asked for yet. */
-  readonly #arrived: Buffer[] = [];
+  #arrived: Buffer[] = [];
   #arrivedBytes = 0;
+  /** What is to be filled with bytes as they arrive. */
+  #wanted: { readonly into: Buffer; filled: number } | undefined;
+  #watch: StallWatch | undefined;
   #wake = () => undefined as void;
-  #rest = NONE;
   /** Frames that were given back. */
   readonly #spare: Buffer[] = [];
-  #isClosed = false;
   #lastSent = 0;
 
   constructor(stream: Duplex, options: WireOptions) {
@@ -44,16 +43,18 @@ export class PeerWire {
     this.#options = options;
     const wake = () => this.#wake();
     stream.on('data', (chunk: Buffer) => {
+      this.#watch?.notePassing();
       this.#arrived.push(chunk);
       this.#arrivedBytes += chunk.length;
+      const isFilled = this.#fill();
       if (this.#arrivedBytes > BUFFERED_MAX) stream.pause();
-      wake();
+      if (isFilled) wake();
     });
     stream.on('end', wake).on('close', wake).on('error', wake); // whoever reads or writes next learns of it
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#dropArrived(); // nobody reads on
     this.#stream.destroy();
   }
 
@@ -64,14 +65,11 @@ export class PeerWire {
 
   async readLine(): Promise<string> {
     for (;;) {
-      const end = this.#rest.indexOf(10);
-      if (end > LINE_MAX || (end < 0 && this.#rest.length > LINE_MAX)) throw new PeerFault('a line is too long');
-      if (end >= 0) {
-        const line = this.#rest.subarray(0, end).toString();
-        this.#rest = this.#rest.subarray(end + 1);
-        return line;
-      }
-      this.#rest = Buffer.concat([this.#rest, await this.#next()]);
+      const bytes = Buffer.concat(this.#arrived);
+      const end = bytes.indexOf(10);
+      if (end > LINE_MAX || (end < 0 && bytes.length > LINE_MAX)) throw new PeerFault('a line is too long');
+      if (end < 0) await this.#untilHeard();
+      else return (await this.#take(end + 1)).subarray(0, end).toString();
     }
   }
 
@@ -93,7 +91,13 @@ export class PeerWire {
 
   /** Lets what is still under way go by until the other end closes: one that is closed meanwhile may not read the last answer. */
   async skip(): Promise<void> {
-    for (let left = SKIPPED_MAX; left > 0; ) left -= (await this.#next()).length;
+    this.#wanted = undefined;
+    this.#wake(); // whoever still reads a frame does not any more
+    for (let left = SKIPPED_MAX; left > 0; ) {
+      left -= this.#dropArrived();
+      this.#stream.resume();
+      await this.#untilHeard();
+    }
   }
 
   writeLine(document: object): Promise<void> {
@@ -130,42 +134,57 @@ export class PeerWire {
     if (this.#stream.writableLength > BUFFERED_MAX) await untilDrained(this.#stream);
   }
 
-  /** So many bytes that have arrived, in memory of their own: that of `into`, if it is large enough. */
+  /** So many bytes, in memory of their own: that of `into`, if it is large enough. */
   async #take(count: number, into?: Buffer): Promise<Buffer> {
     const taken = into && into.length >= count ? into.subarray(0, count) : Buffer.allocUnsafeSlow(count);
-    for (let at = 0; at < count; ) {
-      if (this.#rest.length === 0) this.#rest = await this.#next();
-      const copied = this.#rest.copy(taken, at);
-      at += copied;
-      const { length } = this.#rest;
-      if (copied === length && this.#stream instanceof TLSSocket) freeSpent(this.#rest);
-      this.#rest = copied === length ? NONE : this.#rest.subarray(copied);
+    const wanted = { into: taken, filled: 0 };
+    this.#wanted = wanted;
+    for (let isFilled = this.#fill(); !isFilled; isFilled = wanted.filled === count) {
+      await this.#untilHeard();
+      if (this.#wanted !== wanted) throw broken();
     }
+    this.#wanted = undefined;
     return taken;
   }
 
-  async #next(): Promise<Buffer> {
-    for (;;) {
-      const { readableEnded, destroyed, errored } = this.#stream;
-      if (errored) throw errored instanceof PeerFault ? errored : broken(errored);
-      const chunk = this.#isClosed ? undefined : this.#arrived.shift();
-      if (chunk) {
-        this.#arrivedBytes -= chunk.length;
-        if (this.#stream.isPaused() && this.#arrivedBytes <= BUFFERED_MAX / 2) this.#stream.resume();
-        return chunk;
+  /** Copies what has arrived to where it is wanted, before its reader is woken: to be woken for each piece costs more than to copy it. */
+  #fill(): boolean {
+    const wanted = this.#wanted;
+    if (!wanted) return true;
+    while (wanted.filled < wanted.into.length && this.#arrived.length > 0) {
+      const chunk = this.#arrived[0]!;
+      const copied = chunk.copy(wanted.into, wanted.filled);
+      wanted.filled += copied;
+      this.#arrivedBytes -= copied;
+      if (copied < chunk.length) this.#arrived[0] = chunk.subarray(copied);
+      else {
+        this.#arrived.shift();
+        if (this.#stream instanceof TLSSocket) freeSpent(chunk);
       }
-      if (readableEnded || destroyed) throw broken();
-      await this.#untilHeard();
     }
+    if (this.#stream.isPaused() && this.#arrivedBytes <= BUFFERED_MAX / 2) this.#stream.resume();
+    return wanted.filled === wanted.into.length;
   }
 
+  #dropArrived(): number {
+    const dropped = this.#arrivedBytes;
+    this.#arrived = [];
+    this.#arrivedBytes = 0;
+    return dropped;
+  }
+
+  /** Until all is there that is wanted, or anything where nothing is. Throws when nothing more will come. */
   async #untilHeard(): Promise<void> {
+    const { readableEnded, destroyed, errored } = this.#stream;
+    if (errored) throw errored instanceof PeerFault ? errored : broken(errored);
+    if (readableEnded || destroyed) throw broken();
     const { clock, stallMs } = this.#options;
-    const cancel = clock.after(stallMs, () => this.#stream.destroy(stalled()));
+    const watch = new StallWatch(clock, stallMs, () => this.#stream.destroy(stalled()));
+    this.#watch = watch;
     await new Promise<void>(resolve => {
       this.#wake = resolve;
     });
-    cancel();
+    watch.end();
   }
 }
 

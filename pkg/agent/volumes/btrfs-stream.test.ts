@@ -36,4 +36,15 @@ describe('stream of btrfs', () => {
       expect(Buffer.concat(passed).equals(stream('.incoming'))).to.equal(true);
     });
   }
+
+  it('needs no memory of its own for each command that two chunks share', async () => {
+    const writes = Array.from({ length: 20 }, () => write(40_000));
+    const bytes = Buffer.concat([MAGIC, command(1, [15, Buffer.from('s-1-1')]), ...writes, end]);
+    const source = async function* () {
+      for (let at = 0; at < bytes.length; at += 64_000) yield bytes.subarray(at, at + 64_000);
+    };
+    const memories = new Set<ArrayBufferLike>();
+    for await (const piece of guardStream(source(), [])) if (piece.length > 40_000) memories.add(piece.buffer);
+    expect(memories.size).to.equal(2); // that of the source, and that of what is shared
+  });
 });

@@ -17,7 +17,8 @@ export const INCOMING = '.incoming';
 
 /**
  * Lets through a stream that makes one subvolume and names no path outside of it, command by command; throws at the first
- * that does not. The subvolume is renamed to `INCOMING`. The bytes of files are not looked at: the checksum covers them.
+ * that does not. The subvolume is renamed to `INCOMING`. The bytes of files are not looked at: the checksum covers them. What
+ * it gives is good until the next is asked for, like what it is given.
  *
  * `parentUuids` are those of the snapshot that it must be the difference to; none: it must be whole.
  */
@@ -26,17 +27,19 @@ export async function* guardStream(
   parentUuids: readonly string[],
 ): AsyncGenerator<Buffer> {
   let state = 'magic' as 'magic' | 'first' | 'commands' | 'end';
-  /** The beginning of a command, copied: chunks may be used again by whoever made them. */
-  let rest: Buffer = Buffer.alloc(0);
+  /** A command that two chunks share: the memory of the first may be used again before the second is here. */
+  const begun = Buffer.allocUnsafeSlow(HEADER + COMMAND_MAX);
+  let length = 0;
   for await (const chunk of source) {
     let bytes = chunk;
-    while (rest.length > 0 && bytes.length > 0) {
-      const missing = measureNext(rest, 0) - rest.length;
-      const completed = Buffer.concat([rest, bytes.subarray(0, missing)]);
+    while (length > 0 && bytes.length > 0) {
+      const missing = measureNext(begun.subarray(0, length), 0) - length;
+      length += bytes.copy(begun, length, 0, missing);
       bytes = bytes.subarray(missing);
-      rest = yield* pass(completed);
+      const left = yield* pass(begun.subarray(0, length));
+      length = left.length;
     }
-    if (bytes.length > 0) rest = Buffer.from(yield* pass(bytes));
+    if (bytes.length > 0) length = (yield* pass(bytes)).copy(begun);
   }
   if (state !== 'end') throw badStream('it ends too early');
 

@@ -13,7 +13,7 @@
 export { BoundFolders, findBadRoot } from './bound-folders.js';
 export { type VolumeDriver, VolumeFault } from './driver.js';
 export { freeSpent } from './spent-bytes.js';
-export { CHECKSUM_BYTES, StreamChecksum } from './stream-checksum.js';
+export { CHECKSUM_BYTES, StallWatch, StreamChecksum } from './stream-checksum.js';
 export { roundSize } from './volume-checks.js';
 export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';
 export { measureRoom, VolumeRoom } from './volume-room.js';

@@ -16,7 +16,7 @@ import {
   type VolumeUsage,
 } from './driver.js';
 import { isPresent, makePrivateFolder, removeFolder, syncFolder } from './files.js';
-import { checkSum, StallWatch, StreamChecksum, summing, toOutgoing } from './stream-checksum.js';
+import { checkSum, stalled, StallWatch, StreamChecksum, summing, toOutgoing } from './stream-checksum.js';
 import { openBelow } from './sub-path.js';
 import { Turns } from './turns.js';
 import { checkRecord, checkSnapshotName, roundSize, throwLost, throwVolumeFault } from './volume-checks.js';
@@ -267,7 +267,7 @@ export class LocalVolumes implements VolumeDriver {
   }
 
   #watch(giveUp: (fault: VolumeFault) => void): StallWatch {
-    return new StallWatch(this.#env.clock, this.#env.stallMs ?? STALL_MS, giveUp);
+    return new StallWatch(this.#env.clock, this.#env.stallMs ?? STALL_MS, () => giveUp(stalled()));
   }
 
   async #checkSnapshots(folder: string, names: readonly string[]): Promise<void> {

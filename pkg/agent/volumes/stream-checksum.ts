@@ -30,26 +30,36 @@ export class StreamChecksum {
   }
 }
 
-/** Calls `giveUp` when nothing has passed for so long, or nobody has read it: whoever waits for the stream must not wait for ever. */
+/** Calls `giveUp` when nothing has passed for so long, or nobody has read it: whoever waits for a stream must not wait for ever. */
 export class StallWatch {
-  readonly #start: () => Cancel;
-  #cancel: Cancel;
+  readonly #clock: Clock;
+  #passedAt: number;
+  #cancel: Cancel = () => undefined;
 
-  constructor(clock: Clock, stallMs: number, giveUp: (fault: VolumeFault) => void) {
-    const message =
-      'nothing of the stream has passed for too long; see the network and the disks of both nodes, and send it again';
-    this.#start = () => clock.after(stallMs, () => giveUp(new VolumeFault('failed', message)));
-    this.#cancel = this.#start();
+  constructor(clock: Clock, stallMs: number, giveUp: () => void) {
+    this.#clock = clock;
+    this.#passedAt = clock.monotonic();
+    // One timer that looks when the last has passed: one for each chunk would cost more than to copy it.
+    const look = () => {
+      const left = this.#passedAt + stallMs - clock.monotonic();
+      if (left > 0) this.#cancel = clock.after(left, look);
+      else giveUp();
+    };
+    look();
   }
 
   notePassing(): void {
-    this.#cancel();
-    this.#cancel = this.#start();
+    this.#passedAt = this.#clock.monotonic();
   }
 
   end(): void {
     this.#cancel();
   }
+}
+
+export function stalled(): VolumeFault {
+  const message = 'nothing of the stream has passed for too long; see the network and the disks of both nodes';
+  return new VolumeFault('failed', `${message}, and send it again`);
 }
 
 /** A stream with the checksum of what has passed. It ends when `ended` resolves: the end of an output is no success. */
