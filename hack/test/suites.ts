@@ -94,7 +94,9 @@ export const suites: readonly Suite[] = [
     sideBySide: true,
     lanesPerCore: 1.5,
     first: [
+      'schedules',
       'restarts',
+      'rollout-canaries',
       'jobs',
       'rollouts',
       'rotation-crashes',
@@ -102,6 +104,8 @@ export const suites: readonly Suite[] = [
       'volume-database',
       'logs',
       'scaling',
+      'networks',
+      'secrets-away',
       'node-life',
     ].map(name => `e2e/stories/${name}.test.ts`),
   },
