@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { PassThrough } from 'node:stream';
+import { spy } from 'sinon';
 
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { CHECKSUM_BYTES } from '../volumes/index.js';
@@ -70,6 +71,36 @@ describe('PeerWire', () => {
     const second = (await reading.next()).value as Buffer;
     expect(second).to.deep.equal(Buffer.alloc(60, 2));
     expect(second.buffer).to.equal(first.buffer);
+    wire.giveBack(second);
+    stream.write(frame(Buffer.alloc(101, 3)));
+    expect((await reading.next()).value).to.deep.equal(Buffer.alloc(101, 3));
+  });
+
+  for (const [what, bytes] of [
+    ['a thousand lines that wait', Buffer.from('{"arrived":0}\n'.repeat(1_000))],
+    ['a line that arrives byte by byte', Buffer.from(`${'x'.repeat(10_000)}\n`)],
+  ] as const) {
+    it(`joins the pieces of ${what} no more than once`, async () => {
+      const joined = spy(Buffer, 'concat');
+      try {
+        for (const byte of bytes) stream.write(Buffer.from([byte]));
+        const count = bytes.filter(byte => byte === 10).length;
+        for (let line = 0; line < count; line++) await wire.readLine();
+        const pieces = joined.args.reduce((sum, [list]) => sum + list.length, 0);
+        expect(pieces).to.be.within(bytes.length, 3 * bytes.length);
+      } finally {
+        joined.restore();
+      }
+    });
+  }
+
+  it('takes no more pieces than it can keep, however small they are', async () => {
+    const taken = spy();
+    stream.on('data', taken);
+    for (let byte = 0; byte < 10_000; byte++) stream.write(Buffer.from([0]));
+    await new Promise(setImmediate);
+    expect(stream.isPaused()).to.equal(true);
+    expect(taken.callCount).to.be.below(2_000);
   });
 
   it('waits as long as a piece of a frame arrives now and then, and no longer than the stall time after the last', async () => {
@@ -103,6 +134,27 @@ describe('PeerWire', () => {
     expect(await skipped).to.equal('closed');
   });
 
+  it('gives up a frame also between its length and its bytes', async () => {
+    const taken = wire.readFrames().next();
+    stream.write(frame(Buffer.alloc(100)).subarray(0, 4));
+    const skipped = wire.skip().catch(() => 'closed');
+    expect(await taken.catch((thrown: Error) => thrown.message)).to.match(/the connection to the other node broke/);
+    stream.end(Buffer.alloc(1_000));
+    expect(await skipped).to.equal('closed');
+  });
+
+  it('skips also what waits while the other end is held back, and no more than there may be under way', async () => {
+    const block = Buffer.alloc(2 ** 20);
+    stream.write(block);
+    stream.write(block);
+    await new Promise(setImmediate);
+    expect(stream.isPaused()).to.equal(true);
+    const skipped = wire.skip();
+    for (let written = 0; written < 64; written++)
+      if (!stream.write(block)) await new Promise(resolve => stream.once('drain', resolve));
+    await skipped;
+  });
+
   it('gives nothing that has arrived to whoever reads on after it was closed', async () => {
     stream.write(Buffer.concat([frame(Buffer.alloc(10)), frame(Buffer.alloc(10))]));
     const reading = wire.readFrames();
@@ -115,6 +167,16 @@ describe('PeerWire', () => {
     stream.end(frame(Buffer.alloc(10, 3)));
     await new Promise(resolve => stream.once('close', resolve));
     expect((await wire.readFrames().next()).value).to.deep.equal(Buffer.alloc(10, 3));
+  });
+
+  it('reads what arrived before the connection broke, and then says why it broke', async () => {
+    stream.write('{"refused":"no_space"}\n');
+    await new Promise(setImmediate);
+    stream.destroy(new Error('reset by the peer'));
+    await new Promise(setImmediate);
+    expect(await wire.readLine()).to.equal('{"refused":"no_space"}');
+    const failure = await wire.readLine().catch((thrown: Error) => thrown);
+    expect(failure).to.have.property('cause').that.has.property('message', 'reset by the peer');
   });
 
   it('lets the other end wait when nobody reads, and takes the rest when somebody does', async () => {

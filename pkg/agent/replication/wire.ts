@@ -13,6 +13,8 @@ const ALIVE = 0xffff_ffff;
 const SKIPPED_MAX = 64 * 2 ** 20;
 /** So much may wait to be sent, or to be read: with less, every frame would wait for the one before. */
 const BUFFERED_MAX = 2 ** 20;
+/** In so many pieces: one byte that arrives alone takes a hundred. */
+const PIECES_MAX = 1024;
 
 export interface WireOptions {
   readonly clock: Clock;
@@ -33,6 +35,8 @@ export class PeerWire {
   /** What is to be filled with bytes as they arrive. */
   #wanted: { readonly into: Buffer; filled: number } | undefined;
   #watch: StallWatch | undefined;
+  /** Nobody reads on: whoever does learns it. */
+  #isSkipping = false;
   #wake = () => undefined as void;
   /** Frames that were given back. */
   readonly #spare: Buffer[] = [];
@@ -47,7 +51,7 @@ export class PeerWire {
       this.#arrived.push(chunk);
       this.#arrivedBytes += chunk.length;
       const isFilled = this.#fill();
-      if (this.#arrivedBytes > BUFFERED_MAX) stream.pause();
+      if (this.#arrivedBytes > BUFFERED_MAX || this.#arrived.length > PIECES_MAX) stream.pause();
       if (isFilled) wake();
     });
     stream.on('end', wake).on('close', wake).on('error', wake); // whoever reads or writes next learns of it
@@ -65,11 +69,13 @@ export class PeerWire {
 
   async readLine(): Promise<string> {
     for (;;) {
-      const bytes = Buffer.concat(this.#arrived);
-      const end = bytes.indexOf(10);
-      if (end > LINE_MAX || (end < 0 && bytes.length > LINE_MAX)) throw new PeerFault('a line is too long');
-      if (end < 0) await this.#untilHeard();
-      else return (await this.#take(end + 1)).subarray(0, end).toString();
+      // Joined once: with each line, or each piece of one, all that has arrived would be copied again.
+      if (this.#arrived.length > 1) this.#arrived = [Buffer.concat(this.#arrived)];
+      const end = this.#arrived[0]?.indexOf(10) ?? -1;
+      if (end > LINE_MAX || (end < 0 && this.#arrivedBytes > LINE_MAX)) throw new PeerFault('a line is too long');
+      if (end >= 0) return (await this.#take(end + 1)).subarray(0, end).toString();
+      this.#letCome();
+      await this.#untilHeard();
     }
   }
 
@@ -91,11 +97,12 @@ export class PeerWire {
 
   /** Lets what is still under way go by until the other end closes: one that is closed meanwhile may not read the last answer. */
   async skip(): Promise<void> {
+    this.#isSkipping = true;
     this.#wanted = undefined;
-    this.#wake(); // whoever still reads a frame does not any more
+    this.#wake();
     for (let left = SKIPPED_MAX; left > 0; ) {
       left -= this.#dropArrived();
-      this.#stream.resume();
+      this.#letCome();
       await this.#untilHeard();
     }
   }
@@ -138,10 +145,11 @@ export class PeerWire {
   async #take(count: number, into?: Buffer): Promise<Buffer> {
     const taken = into && into.length >= count ? into.subarray(0, count) : Buffer.allocUnsafeSlow(count);
     const wanted = { into: taken, filled: 0 };
+    if (this.#isSkipping) throw broken();
     this.#wanted = wanted;
     for (let isFilled = this.#fill(); !isFilled; isFilled = wanted.filled === count) {
       await this.#untilHeard();
-      if (this.#wanted !== wanted) throw broken();
+      if (this.#isSkipping) throw broken();
     }
     this.#wanted = undefined;
     return taken;
@@ -162,8 +170,14 @@ export class PeerWire {
         if (this.#stream instanceof TLSSocket) freeSpent(chunk);
       }
     }
-    if (this.#stream.isPaused() && this.#arrivedBytes <= BUFFERED_MAX / 2) this.#stream.resume();
+    this.#letCome();
     return wanted.filled === wanted.into.length;
+  }
+
+  /** Takes more from the other end, where there is room again. */
+  #letCome(): void {
+    const hasRoom = this.#arrivedBytes <= BUFFERED_MAX / 2 && this.#arrived.length <= PIECES_MAX / 2;
+    if (hasRoom && this.#stream.isPaused()) this.#stream.resume();
   }
 
   #dropArrived(): number {

@@ -27,19 +27,19 @@ export async function* guardStream(
   parentUuids: readonly string[],
 ): AsyncGenerator<Buffer> {
   let state = 'magic' as 'magic' | 'first' | 'commands' | 'end';
-  /** A command that two chunks share: the memory of the first may be used again before the second is here. */
+  /** The beginning of a command that two chunks share: the memory of the first may be used again before the second is here. */
   const begun = Buffer.allocUnsafeSlow(HEADER + COMMAND_MAX);
-  let length = 0;
+  let begunBytes = 0;
   for await (const chunk of source) {
     let bytes = chunk;
-    while (length > 0 && bytes.length > 0) {
-      const missing = measureNext(begun.subarray(0, length), 0) - length;
-      length += bytes.copy(begun, length, 0, missing);
+    while (begunBytes > 0 && bytes.length > 0) {
+      const missing = measureNext(begun.subarray(0, begunBytes), 0) - begunBytes;
+      begunBytes += bytes.copy(begun, begunBytes, 0, missing);
       bytes = bytes.subarray(missing);
-      const left = yield* pass(begun.subarray(0, length));
-      length = left.length;
+      const left = yield* pass(begun.subarray(0, begunBytes)); // nothing, or all while the command is not whole
+      begunBytes = left.length;
     }
-    if (bytes.length > 0) length = (yield* pass(bytes)).copy(begun);
+    if (bytes.length > 0) begunBytes = (yield* pass(bytes)).copy(begun);
   }
   if (state !== 'end') throw badStream('it ends too early');
 
