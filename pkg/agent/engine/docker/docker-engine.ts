@@ -176,8 +176,10 @@ export class DockerEngine implements Engine {
     try {
       await this.#api.call('POST', path, { expected: [304], answerWithinMs: SLOW_CALL_MS });
     } catch (thrown) {
-      this.#networks.forget(); // its network may have been deleted
-      if (!(thrown instanceof EngineRefusedFault) || !/network .* not found/.test(thrown.message)) throw thrown;
+      this.#networks.forget(); // its network may have been deleted, or another agent may have created it again
+      const isOfNetwork =
+        thrown instanceof EngineRefusedFault && /network .* (?:not found|ambiguous)/.test(thrown.message);
+      if (!isOfNetwork) throw thrown;
       await this.#networks.reattach((await this.#inspect(id)).body);
       await this.#api.call('POST', path, { expected: [304], answerWithinMs: SLOW_CALL_MS });
     }

@@ -160,6 +160,34 @@ describe('networks on the docker engine', function () {
     expect(left.map(({ Name }) => Name)).not.to.include(backend.name);
   });
 
+  describe('that the engine has twice, which it refuses to tell from each other', () => {
+    const name = `mooring-${SHOP}`;
+    const createTwin = async () =>
+      (await ask<{ Id: string }>('POST', '/networks/create', { Name: name, Labels: { 'mooring.io/tenant': SHOP } })).Id;
+    const listTwins = async () =>
+      (await ask<{ Id: string; Name: string }[]>('GET', '/networks')).filter(({ Name }) => Name === name);
+    beforeEach(async () => {
+      for (const { Id } of await listTwins()) await ask('DELETE', `/networks/${Id}`);
+    });
+
+    it('are one again before a container starts', async () => {
+      const id = await create('web', []);
+      await createTwin();
+      await engine.start(id);
+      expect(await listTwins()).to.have.length(1);
+      await start('more', []);
+    });
+
+    it('are one again where a container holds the younger', async () => {
+      await createTwin();
+      const held = await createTwin();
+      await engine.ensureNetwork(network('own'));
+      await ask('POST', `/networks/${held}/connect`, { Container: await start('web', [network('own')]) });
+      await start('more', []);
+      expect((await listTwins()).map(({ Id }) => Id)).to.deep.equal([held]);
+    });
+  });
+
   it('are refused when something else has the name', async () => {
     const foreign = network('foreign');
     await ask('POST', '/networks/create', { Name: foreign.name });

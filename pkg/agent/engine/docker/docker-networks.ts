@@ -140,12 +140,27 @@ export class DockerNetworks {
       });
       failpoint('agent.network_created');
     }
-    const [oldest, ...twins] = await this.#named(name);
-    const isOwn = oldest && Object.entries(ownLabels).every(([key, value]) => oldest.Labels?.[key] === value);
-    if (!isOwn || (oldest.Internal ?? false) !== internal) throw new NameConflictFault(name);
-    await this.#onBridge({ name: oldest.Options?.[BRIDGE_NAME] ?? `br-${oldest.Id.slice(0, 12)}`, internal });
-    // Engines before 25 let two agents create the same name at the same moment. All agents keep the oldest.
-    for (const { Id } of twins) await this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
+    const isOwn = ({ Labels, Internal = false }: Network) =>
+      Internal === internal && Object.entries(ownLabels).every(([key, value]) => Labels?.[key] === value);
+    const twins = await this.#named(name);
+    const [oldest] = twins;
+    if (!oldest || !twins.every(isOwn)) throw new NameConflictFault(name);
+    const { Id, Options } = await this.#keepOne(oldest, twins.slice(1));
+    await this.#onBridge({ name: Options?.[BRIDGE_NAME] ?? `br-${Id.slice(0, 12)}`, internal });
+  }
+
+  /**
+   * Engines before 25 let two agents create the same name at the same moment, and refuse that name from then on. All agents keep
+   * the oldest, but for one that a container was attached to before the oldest was seen: that cannot be removed.
+   */
+  async #keepOne(oldest: Network, twins: readonly Network[]): Promise<Network> {
+    const remove = ({ Id }: Network) => this.#api.call('DELETE', `/networks/${Id}`, { expected: [403, 404, 409] });
+    let kept = oldest;
+    for (const twin of twins) {
+      const { status } = await remove(twin);
+      if (status === 403 && (await remove(kept)).status !== 403) kept = twin;
+    }
+    return kept;
   }
 
   async #named(name: string): Promise<readonly Network[]> {
