@@ -172,7 +172,7 @@ describe('a control plane whose etcd is full', function () {
     await store.compact(await store.revision()); // as the controllers do on their schedule; nobody defragments or disarms
     await create(store, 'small', {});
     await until('a deployment to be taken', async () => {
-      await replace(store, (await store.get('small'))!, {}); // etcd counts what is free when it writes, as agents have it do
+      await replace(store, (await store.get('small'))!, {}); // etcd counts what is free only when it writes
       return unwrap(await apply('next')) && true;
     });
   });
