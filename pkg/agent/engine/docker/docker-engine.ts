@@ -31,7 +31,7 @@ import { runInContainer } from './docker-exec.js';
 import { shutBridge } from './internal-bridges.js';
 import { readStats } from './docker-stats.js';
 import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
-import { type Bridge, DockerNetworks } from './docker-networks.js';
+import { type Bridge, DockerNetworks, isNetworkRefused } from './docker-networks.js';
 import { quotesSecret, type RedactedOutput, redactOutput } from '../redact.js';
 import { toPullFault } from './pull-failure.js';
 import { followPull } from './pull-progress.js';
@@ -172,16 +172,14 @@ export class DockerEngine implements Engine {
   }
 
   async start(id: string): Promise<void> {
-    const path = `/containers/${id}/start`;
+    const start = () =>
+      this.#api.call('POST', `/containers/${id}/start`, { expected: [304], answerWithinMs: SLOW_CALL_MS });
     try {
-      await this.#api.call('POST', path, { expected: [304], answerWithinMs: SLOW_CALL_MS });
+      await start();
     } catch (thrown) {
       this.#networks.forget(); // its network may have been deleted, or another agent may have created it again
-      const isOfNetwork =
-        thrown instanceof EngineRefusedFault && /network .* (?:not found|ambiguous)/.test(thrown.message);
-      if (!isOfNetwork) throw thrown;
-      await this.#networks.reattach((await this.#inspect(id)).body);
-      await this.#api.call('POST', path, { expected: [304], answerWithinMs: SLOW_CALL_MS });
+      if (!isNetworkRefused(thrown)) throw thrown;
+      await this.#networks.reattach((await this.#inspect(id)).body, start);
     }
   }
 

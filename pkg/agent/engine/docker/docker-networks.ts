@@ -44,6 +44,8 @@ export class DockerNetworks {
   readonly #api: DockerApi;
   readonly #onBridge: (bridge: Bridge) => Promise<void>;
   readonly #ensured = new Map<string, Promise<void>>();
+  /** What is being made sure of right now. */
+  readonly #ensuring = new Map<string, Promise<void>>();
 
   /** `onBridge` is called with the interface of each network before a container is attached to it. */
   constructor(api: DockerApi, onBridge: (bridge: Bridge) => Promise<void>) {
@@ -111,21 +113,39 @@ export class DockerNetworks {
     return container;
   }
 
-  /** Attaches a stopped container to the networks that have its networks' names now: the engine knows them by their ids. */
-  async reattach(container: ContainerInspection): Promise<void> {
+  /**
+   * Starts a stopped container on the networks that have its networks' names now: the engine knows them by their ids. It is taken off
+   * the former ones only where the engine does not do without: cut short after that, it would start with no network at all.
+   */
+  async reattach(container: ContainerInspection, start: () => Promise<unknown>): Promise<void> {
     const { Id, Config, NetworkSettings } = container;
     const owner = readOwner(Config.Labels);
     const networks = Object.keys(NetworkSettings?.Networks ?? {});
-    if (!owner || networks.length === 0) return;
+    if (!owner || networks.length === 0) return void (await start());
     if (!hasNamedNetworks(container)) await this.ensureTenant(networks[0]!, owner.tenant);
-    for (const name of networks) {
-      const body = { Container: Id, Force: true };
-      await this.#api.call('POST', `/networks/${name}/disconnect`, { body, expected: [403, 404] });
+    try {
+      await this.join(Id, networks, owner.deployment);
+      await start();
+    } catch (thrown) {
+      if (!isNetworkRefused(thrown)) throw thrown;
+      for (const name of networks) {
+        const body = { Container: Id, Force: true };
+        await this.#api.call('POST', `/networks/${name}/disconnect`, { body, expected: [403, 404] });
+      }
+      await this.join(Id, networks, owner.deployment);
+      await start();
     }
-    await this.join(Id, networks, owner.deployment);
   }
 
-  async #ensure({ name, internal, labels, ownLabels }: NetworkOrder): Promise<void> {
+  /** Several at once for one name, as the replicas of a deployment ask, are one: an engine before 25 would create it for each. */
+  #ensure(order: NetworkOrder): Promise<void> {
+    const { name } = order;
+    const running = this.#ensuring.get(name) ?? this.#ensureAlone(order).finally(() => this.#ensuring.delete(name));
+    this.#ensuring.set(name, running);
+    return running;
+  }
+
+  async #ensureAlone({ name, internal, labels, ownLabels }: NetworkOrder): Promise<void> {
     if ((await this.#named(name)).length === 0) {
       await this.#api.call('POST', '/networks/create', {
         body: {
@@ -172,6 +192,11 @@ export class DockerNetworks {
     const query = { filters: JSON.stringify(filters) };
     return (await this.#api.call<readonly Network[]>('GET', '/networks', { query })).body;
   }
+}
+
+/** Whether the engine refuses to start or to attach a container because of one of its networks, and not because of itself. */
+export function isNetworkRefused(thrown: unknown): boolean {
+  return thrown instanceof EngineRefusedFault && /network .* (?:not found|ambiguous)/.test(thrown.message);
 }
 
 function nameBridge(internal: boolean): string {
