@@ -292,9 +292,9 @@ export class InternalNetworkFault extends Fault {
 export class NameConflictFault extends Fault {
   readonly retriable = true;
 
-  constructor(name: string) {
-    super(
-      `the name ${name} is already used on this engine by something that Mooring did not create for this replica: remove or rename it`,
-    );
+  constructor(name: string, kind: 'container' | 'network' = 'container') {
+    const foreign = 'something that Mooring did not create for this replica: remove or rename it';
+    const twin = `another network: remove it ("docker network ls --filter name=${name}" shows which)`;
+    super(`the name ${name} is already used on this engine by ${kind === 'container' ? foreign : twin}`);
   }
 }

@@ -192,7 +192,10 @@ describe('networks on the docker engine', function () {
     const foreign = network('foreign');
     await ask('POST', '/networks/create', { Name: foreign.name });
     const thrown = await engine.ensureNetwork(foreign).catch((error: unknown) => error);
-    expect(thrown).to.be.instanceOf(NameConflictFault);
+    expect(thrown)
+      .to.be.instanceOf(NameConflictFault)
+      .with.property('message')
+      .that.matches(/another network: remove it/);
     await removeNetwork(foreign);
   });
 

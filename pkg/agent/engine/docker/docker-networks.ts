@@ -164,7 +164,7 @@ export class DockerNetworks {
       Internal === internal && Object.entries(ownLabels).every(([key, value]) => Labels?.[key] === value);
     const twins = await this.#named(name);
     const [oldest] = twins;
-    if (!oldest || !twins.every(isOwn)) throw new NameConflictFault(name);
+    if (!oldest || !twins.every(isOwn)) throw new NameConflictFault(name, 'network');
     const { Id, Options } = await this.#keepOne(oldest, twins.slice(1));
     await this.#onBridge({ name: Options?.[BRIDGE_NAME] ?? `br-${Id.slice(0, 12)}`, internal });
   }
