@@ -43,7 +43,6 @@ export interface PromotionData {
 
 /** What a machine leaves behind that is lost. */
 export interface Loss {
-  readonly at: number;
   /** What its database has acknowledged. */
   readonly stored: readonly StoredRecord[];
   /** The moment that the copy shows, by the record on its own disk. */
@@ -170,11 +169,11 @@ export class DatabaseLab {
       return labels['mooring.io/deployment'] === 'db' && name.startsWith(`${this.primary.name}-`);
     });
     await this.#fleet.turnOff(this.primary);
-    const at = Date.now();
+    const begunAt = Date.now();
     const logs = await Promise.all(own.map(({ id }) => this.#fleet.view.log(id)));
     const stored = logs.flatMap(readStored).filter(each => each.at >= this.#begunAt);
-    this.#begunAt = at;
-    return { at, stored: stored.sort((a, b) => a.n - b.n), copiedAt: await this.#copiedAt() };
+    this.#begunAt = begunAt;
+    return { stored: stored.sort((a, b) => a.n - b.n), copiedAt: await this.#copiedAt() };
   }
 
   /** An administrator says that the machine of the primary is off. */
