@@ -11,7 +11,7 @@ import { clearEngine, isEngineAnswering } from './engine-socket.js';
 import { readCommandLine, endProcess, sweepEngine } from './engine-sweep.js';
 import { isForwardDropped, separateNetworks } from './firewall.js';
 import { ProcessStartFault } from './faults.js';
-import { awaitServing, endProgram, runProgram } from './program.js';
+import { awaitServing, runProgram } from './program.js';
 
 const SERVES_WITHIN_MS = 60_000;
 const STOPS_WITHIN_MS = 30_000;
@@ -98,13 +98,8 @@ export class DockerdProcess {
     const child = runProgram('dockerd', this.#arguments(firewall), { logFile: this.logFile, detached });
     this.#child = child;
     this.#pid = child.pid;
-    try {
-      const limits = { withinMs: SERVES_WITHIN_MS, logFile: this.logFile };
-      await awaitServing(child, () => isEngineAnswering(this.#socket), limits);
-    } catch (thrown) {
-      await endProgram(child, 'SIGKILL');
-      throw thrown;
-    }
+    const limits = { withinMs: SERVES_WITHIN_MS, logFile: this.logFile };
+    await awaitServing(child, () => isEngineAnswering(this.#socket), limits);
   }
 
   /** Ends the daemon and nothing else: with SIGKILL, its containers go on until it comes back. */

@@ -43,7 +43,7 @@ export async function endProgram(child: ChildProcess, signal: NodeJS.Signals): P
   await ended;
 }
 
-/** Waits until a program serves, and says what went wrong when it does not. */
+/** Waits until a program serves. One that does not is ended, and what went wrong is said. */
 export async function awaitServing(
   child: ChildProcess,
   serves: () => Promise<boolean>,
@@ -51,10 +51,15 @@ export async function awaitServing(
 ): Promise<void> {
   const program = child.spawnfile;
   const deadline = performance.now() + withinMs;
-  while (hasEnded(child) || !(await serves())) {
-    if (child.pid === undefined) throw new ProcessStartFault(`${program} could not be run: is it installed?`);
-    if (hasEnded(child)) throw new ProcessStartFault(`${program} ended while starting; see ${logFile}`);
-    if (performance.now() > deadline) throw new ProcessStartFault(`${program} does not serve; see ${logFile}`);
-    await pause(LOOK_EVERY_MS);
+  try {
+    while (hasEnded(child) || !(await serves())) {
+      if (child.pid === undefined) throw new ProcessStartFault(`${program} could not be run: is it installed?`);
+      if (hasEnded(child)) throw new ProcessStartFault(`${program} ended while starting; see ${logFile}`);
+      if (performance.now() > deadline) throw new ProcessStartFault(`${program} does not serve; see ${logFile}`);
+      await pause(LOOK_EVERY_MS);
+    }
+  } catch (thrown) {
+    await endProgram(child, 'SIGKILL');
+    throw thrown;
   }
 }

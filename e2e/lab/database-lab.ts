@@ -43,6 +43,9 @@ export interface PromotionData {
 
 /** What a machine leaves behind that is lost. */
 export interface Loss {
+  /** When its containers had ended, and when its disk was out of reach. */
+  readonly endedAt: number;
+  readonly offAt: number;
   /** What its database has acknowledged. */
   readonly stored: readonly StoredRecord[];
   /** The moment that the copy shows, by the record on its own disk. */
@@ -168,12 +171,12 @@ export class DatabaseLab {
     const own = containers.filter(({ name, labels }) => {
       return labels['mooring.io/deployment'] === 'db' && name.startsWith(`${this.primary.name}-`);
     });
-    await this.#fleet.turnOff(this.primary);
-    const begunAt = Date.now();
+    const endedAt = await this.#fleet.turnOff(this.primary);
+    const offAt = Date.now();
     const logs = await Promise.all(own.map(({ id }) => this.#fleet.view.log(id)));
     const stored = logs.flatMap(readStored).filter(each => each.at >= this.#begunAt);
-    this.#begunAt = begunAt;
-    return { stored: stored.sort((a, b) => a.n - b.n), copiedAt: await this.#copiedAt() };
+    this.#begunAt = endedAt;
+    return { endedAt, offAt, stored: stored.sort((a, b) => a.n - b.n), copiedAt: await this.#copiedAt() };
   }
 
   /** An administrator says that the machine of the primary is off. */

@@ -50,8 +50,13 @@ export class Fleet {
   /** Its agents speak to `server`, where that is not the API server itself. */
   static async start(plane: ControlPlane, server = plane.server): Promise<Fleet> {
     const engine = await DockerdProcess.start({ folder: join(plane.folder, 'engine') });
-    const registry = await RegistryProcess.start({ folder: join(plane.folder, 'registry'), port: plane.registryPort });
-    return new Fleet(plane, server, engine, registry);
+    try {
+      const folder = join(plane.folder, 'registry');
+      return new Fleet(plane, server, engine, await RegistryProcess.start({ folder, port: plane.registryPort }));
+    } catch (thrown) {
+      await engine.destroy();
+      throw thrown;
+    }
   }
 
   /** Builds the demo image under this tag and answers its reference. */
@@ -95,18 +100,20 @@ export class Fleet {
     return join(this.#plane.folder, `agent-${name}`);
   }
 
-  /** Turns a machine off: its agent and its containers end, and its disk is out of reach until `turnOn`. */
-  async turnOff({ name, agent }: EnrolledMachine): Promise<void> {
+  /** Turns a machine off: its agent and its containers end, and its disk is out of reach until `turnOn`. Answers when they had ended. */
+  async turnOff({ name, agent }: EnrolledMachine): Promise<number> {
     await agent.kill('SIGKILL');
     for (const { id, name: container, state } of await this.view.containers()) {
       if (state === 'running' && container.startsWith(`${name}-`)) await this.view.kill(id);
     }
+    const endedAt = Date.now();
     const folder = this.folder(name);
     await releaseFolders([folder]);
     // A device that is still there would be written to beside the one that the next agent attaches.
     const isOwn = ({ file }: { file: string }) => file.startsWith(`${folder}/`);
     await until(`the devices of ${name} to be gone`, async () => !(await listLoopDevices()).some(isOwn));
     await rename(folder, `${folder}.off`);
+    return endedAt;
   }
 
   async turnOn({ name, agent }: EnrolledMachine): Promise<void> {

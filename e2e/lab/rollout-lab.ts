@@ -49,30 +49,37 @@ export class RolloutLab {
     { environment = {}, leaving = BRIEFLY }: RolloutLabOptions = {},
   ): Promise<RolloutLab> {
     const plane = await ControlPlane.start(environment);
-    const fleet = await Fleet.start(plane);
-    const shop = await TenantClient.open(plane, 'shop');
-    const port = await findFreePort();
-    const machines = await Promise.all(
-      Object.entries(ADDRESSES).map(([name, address]) =>
-        fleet.enrol(shop.client, name, {}, { flags: [`--host-port-address=${address}`] }),
-      ),
-    );
-    await shop.apply({
-      name: 'web',
-      image: await fleet.image('1'),
-      replicas: REPLICAS,
-      ports: [{ containerPort: 8080, hostPort: port }],
-      healthCheck: {
-        type: 'exec',
-        command: ['wget -q -O /dev/null http://127.0.0.1:8080/'],
-        interval: '1s',
-        timeout: '20s',
-      },
-      rollout,
-      ...leaving,
-    });
-    await shop.reaches('web', 'Running');
-    return new RolloutLab(plane, fleet, shop, { machines, port });
+    let fleet: Fleet | undefined;
+    try {
+      fleet = await Fleet.start(plane);
+      const shop = await TenantClient.open(plane, 'shop');
+      const port = await findFreePort();
+      const machines = await Promise.all(
+        Object.entries(ADDRESSES).map(([name, address]) =>
+          fleet!.enrol(shop.client, name, {}, { flags: [`--host-port-address=${address}`] }),
+        ),
+      );
+      await shop.apply({
+        name: 'web',
+        image: await fleet.image('1'),
+        replicas: REPLICAS,
+        ports: [{ containerPort: 8080, hostPort: port }],
+        healthCheck: {
+          type: 'exec',
+          command: ['wget -q -O /dev/null http://127.0.0.1:8080/'],
+          interval: '1s',
+          timeout: '20s',
+        },
+        rollout,
+        ...leaving,
+      });
+      await shop.reaches('web', 'Running');
+      return new RolloutLab(plane, fleet, shop, { machines, port });
+    } catch (thrown) {
+      await fleet?.stop();
+      await plane.stop(); // or its processes would outlive the test
+      throw thrown;
+    }
   }
 
   async stop(): Promise<void> {
