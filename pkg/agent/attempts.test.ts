@@ -5,7 +5,7 @@ import { ManualClock } from '../clock/manual-clock.testing.js';
 import { replica } from '../link/dispatcher-lab.testing.js';
 import { Attempts } from './attempts.js';
 import { createMemoryDisk } from './disk.js';
-import { type ContainerStatus, EngineRefusedFault, EngineUnreachableFault } from './engine/index.js';
+import { type ContainerStatus, EngineRefusedFault, EngineUnreachableFault, NameConflictFault } from './engine/index.js';
 import { type AttemptFacts, decideNextStep } from './next-step.js';
 import { NodeLab } from './node-lab.testing.js';
 
@@ -164,14 +164,18 @@ describe('an agent with an attempt of a job', () => {
     expect(starts).to.equal(1);
   });
 
-  it('reports a start that the engine refuses as its end', async () => {
-    lab.failure = (operation, when) =>
-      operation === 'start' && when === 'before' ? new EngineRefusedFault(400, 'no such program') : undefined;
-    await begin();
-    await lab.clock.pass(60_000);
-    expect(lab.report('rep_1')).to.include({ state: 'exited', reason: 'start_failed' });
-    expect(lab.running).to.deep.equal([]);
-  });
+  const refusals = {
+    start_failed: new EngineRefusedFault(400, 'no such program'),
+    name_conflict: new NameConflictFault('mooring-net', 'network'),
+  };
+  for (const [reason, refusal] of Object.entries(refusals))
+    it(`reports a start that is refused as its end, with the cause: ${reason}`, async () => {
+      lab.failure = (operation, when) => (operation === 'start' && when === 'before' ? refusal : undefined);
+      await begin();
+      await lab.clock.pass(60_000);
+      expect(lab.report('rep_1')).to.include({ state: 'exited', reason, message: refusal.message });
+      expect(lab.running).to.deep.equal([]);
+    });
 
   it('stops it when its time is over, also after a restart', async () => {
     await begin({ once: { timeoutSeconds: 30 } });

@@ -9,7 +9,7 @@ import { buildContainerSpec } from './container-spec.js';
 import type { DiskLimit } from './disk-limit.js';
 import { checkHostPorts } from './host-ports.js';
 import type { KeptLogs } from './kept-logs.js';
-import { type ContainerMount, EngineRefusedFault, ImageMissingFault } from './engine/index.js';
+import { type ContainerMount, EngineRefusedFault, ImageMissingFault, NameConflictFault } from './engine/index.js';
 import { demandImageAllowed } from './image-policy.js';
 import { decideNextStep, isStart, OUTDATED, type ReplicaStep, toStepFailure } from './next-step.js';
 import type { JoinedNetworks, NodeNetworks } from './networks.js';
@@ -207,8 +207,8 @@ export class ReplicaWorker {
     try {
       await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.start(id));
     } catch (thrown) {
-      const refused = thrown instanceof EngineRefusedFault ? toStepFailure(step, thrown) : undefined;
-      if (replica.once && refused) return this.#parts.attempts.noteFailure(uid, refused);
+      const isRefused = thrown instanceof EngineRefusedFault || thrown instanceof NameConflictFault;
+      if (replica.once && isRefused) return this.#parts.attempts.noteFailure(uid, toStepFailure(step, thrown)!);
       // A container that never started may refer to a deleted network: the next attempt creates a fresh one.
       if (step === 'start' && thrown instanceof EngineRefusedFault) await engine.remove(id);
       throw thrown;
