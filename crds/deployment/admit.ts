@@ -58,8 +58,9 @@ export function admitCreate(
 
 /** Whether a document is exactly what GET has returned: it carries the hash of its own spec. */
 function isReturnedByGet(document: Readonly<Record<string, unknown>>): boolean {
+  if (!isObject(document['metadata'])) return false;
   const { metadata, status: _status, alterations: _alterations, warnings: _warnings, ...spec } = document;
-  return isObject(metadata) && metadata['specHash'] === hashSpec(spec);
+  return (metadata as Readonly<Record<string, unknown>>)['specHash'] === hashSpec(spec);
 }
 
 /**

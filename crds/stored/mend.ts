@@ -62,12 +62,12 @@ export function list(item: Mender): Mender {
       context.faults.push(`${path} is not a list`);
       return [];
     }
-    const isSound = value.map((each, at) => {
+    const sound = value.filter((each, at) => {
       const known = context.faults.length;
       item(each, context, `${path}[${at}]`);
       return context.faults.length === known;
     });
-    return isSound.every(Boolean) ? value : value.filter((_, at) => isSound[at]);
+    return sound.length === value.length ? value : sound;
   };
 }
 
@@ -89,24 +89,18 @@ export function map(item: Mender): Mender {
 
 /** An object; each member is mended by itself, in this order, and members that are not named here stay as they are. */
 export function object(members: Readonly<Record<string, Mender>>): Mender {
+  const menders = Object.entries(members);
   return (value, context, path) => {
     const known = context.faults.length;
     if (!isObject(value)) context.faults.push(`${path || 'the document'} is not an object`);
     const given = isObject(value) ? value : {};
-    const mended = Object.entries(members).map(
-      // What no object has is one fault, not one of each member.
-      ([member, mend]): [string, unknown] => [
-        member,
-        mend(
-          given[member],
-          given === value ? context : { ...context, faults: [] },
-          path ? `${path}.${member}` : member,
-        ),
-      ],
-    );
-    if (context.faults.length === known) return value;
+    // What no object has is one fault, not one of each member.
+    const inner = given === value ? context : { ...context, faults: [] };
+    const mended = menders.map(([member, mend]) => mend(given[member], inner, path ? `${path}.${member}` : member));
+    if (context.faults.length === known) return value; // nearly always
+    const named = menders.map(([member], at): [string, unknown] => [member, mended[at]]);
     const rest = Object.entries(given).filter(([member]) => !Object.hasOwn(members, member));
-    return Object.fromEntries([...mended.filter(([, each]) => each !== undefined), ...rest]);
+    return Object.fromEntries([...named.filter(([, each]) => each !== undefined), ...rest]);
   };
 }
 

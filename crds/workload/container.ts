@@ -42,17 +42,18 @@ export const imageRules: FieldRules<Context> = {
 
 /** An image that could not be looked for is stored all the same: the registry may be back before a node needs it. */
 export function warnImage(known: KnownImage, image: string): readonly Warning[] {
-  const secret = toRegistrySecretName(image);
   switch (known) {
     case 'unreachable': {
       const message = 'the registry could not be reached, so it is unknown whether it holds this image';
       return [{ code: 'image_registry_unreachable', field: 'image', message }];
     }
     case 'login_required': {
+      const secret = toRegistrySecretName(image);
       const message = `the registry requires a login, and there is none: nodes cannot pull this image before the secret ${secret} has its host, username and password`;
       return [{ code: 'image_registry_login_required', field: 'image', message, secret }];
     }
     case 'credential_refused': {
+      const secret = toRegistrySecretName(image);
       const message = `the registry refuses the login of the secret ${secret}: nodes cannot pull this image before that has the right username and password`;
       return [{ code: 'image_registry_credential_refused', field: 'image', message, secret }];
     }
