@@ -100,7 +100,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 20,
+    noticedAt: 12,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -132,7 +132,6 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an agent that is cut off lets its containers write',
-    noticedAt: 6,
     agent: parts => ({ ...parts, uptimeMs: () => 0 }),
   },
   {
@@ -162,7 +161,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 20,
+    noticedAt: 26,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
