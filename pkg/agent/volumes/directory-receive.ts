@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { chmod, lchown, link, lstat, mkdir, open, symlink, utimes } from 'node:fs/promises';
+import { chmod, lchown, link, mkdir, open, symlink, utimes } from 'node:fs/promises';
 
 import { type FolderRecord, MAGIC, parseFolderRecord } from './directory-record.js';
-import { toBytes } from './directory-send.js';
+import { findFile, toBytes } from './directory-send.js';
 import { badStream } from './volume-checks.js';
 
 const LINE_MAX = 64 * 1024;
@@ -141,10 +141,9 @@ async function writeFile(
 
 /** The bytes of a file of the parent, which must be the ones that the sender has. */
 async function* readSame({ path, digest }: { path: string; digest: string }, parent: string | undefined) {
-  const source = parent === undefined ? undefined : toBytes(parent, path);
-  if (!source || !(await lstat(source).catch(() => undefined))?.isFile()) throw wrongParent();
+  if (parent === undefined || !(await findFile(parent, path))) throw wrongParent();
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(source)) {
+  for await (const chunk of createReadStream(toBytes(parent, path))) {
     hash.update(chunk as Buffer);
     yield chunk as Buffer;
   }

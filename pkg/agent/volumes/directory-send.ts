@@ -1,12 +1,20 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, type Stats } from 'node:fs';
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { lstat, readdir, readlink, realpath } from 'node:fs/promises';
 
 import { type FolderRecord, MAGIC } from './directory-record.js';
 
 /** A path of bytes: names need not be UTF-8. */
 export function toBytes(root: string, path: string): Buffer {
   return path === '' ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
+}
+
+/** A regular file of a folder that nobody changes. None that is reached over a symbolic link, which may lead out of the volume. */
+export async function findFile(root: string, path: string): Promise<Stats | undefined> {
+  const own = toBytes(await realpath(root), path);
+  const real = await realpath(own, { encoding: 'buffer' }).catch(() => undefined);
+  const stats = real?.equals(own) ? await lstat(own) : undefined;
+  return stats?.isFile() ? stats : undefined;
 }
 
 /** The stream of a folder that nobody changes meanwhile: all of it, or what differs from `parent`. */
@@ -65,8 +73,7 @@ async function describeEntry(
 
 /** The digest of a file that the parent has too. Contents are compared: times can be set. */
 async function findSame(root: string, parent: string, path: string, size: number): Promise<string | undefined> {
-  const there = await lstat(toBytes(parent, path)).catch(() => undefined);
-  if (!there?.isFile() || there.size !== size) return undefined;
+  if ((await findFile(parent, path))?.size !== size) return undefined;
   const [old, now] = await Promise.all([digestFile(toBytes(parent, path)), digestFile(toBytes(root, path))]);
   return old === now ? now : undefined;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import {
   lstatSync,
   mkdirSync,
@@ -94,11 +95,11 @@ describe('the directory driver', () => {
     const owned = { mode: 0o755, uid: 0, gid: 0, mtime: 1 };
     const root = { kind: 'folder', path: '', ...owned };
     const file = (path: string) => ({ kind: 'file', path, ...owned, size: 0 });
-    const receive = (records: readonly object[], entries = records.length, content = '') => {
+    const receive = (records: readonly object[], entries = records.length, into: { parent?: string } = {}) => {
       const lines = [...records, { kind: 'end', entries }].map(each => `${JSON.stringify(each)}\n`);
-      const bytes = Buffer.from(`mooring-folder 1\n${lines.join('')}${content}`);
+      const bytes = Buffer.from(`mooring-folder 1\n${lines.join('')}`);
       const checksum = new StreamChecksum().add(bytes).toHex();
-      return lab.driver.receive(A, arriving(bytes, 7), { snapshot: 'bad', checksum });
+      return lab.driver.receive(A, arriving(bytes, 7), { snapshot: into.parent ? 'worse' : 'bad', checksum, ...into });
     };
 
     const outside = '../../../outside/file';
@@ -141,6 +142,15 @@ describe('the directory driver', () => {
         expect(readdirSync(join(lab.root, A)).sort()).to.deep.equal(['.data', 'snapshots', 'volume.json']);
       });
     }
+
+    it('reads no file of a parent over a symbolic link, whatever it holds', async () => {
+      const to = join(lab.root, 'outside');
+      await receive([root, { kind: 'symlink', path: 'l', to, uid: 0, gid: 0 }]);
+      const digest = createHash('sha256').update('outside').digest('hex');
+      const guessed = [root, { ...root, path: 'l' }, { kind: 'same', path: 'l/file', ...owned, digest }];
+      expect(await refusal(receive(guessed, guessed.length, { parent: 'bad' }))).to.equal('bad_stream');
+      expect(await lab.driver.listSnapshots(A)).to.deep.equal(['bad']);
+    });
 
     it('refuses a wrong count of entries', async () => {
       expect(await refusal(receive([root], 2))).to.equal('bad_stream');
