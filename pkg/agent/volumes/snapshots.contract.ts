@@ -127,12 +127,17 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     symlinkSync('/etc/passwd', join(path, 'symlink'));
     writeFileSync(Buffer.concat([Buffer.from(`${path}/`), Buffer.from([0xff, 0xfe])]), 'not UTF-8');
     writeFileSync(join(path, 'nothing'), '');
+    writeFileSync(join(path, 'folder/small'), 'small');
+    symlinkSync('folder', join(path, 'way'));
     await driver.snapshot(A, 'first');
     const whole = await send('first');
     await receive(whole.bytes, { snapshot: 'first', checksum: whole.checksum });
 
     writeFileSync(join(path, 'folder/new'), 'new');
     rmSync(join(path, 'symlink'));
+    rmSync(join(path, 'way'));
+    mkdirSync(join(path, 'way'));
+    writeFileSync(join(path, 'way/small'), 'small');
     await driver.snapshot(A, 'second');
     const more = await send('second', 'first');
     expect(more.bytes.length).to.be.below(whole.bytes.length / 10);
