@@ -97,6 +97,23 @@ describe('copies of volumes over HTTP', () => {
     expect(stored()).to.deep.include({ replicas: 1, replicaNodes: [toNodeId(2)], excludedNodes: [] });
   });
 
+  it('that another has replaced go without it: as many are wanted as before', async () => {
+    const copies = [2, 3].map(digit => ({ nodeId: toNodeId(digit), state: digit === 2 ? 'lost' : 'synced' }) as const);
+    await settle({ copies });
+    const { body } = await ask('DELETE', 'data/replicas/machine-2?force=true');
+    expect(body).to.include({ wantedReplicas: 1 });
+    expect(stored()).to.deep.include({ replicas: 1, excludedNodes: [toNodeId(2)], abandonedNodes: [toNodeId(2)] });
+    expect((await ask('DELETE', 'data/replicas/machine-3')).status, 'the last one').to.equal(200);
+    expect(stored()).to.deep.include({ replicas: 0, excludedNodes: [toNodeId(2), toNodeId(3)] });
+  });
+
+  it('of which others have no node yet are one fewer without it', async () => {
+    await put(keys.volume(lab.a, ID), { ...stored(), replicas: 3 });
+    await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }] });
+    expect((await ask('DELETE', 'data/replicas/machine-2')).status).to.equal(200);
+    expect(stored()).to.deep.include({ replicas: 2, excludedNodes: [toNodeId(2)] });
+  });
+
   it('beside which something was set aside are given up with force only', async () => {
     const divergent = [{ nodeId: toNodeId(2), name: 'divergent-1', epoch: 1, at: AT }];
     await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }], divergent });

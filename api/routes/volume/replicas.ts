@@ -73,11 +73,13 @@ async function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
     // The copy may be all that is left.
     const isServed = phase === 'Ready' || phase === 'Resizing';
     if (!isServed) return rejectRequest('volume_not_ready', 'id', call.params['id']!, { phase });
+    // One that another has replaced was not among those that are wanted.
+    const isSpare = excludedNodes.includes(nodeId) || countOthers(env.cache, stored, nodeId) >= replicas;
     const names = listSetAside(env.cache, stored, nodeId);
     if (names.length > 0 && !isForced) return rejectRequest('volume_replica_set_aside', 'node_id', named, { names });
     return {
       nodeId,
-      replicas: excludedNodes.includes(nodeId) ? replicas : Math.max(0, replicas - 1),
+      replicas: isSpare ? replicas : replicas - 1,
       replicaNodes: replicaNodes.filter(id => id !== nodeId),
       excludedNodes: [...new Set([...excludedNodes, nodeId])],
       abandonedNodes: isForced ? [...new Set([...abandonedNodes, nodeId])] : abandonedNodes,
@@ -85,9 +87,22 @@ async function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
   });
 }
 
+/** The copies that there are or are to be on other nodes. */
+function countOthers(cache: Cache, stored: StoredVolume, nodeId: string): number {
+  const { copies = [], primaryNode } = readStatus(cache, stored) ?? {};
+  const { replicaNodes = [], excludedNodes = [] } = stored;
+  const others = new Set([...copies.map(copy => copy.nodeId), ...replicaNodes]);
+  for (const id of [nodeId, ...excludedNodes, primaryNode]) if (id !== undefined) others.delete(id);
+  return others.size;
+}
+
+function readStatus(cache: Cache, { id, metadata }: StoredVolume): VolumeStatus | undefined {
+  return readValue<VolumeStatus>(cache, keys.volumeStatus(metadata.tenant, id));
+}
+
 /** What a former primary has set aside on a node. */
-function listSetAside(cache: Cache, { id, metadata }: StoredVolume, nodeId: string): readonly string[] {
-  const { divergent = [] } = readValue<VolumeStatus>(cache, keys.volumeStatus(metadata.tenant, id)) ?? {};
+function listSetAside(cache: Cache, stored: StoredVolume, nodeId: string): readonly string[] {
+  const { divergent = [] } = readStatus(cache, stored) ?? {};
   return divergent.flatMap(each => (each.nodeId === nodeId ? [each.name] : []));
 }
 
@@ -130,8 +145,8 @@ function listNodes(cache: Cache, tenant: string): readonly StoredNode[] {
 
 /** A volume with its copies; those that are still to be removed, or to be made, count. */
 function toKnown(cache: Cache, stored: StoredVolume): KnownVolume {
-  const { metadata, primaryNode: asked, ...spec } = stored;
-  const status = readValue<VolumeStatus>(cache, keys.volumeStatus(metadata.tenant, stored.id));
+  const { metadata: _, primaryNode: asked, ...spec } = stored;
+  const status = readStatus(cache, stored);
   const primaryNode = status?.primaryNode ?? asked;
   const others = [...(status?.leaving ?? []), ...(stored.replicaNodes ?? [])];
   return {
