@@ -110,9 +110,14 @@ export class PrimaryRounds {
     const decide = async () => decideSync({ ...(await this.#snapshots.look(id, record)), has, askInMs, intervalMs });
     const step = final ? (final.snapshot === has ? 'rest' : 'newest') : await decide();
     if (step === 'rest') {
+      if (this.#copies.get(key)?.lagBytes !== 0) {
+        this.#note(key, { lagBytes: 0 });
+        this.#parts.onChange(id);
+      }
       this.#rest(key, { intervalMs, newest: has! });
       return done;
     }
+    if (step === 'fresh') this.#note(key, { lagBytes: undefined });
     await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
     return again(intervalMs, 'the copy is brought up to date again');
   }
@@ -184,7 +189,7 @@ export class PrimaryRounds {
       this.#note(key, {
         transfer: undefined,
         failure: undefined,
-        lagBytes: 0,
+        ...(sentInAll > 0 && { lagBytes: undefined }), // what was written meanwhile is seen at the next look
         askAt: clock.monotonic() + chooseAskMs(random),
         isWhole: false,
         ...(wholeSince !== undefined && measureWhole(sentInAll, clock.monotonic() - wholeSince)),

@@ -53,10 +53,37 @@ describe('replication of a volume', () => {
     await copied('one two');
     expect(onB.steps.filter(step => step.startsWith('receive')).at(-1)).to.match(/^receive s-0{9}1-\d{10} after s-/);
     await until('one snapshot', () => copiesOf(onA).length === 1);
-    const [copy] = (await a.replication.describe(volumes.onA)).copies ?? [];
+    const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
+    await until('rest', async () => (await describe())?.lagBytes === 0);
+    const copy = await describe();
     expect(copy).to.include({ nodeId: 'node_b', state: 'synced', lagBytes: 0 }).and.to.have.property('syncedAt');
     const seen = await b.replication.describe(volumes.onB);
     expect(seen).to.deep.include({ epoch: 1, role: 'replica', syncedEpoch: 1, syncedAt: copy?.syncedAt });
+  });
+
+  it('calls no copy even while something writes on', async () => {
+    let writes = 6;
+    class Written extends MemoryDriver {
+      override get driver() {
+        const driver = super.driver;
+        const snapshot = async (id: string, name: string) => {
+          await driver.snapshot(id, name);
+          if (writes-- > 0) this.write(id, `${this.read(id)}.`);
+        };
+        return { ...driver, snapshot };
+      }
+    }
+    [onA, onB] = [new Written(), new MemoryDriver()];
+    [a, b] = [await start('node_a', onA), await start('node_b', onB)];
+    const volumes = await pair();
+    onA.write(V, 'one');
+    const lags = new Set<number | undefined>();
+    await until('every write to be copied', async () => {
+      const [copy] = (await a.replication.describe(volumes.onA)).copies ?? [];
+      if (writes > 0 && copy?.state === 'synced') lags.add(copy.lagBytes);
+      return writes <= 0 && copiesOf(onB).includes(onA.read(V)) && copy?.lagBytes === 0;
+    });
+    expect([...lags]).to.include(undefined).and.not.to.include(0);
   });
 
   it('writes nothing, and connects to nobody, while nothing changes', async () => {

@@ -226,9 +226,9 @@ function isCopyNews(before: SeenCopies[number], copy: SeenCopies[number]): boole
   return Math.abs((before.sentBytes ?? 0) - (copy.sentBytes ?? 0)) > total * NEWS_SHARE;
 }
 
-/** Whether a lag has come, gone, or doubled. */
-function hasGrown(before = 0, now = 0): boolean {
-  return (before === 0) !== (now === 0) || now > before * 2;
+/** Whether a lag has become known, become unknown, gone, or doubled. */
+function hasGrown(before: number | undefined, now: number | undefined): boolean {
+  return Math.sign(before ?? -1) !== Math.sign(now ?? -1) || (now ?? 0) > (before ?? 0) * 2;
 }
 
 function hasMoved(before: string | undefined, now: string | undefined): boolean {
