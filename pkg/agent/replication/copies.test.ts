@@ -82,7 +82,11 @@ describe('copies of a volume', () => {
     ['a moment that has moved a little', { copies: [{ ...copy, syncedAt: at(6) }] }, false],
     ['a moment that has moved far', { copies: [{ ...copy, syncedAt: at(21) }] }, true],
     ['a lag that has come', { copies: [{ ...copy, lagBytes: 9 }] }, true],
-    ['a lag that is not known any more', { copies: [{ nodeId: 'b', state: 'synced' as const, syncedAt: at(1) }] }, true],
+    [
+      'a lag that is not known any more',
+      { copies: [{ nodeId: 'b', state: 'synced' as const, syncedAt: at(1) }] },
+      true,
+    ],
     ['a message', { copies: [{ ...copy, message: 'why' }] }, true],
     ['another state', { copies: [{ ...copy, state: 'syncing' as const }] }, true],
     ['what is under way of a copy that is synced', { copies: [{ ...copy, sentBytes: 9, totalBytes: 10 }] }, false],

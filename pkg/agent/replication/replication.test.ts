@@ -83,7 +83,9 @@ describe('replication of a volume', () => {
       if (writes > 0 && copy?.state === 'synced') lags.add(copy.lagBytes);
       return writes <= 0 && copiesOf(onB).includes(onA.read(V)) && copy?.lagBytes === 0;
     });
-    expect([...lags]).to.include(undefined).and.not.to.include(0);
+    expect([...lags])
+      .to.include(undefined)
+      .and.not.to.include(0);
   });
 
   it('writes nothing, and connects to nobody, while nothing changes', async () => {
