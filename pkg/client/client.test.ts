@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 
 import { expect } from 'chai';
 
+import { systemClock } from '../clock/index.js';
 import { Client } from './client.js';
 import { BrokenAnswerFault, UnreachableFault } from './answer.js';
 
@@ -63,6 +64,22 @@ describe('Client', () => {
     ])) as [[Socket], unknown];
     await once(socket, 'close');
     expect(socket.destroyed).to.equal(true);
+  });
+
+  it('sends nothing on a connection that was idle for too long, however late its timers are', async () => {
+    handle = answer(200, {});
+    let late = 0;
+    const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + late };
+    const busy = new Client({ server: client.server.href, clock });
+    let connections = 0;
+    server.on('connection', () => connections++);
+    const ask = () => busy.request('POST', '/api/v1/deployments', { body: {} });
+    for (const passes of [0, 0, 1e6, 0, 1e6]) {
+      late += passes;
+      expect((await ask()).ok).to.equal(true);
+    }
+    expect(connections).to.equal(3);
+    busy.close();
   });
 
   it('answers every rejection of a refused request', async () => {

@@ -40,8 +40,8 @@ export class Client {
   constructor(options: ClientOptions) {
     this.server = new URL(options.server);
     this.#options = options;
-    this.#pool = openConnections(this.server, options.ca);
     this.#clock = options.clock ?? systemClock;
+    this.#pool = openConnections(this.server, options.ca, this.#clock);
   }
 
   /** Sends one request and parses the JSON of its answer. */

@@ -24,14 +24,28 @@ export type Connections = http.Agent | https.Agent;
 /** Less than the 5 s for which servers keep an idle connection: none that is about to be closed may carry a write. */
 const IDLE_MS = 3_000;
 
+/** Since when each connection of a pool is idle. */
+const idleSince = new WeakMap<object, number>();
+
 /** Opens the connection pool of a client. */
-export function openConnections(server: URL, ca: string | undefined): Connections {
+export function openConnections(server: URL, ca: string | undefined, clock: Clock): Connections {
   const isSecure = server.protocol === 'https:';
   const pool = isSecure
     ? new https.Agent({ keepAlive: true, ...(ca !== undefined && { ca }) })
     : new http.Agent({ keepAlive: true });
-  pool.on('free', (socket: Socket) => socket.setTimeout(IDLE_MS));
+  pool.on('free', (socket: Socket) => {
+    idleSince.set(socket, clock.monotonic());
+    socket.setTimeout(IDLE_MS);
+  });
   return pool;
+}
+
+/** Closes what has been idle for too long: a process that was busy or asleep is late with its timers, and the server is not. */
+function closeIdle(pool: Connections, clock: Clock): void {
+  const since = clock.monotonic() - IDLE_MS;
+  for (const socket of Object.values(pool.freeSockets).flat()) {
+    if (socket && (idleSince.get(socket) ?? since) <= since) socket.destroy();
+  }
 }
 
 /**
@@ -57,6 +71,7 @@ interface FailedAttempt {
 function attempt(call: HttpCall, pool: Connections, clock: Clock): Promise<http.IncomingMessage | FailedAttempt> {
   const { url, method, headers, body, signal, timeoutMs } = call;
   const open = url.protocol === 'https:' ? https.request : http.request;
+  closeIdle(pool, clock);
   return new Promise(resolve => {
     const request = open(url, { method, headers, agent: pool, ...(signal && { signal }) });
     const message = `no answer within ${Math.round(timeoutMs / 1000)} s`;
