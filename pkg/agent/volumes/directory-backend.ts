@@ -9,7 +9,7 @@ import { isOther, sendFolder } from './directory-send.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, makePrivateFolder, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import { pinFolder, unmountBelow } from './loop-image.js';
-import { runTool } from './run-tool.js';
+import { runLongTool, runTool } from './run-tool.js';
 
 const limits: DriverLimits = {
   enforcesSize: false,
@@ -27,11 +27,26 @@ const remove = async (path: string): Promise<void> => {
   await runTool('rm', '-rf', '--one-file-system', '--', path);
 };
 
-/** A whole copy appears at once, after everything in it is on the disk. */
+/** Whether all that a copy lacks is what was removed while it was made: a workload that goes on has files that come and go. */
+export function lacksOnlyRemoved(printed: string): boolean {
+  const lines = printed.trim().split('\n');
+  return lines.every(line => /^cp: cannot (?:stat|open|access) .*: No such file or directory$/.test(line));
+}
+
+/** A whole copy appears at once, after everything in it is on the disk. It takes as long as there is much to copy. */
 async function copy(from: string, to: string): Promise<void> {
   await remove(to);
-  await runTool('cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
-  await runTool('sync', '--file-system', '--', to);
+  await runLongTool('cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
+  await runLongTool('sync', '--file-system', '--', to);
+}
+
+/** The same of what may be written to meanwhile. */
+async function copyLive(from: string, to: string): Promise<void> {
+  await copy(from, to).catch(async (thrown: unknown) => {
+    const { stderr = '' } = ((thrown as Error).cause ?? {}) as { readonly stderr?: string };
+    if (!lacksOnlyRemoved(stderr)) throw thrown;
+    await runLongTool('sync', '--file-system', '--', to);
+  });
 }
 
 async function makeRoot(path: string): Promise<void> {
@@ -85,7 +100,7 @@ export const directoryBackend: Backend = {
 
   async takeSnapshot(folder, name) {
     const draft = draftIn(folder, 'copy');
-    await copy(placesIn(folder).data, draft);
+    await copyLive(placesIn(folder).data, draft);
     await rename(draft, join(snapshotsIn(folder), name));
     await syncFolder(snapshotsIn(folder));
   },

@@ -1,4 +1,6 @@
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   lstatSync,
   mkdirSync,
@@ -17,6 +19,7 @@ import { expect } from 'chai';
 
 import { BoundFolders } from './bound-folders.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
+import { lacksOnlyRemoved } from './directory-backend.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
 import { listMounts } from './mounts.js';
@@ -41,6 +44,39 @@ describe('the directory driver', () => {
   };
 
   describe('and a kill', () => describeCrashes('directory', 64 * MIB, kills));
+
+  it('takes snapshots of a folder in which files come and go', async () => {
+    const lab = await openLab('directory');
+    await lab.driver.materialise({ id: A, sizeBytes: 8 * MIB });
+    const path = await lab.driver.mountPoint(A);
+    writeFileSync(join(path, 'kept'), 'kept');
+    const script = 'cd "$0" && while :; do for n in 1 2 3 4 5 6 7 8; do : >"f$n"; done; rm f?; done';
+    const workload = spawn('sh', ['-c', script, path], { stdio: 'ignore' });
+    try {
+      for (let at = 0; at < 40; at++) {
+        await lab.driver.snapshot(A, `s${at}`);
+        expect(readFileSync(join(lab.root, A, 'snapshots', `s${at}`, 'kept'), 'utf8')).to.equal('kept');
+      }
+    } finally {
+      workload.kill('SIGKILL');
+      await once(workload, 'close');
+      await lab.close();
+    }
+  });
+
+  for (const [printed, isSo] of [
+    [
+      "cp: cannot stat '/v/a': No such file or directory\ncp: cannot open '/v/b' for reading: No such file or directory\n",
+      true,
+    ],
+    ["cp: cannot stat '/v/a': No such file or directory\ncp: error writing '/w/b': No space left on device\n", false],
+    ["cp: skipping file '/v/a', as it was replaced while being copied\n", false],
+    ['', false],
+  ] as const) {
+    it(`${isSo ? 'is content with' : 'refuses'} a copy of which is said: ${printed.trim().split('\n').at(-1)}`, () => {
+      expect(lacksOnlyRemoved(printed)).to.equal(isSo);
+    });
+  }
 
   it('has folders of the machine beside it, mounted as they were checked, and left as they are', async () => {
     const base = mkdtempSync(join(tmpdir(), 'mooring-binds-'));
