@@ -3,8 +3,8 @@ import { PeerFault } from './peers.js';
 
 /** What two agents say to each other about one snapshot of one volume, in this order. */
 export interface PeerMessages {
-  /** The sender: which volume, and in which epoch it is the primary. */
-  readonly hello: { readonly volume: string; readonly epoch: number };
+  /** The sender: which volume, in which epoch it is the primary, and what keeps it there: a driver reads its own streams only. */
+  readonly hello: { readonly volume: string; readonly epoch: number; readonly driver?: string };
   /** The receiver: the snapshots that it has, and the moment that the one shows that counts: by name alone it may be of another history. */
   readonly held: { readonly snapshots: readonly string[]; readonly synced?: string; readonly at?: string };
   /** The sender: what follows. `isHeld`: nothing, since the receiver has that snapshot. */
@@ -33,6 +33,8 @@ export interface PeerMessages {
 const refusals = {
   not_named: 'the other node does not expect this volume from here; it follows what the control plane tells it',
   other_epoch: 'the other node is told of another epoch of this volume; one of both is not up to date yet',
+  other_driver:
+    'the other node keeps volumes with another driver; start both agents with the same --volume-driver, or have the copy on another node',
   not_ready: 'the other node is not ready to receive yet; it is tried again',
   no_space: 'the other node has no space left for its copy; grow the volume, or make room on that node',
   bad_stream: 'the other node has refused what was sent to it; see the log of its agent',
@@ -63,7 +65,11 @@ const maybe =
     value === undefined || form(value);
 
 const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>> = {
-  hello: { volume: value => typeof value === 'string' && isTypedId('vol', value), epoch: isEpoch },
+  hello: {
+    volume: value => typeof value === 'string' && isTypedId('vol', value),
+    epoch: isEpoch,
+    driver: maybe(value => typeof value === 'string'),
+  },
   held: {
     snapshots: value => Array.isArray(value) && value.length <= LISTED_MAX && value.every(isSnapshot),
     synced: maybe(isSnapshot),

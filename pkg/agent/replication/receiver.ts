@@ -79,12 +79,13 @@ export class Receiver {
     }
   }
 
-  #judge({ volume: id, epoch }: PeerMessages['hello'], publicKey: string): PeerRefusal | undefined {
+  #judge({ volume: id, epoch, driver }: PeerMessages['hello'], publicKey: string): PeerRefusal | undefined {
     const volume = this.#parts.find(id);
     const { replication } = volume ?? {};
     const isNamed = replication?.role === 'replica' && replication.peers.some(peer => peer.publicKey === publicKey);
     if (!isNamed || volume?.isDeleted) return 'not_named';
-    return epoch === replication.epoch ? undefined : 'other_epoch';
+    if (epoch !== replication.epoch) return 'other_epoch';
+    return driver === undefined || driver === this.#parts.driver.name ? undefined : 'other_driver';
   }
 
   async #turnAway(wire: PeerWire, refused: PeerRefusal): Promise<void> {

@@ -88,6 +88,22 @@ describe('replication of a volume', () => {
       .and.not.to.include(0);
   });
 
+  it('sends nothing to a node that keeps volumes with another driver, and says so', async () => {
+    class Folders extends MemoryDriver {
+      override get driver() {
+        return { ...super.driver, name: 'directory' as const };
+      }
+    }
+    onB = new Folders();
+    b = await start('node_b', onB);
+    const volumes = await pair();
+    onA.write(V, 'one');
+    const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
+    await until('the reason', async () => (await describe())?.message?.includes('--volume-driver'));
+    expect(await describe()).to.include({ state: 'syncing' });
+    expect(copiesOf(onB)).to.deep.equal([]);
+  });
+
   it('writes nothing, and connects to nobody, while nothing changes', async () => {
     await pair();
     onA.write(V, 'one');

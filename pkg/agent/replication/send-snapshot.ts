@@ -54,7 +54,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
   const onAbort = () => wire.close();
   tools.signal.addEventListener('abort', onAbort, { once: true });
   try {
-    await wire.writeLine({ volume, epoch });
+    await wire.writeLine({ volume, epoch, driver: tools.driver.name });
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
     if (held.kind === 'refused') throw toRefusalFault(held.refused);
     const { shared = held.snapshots, ...chosen } = await order.choose(held);
