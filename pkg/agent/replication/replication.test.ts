@@ -7,6 +7,7 @@ import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { until } from '../../../dev/testing/index.js';
 import { sleep, systemClock } from '../../clock/index.js';
 import { arm } from '../../failpoint/index.js';
+import { Bandwidth } from './bandwidth.js';
 import { WHOLE_MIN } from './copies.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
@@ -86,6 +87,22 @@ describe('replication of a volume', () => {
     expect([...lags])
       .to.include(undefined)
       .and.not.to.include(0);
+  });
+
+  it('asks the bandwidth of its node for every byte before it is sent', async () => {
+    const take = sinon.spy(Bandwidth.prototype, 'take');
+    try {
+      await begin({ bandwidth: 2 ** 20 });
+      await pair();
+      const content = 'x'.repeat(300_000);
+      onA.write(V, content);
+      await copied(content);
+      const taken = take.args.map(([count]) => count);
+      expect(taken.reduce((sum, count) => sum + count, 0)).to.be.at.least(content.length);
+      expect(Math.max(...taken)).to.be.at.most(2 ** 20 / 10);
+    } finally {
+      take.restore();
+    }
   });
 
   it('sends nothing to a node that keeps volumes with another driver, and says so', async () => {
