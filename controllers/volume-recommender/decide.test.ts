@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import type { AdviceRecord } from '../../crds/recommendation/index.js';
+import { defaultRegions } from '../../crds/residency/index.js';
 import type { TenantState, VolumeState } from '../../pkg/recommend/index.js';
 import { decideAdvice } from './decide.js';
 
@@ -9,7 +10,8 @@ const GIB = 2 ** 30;
 const ID = `vol_${'1'.repeat(26)}`;
 const NOW = Date.parse('2026-01-31T12:00:00.000Z');
 const ago = (hours: number) => new Date(NOW - hours * 3_600_000).toISOString();
-const tenant: TenantState = { nodes: new Map(), quotaLeft: undefined, now: NOW };
+const regions = { enforced: true, declared: defaultRegions };
+const tenant: TenantState = { nodes: new Map(), regions, quotaLeft: undefined, now: NOW };
 const holding = (gib: number): VolumeState => ({
   volume: { id: ID, name: 'data', class: 'ephemeral', sizeBytes: 10 * GIB },
   phase: 'Ready',

@@ -49,7 +49,9 @@ export function readTenantState({ cache, policy }: PlacementSources, tenant: str
     const { status } = toCandidate(node, cache);
     // The node of the control plane is not reported as a fault.
     const isImpaired = !node.controlPlane && (status === 'failed' || status === 'unusable');
-    return [node.id, { name: node.name, isImpaired }] as const;
+    const { name, labels, volumeAddress } = node;
+    return [node.id, { name, isImpaired, labels, takesCopies: volumeAddress !== undefined }] as const;
   });
-  return { nodes: new Map(nodes), quotaLeft: limit === undefined ? undefined : limit - used, now };
+  const quotaLeft = limit === undefined ? undefined : limit - used;
+  return { nodes: new Map(nodes), regions: policy.regions, quotaLeft, now };
 }

@@ -2,8 +2,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { recommendationPriorities } from '../../crds/recommendation/index.js';
+import { defaultRegions } from '../../crds/residency/index.js';
 import type { VolumeReplica } from '../../crds/volume/index.js';
 import { findLowSince, recommend, type TenantState, type VolumeState } from './index.js';
+import type { NodeState } from './recommend.js';
 
 const GIB = 2 ** 30;
 const NOW = Date.parse('2026-01-31T12:00:00.000Z');
@@ -26,9 +28,21 @@ const copies = (...states: readonly VolumeReplica['state'][]) =>
   states.map((state, at) => ({ nodeId: `node_${'bcdef'[at]}`, state }));
 const replicated = (replicas: number, ...states: readonly VolumeReplica['state'][]) =>
   volume({ class: 'replicated', replicas }, { copies: copies(...states) });
+const node = (name: string, change: Partial<NodeState> = {}): NodeState => ({
+  name,
+  isImpaired: false,
+  labels: { 'mooring.io/country': 'DE' },
+  takesCopies: true,
+  ...change,
+});
 const nodes = (...impaired: readonly string[]): TenantState['nodes'] =>
-  new Map(['a', 'b', 'c', 'd'].map(name => [`node_${name}`, { name, isImpaired: impaired.includes(name) }]));
-const tenant: TenantState = { nodes: nodes(), quotaLeft: undefined, now: NOW };
+  new Map(['a', 'b', 'c', 'd'].map(name => [`node_${name}`, node(name, { isImpaired: impaired.includes(name) })]));
+const regions = { enforced: true, declared: defaultRegions };
+const tenant: TenantState = { nodes: nodes(), regions, quotaLeft: undefined, now: NOW };
+/** Node a has the bytes; the others are as given. */
+const others = (change: Partial<NodeState>): Partial<TenantState> => ({
+  nodes: new Map(['a', 'b', 'c', 'd'].map(name => [`node_${name}`, node(name, name === 'a' ? {} : change)])),
+});
 
 describe('recommendations', () => {
   type Row = readonly [name: string, state: VolumeState, told: readonly string[], tenant?: Partial<TenantState>];
@@ -70,7 +84,24 @@ describe('recommendations', () => {
       'without any copy, and none is wanted, with one node',
       replicated(0),
       ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],
-      { nodes: new Map([['node_a', { name: 'a', isImpaired: false }]]) },
+      { nodes: new Map([['node_a', node('a')]]) },
+    ],
+    [
+      'without any copy, where the others take none',
+      replicated(0),
+      ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],
+      others({ takesCopies: false }),
+    ],
+    [
+      'without any copy, where the others are outside of its residency',
+      volume({ class: 'replicated', replicas: 0, residency: { country: 'DE' } }),
+      ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],
+      others({ labels: { 'mooring.io/country': 'FR' } }),
+    ],
+    [
+      'without any copy, where the others are inside of its residency',
+      volume({ class: 'replicated', replicas: 0, residency: { country: 'DE' } }),
+      ['replication critical set_replicas 1'],
     ],
     [
       'without any copy, where none may be on the others',
@@ -182,7 +213,7 @@ describe('recommendations', () => {
 
   it('property: whatever is recommended of copies, applying it ends that it can be applied', () => {
     const state = fc.constantFrom<VolumeReplica['state']>('synced', 'syncing', 'lost');
-    const many = new Map(Array.from({ length: 30 }, (_, at) => [`node_${at}`, { name: `n${at}`, isImpaired: false }]));
+    const many = new Map(Array.from({ length: 30 }, (_, at) => [`node_${at}`, node(`n${at}`)]));
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 20 }), fc.array(state, { maxLength: 20 }), (wanted, states) => {
         const held = states.map((each, at) => ({ nodeId: `node_${at + 1}`, state: each }));

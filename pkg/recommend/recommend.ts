@@ -1,4 +1,5 @@
 import { formatBytes, formatCount } from '../../crds/grammar/index.js';
+import { checkResidency, type Regions } from '../../crds/residency/index.js';
 import { type Recommendation, recommendationPriorities } from '../../crds/recommendation/index.js';
 import {
   isMadeVolume,
@@ -11,7 +12,10 @@ import {
 
 /** A volume, as far as recommendations depend on it. */
 export interface VolumeState {
-  readonly volume: Pick<StoredVolume, 'id' | 'name' | 'class' | 'sizeBytes' | 'replicas' | 'excludedNodes'>;
+  readonly volume: Pick<
+    StoredVolume,
+    'id' | 'name' | 'class' | 'sizeBytes' | 'replicas' | 'excludedNodes' | 'residency'
+  >;
   readonly phase: VolumePhase;
   /** Its node has looked at the size that is asked for, and cannot give it that. */
   readonly isRefused?: boolean;
@@ -28,10 +32,20 @@ export interface VolumeState {
   readonly revision: number;
 }
 
+/** A node of the tenant, as far as recommendations depend on it. */
+export interface NodeState {
+  readonly name: string;
+  readonly isImpaired: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  /** It takes copies from other nodes. */
+  readonly takesCopies: boolean;
+}
+
 /** What all volumes of a tenant have in common. */
 export interface TenantState {
   /** Its nodes, by id. */
-  readonly nodes: ReadonlyMap<string, { readonly name: string; readonly isImpaired: boolean }>;
+  readonly nodes: ReadonlyMap<string, NodeState>;
+  readonly regions: Regions;
   /** How much larger its volumes may become together; undefined without a quota. */
   readonly quotaLeft: number | undefined;
   readonly now: number;
@@ -81,7 +95,8 @@ function about({ volume, revision }: VolumeState, condition: string) {
 const withReason = (reason: string | undefined) =>
   reason === undefined ? { applicable: true } : { applicable: false, reason };
 
-function adviseCopies(state: VolumeState, { nodes, now }: TenantState): readonly Recommendation[] {
+function adviseCopies(state: VolumeState, tenant: TenantState): readonly Recommendation[] {
+  const { nodes, now } = tenant;
   const { volume, copies, primaryNode } = state;
   const wanted = volume.replicas ?? 0;
   const count = (which: VolumeReplica['state']) => copies.filter(copy => copy.state === which).length;
@@ -97,8 +112,7 @@ function adviseCopies(state: VolumeState, { nodes, now }: TenantState): readonly
     replaced > 0
       ? `; ${Math.max(1, wanted)} wanted + ${lost} lost = ${target} replicas would replace what is lost`
       : '';
-  const excluded = new Set(volume.excludedNodes);
-  const usable = [...nodes.keys()].filter(id => !excluded.has(id)).length;
+  const usable = countUsable(state, tenant);
   const copied = `${synced} of the ${formatCount(wanted, 'replica')} of volume ${volume.name} are synced (${syncing} syncing, ${lost} lost)`;
   return [
     {
@@ -111,6 +125,17 @@ function adviseCopies(state: VolumeState, { nodes, now }: TenantState): readonly
       message: `${wanted + copies.length === 0 ? `volume ${volume.name} has no replica at all` : copied}${risk}${sum}`,
     },
   ];
+}
+
+/** The nodes that can have bytes of a volume, or a copy of them, whatever they are busy with now. */
+function countUsable({ volume, primaryNode, copies }: VolumeState, { nodes, regions }: TenantState): number {
+  const { residency, excludedNodes = [] } = volume;
+  const held = new Set([primaryNode, ...copies.map(({ nodeId }) => nodeId)]);
+  const isInside = ({ labels }: NodeState) =>
+    residency === undefined || (regions.enforced && checkResidency(residency, labels, regions).length === 0);
+  const isUsable = ([id, node]: readonly [string, NodeState]) =>
+    !excludedNodes.includes(id) && (node.takesCopies || held.has(id)) && isInside(node);
+  return [...nodes].filter(isUsable).length;
 }
 
 type CopyCounts = Readonly<Record<'wanted' | 'synced' | 'syncing' | 'lost' | 'target' | 'usable', number>>;

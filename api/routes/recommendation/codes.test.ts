@@ -229,6 +229,7 @@ describeCodes(
         publicKey: '',
         controlPlane: false,
         agentVersion: '0',
+        volumeAddress: '127.0.0.1:7071',
       },
     }),
   },

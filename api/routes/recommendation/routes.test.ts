@@ -218,7 +218,9 @@ describe('recommendations over HTTP', () => {
     const third = lab.cache.get(keys.node(lab.a, 'machine-3'))!;
     await put(third.key, { ...value<object>(third), volumeAddress: undefined });
     const nowhere = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
-    expect((nowhere.body['preview'] as typeof preview).nodes, 'none that takes no copies').to.deep.equal([]);
+    expect([nowhere.status, nowhere.body['code']]).to.deep.equal([409, 'dvm_recommendation_not_applicable']);
+    expect(nowhere.body['expected']).to.include('2 replicas need 3 nodes, and 2 can be used');
+    await put(third.key, value<object>(third));
     const { status, text } = await ask('POST', path, { parameters: found!.parameters });
     expect(status, text).to.equal(200);
     await lab.cache.barrier();
