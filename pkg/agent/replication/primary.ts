@@ -162,7 +162,7 @@ export class PrimaryRounds {
     let sentInAll = 0;
     const onProgress = (sentBytes: number, totalBytes: number | undefined) => {
       sentInAll = sentBytes;
-      const lagBytes = totalBytes === undefined ? undefined : totalBytes - sentBytes;
+      const lagBytes = totalBytes === undefined ? undefined : toKnownLag(totalBytes - sentBytes);
       this.#note(key, { transfer: { sentBytes, totalBytes }, lagBytes });
       if (clock.monotonic() - toldAt < PROGRESS_MS) return;
       toldAt = clock.monotonic();
@@ -201,7 +201,7 @@ export class PrimaryRounds {
       const isNew = this.#copies.get(key)?.failure !== failure;
       if (isNew) log.warn('a copy cannot be brought up to date, retrying', { volume: id, node: nodeId, error });
       const { snapshot } = record.common?.[nodeId] ?? {};
-      const lagBytes = snapshot === undefined ? undefined : await this.#snapshots.countSince(id, snapshot);
+      const lagBytes = snapshot === undefined ? undefined : toKnownLag(await this.#snapshots.countSince(id, snapshot));
       const isRefused = error instanceof PeerFault && error.refusal === 'bad_stream';
       this.#note(key, { transfer: undefined, failure, lagBytes, ...(isRefused && { isWhole: true }) });
       await this.#snapshots.makeRoom(id, nodeId);
@@ -214,6 +214,11 @@ export class PrimaryRounds {
   #note(key: string, change: CopyMemory): void {
     this.#copies.set(key, { ...this.#copies.get(key), ...change });
   }
+}
+
+/** That nothing is missing is known by a look alone: what was sent may not have arrived, and what was written is an estimate. */
+function toKnownLag(bytes: number | undefined): number | undefined {
+  return bytes === 0 ? undefined : bytes;
 }
 
 interface SyncTask {
