@@ -58,9 +58,10 @@ export function admitCreate(
 
 /** Whether a document is exactly what GET has returned: it carries the hash of its own spec. */
 function isReturnedByGet(document: Readonly<Record<string, unknown>>): boolean {
-  if (!isObject(document['metadata'])) return false;
-  const { metadata, status: _status, alterations: _alterations, warnings: _warnings, ...spec } = document;
-  return (metadata as Readonly<Record<string, unknown>>)['specHash'] === hashSpec(spec);
+  const { metadata } = document;
+  if (!isObject(metadata)) return false;
+  const { metadata: _metadata, status: _status, alterations: _alterations, warnings: _warnings, ...spec } = document;
+  return metadata['specHash'] === hashSpec(spec);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { formatBytes, formatCount } from '../../crds/grammar/index.js';
-import { checkResidency, type Regions } from '../../crds/residency/index.js';
+import type { Regions } from '../../crds/residency/index.js';
 import { type Recommendation, recommendationPriorities } from '../../crds/recommendation/index.js';
 import {
   isMadeVolume,
@@ -9,6 +9,7 @@ import {
   type VolumePhase,
   type VolumeReplica,
 } from '../../crds/volume/index.js';
+import { satisfiesResidency } from '../placement/index.js';
 
 /** A volume, as far as recommendations depend on it. */
 export interface VolumeState {
@@ -131,8 +132,7 @@ function adviseCopies(state: VolumeState, tenant: TenantState): readonly Recomme
 function countUsable({ volume, primaryNode, copies }: VolumeState, { nodes, regions }: TenantState): number {
   const { residency, excludedNodes = [] } = volume;
   const held = new Set([primaryNode, ...copies.map(({ nodeId }) => nodeId)]);
-  const isInside = ({ labels }: NodeState) =>
-    residency === undefined || (regions.enforced && checkResidency(residency, labels, regions).length === 0);
+  const isInside = ({ labels }: NodeState) => !residency || satisfiesResidency({ asked: residency, regions }, labels);
   const isUsable = ([id, node]: readonly [string, NodeState]) =>
     !excludedNodes.includes(id) && (node.takesCopies || held.has(id)) && isInside(node);
   return [...nodes].filter(isUsable).length;
