@@ -11,13 +11,13 @@ import type { AdmissionEnv } from './env.js';
 import { putConflictKeys } from './conflict-keys.js';
 
 /** A deployment to be written, and why. */
-export interface DeploymentWrite extends Omit<RevisionCause, 'by'> {
+export interface DeploymentWrite extends Omit<RevisionCause, 'by' | 'reason'> {
   readonly change: keyof typeof EVENTS;
   /** The metadata, once the hash of the spec is known. */
   readonly metadata: (specHash: string) => Metadata;
   readonly spec: Deployment;
   /** What is stored now, of a change. */
-  readonly before?: Deployment;
+  readonly before?: Deployment | undefined;
   readonly caller: Caller;
   /** That of the request, when it is traced. */
   readonly span?: Span | undefined;
@@ -26,7 +26,7 @@ export interface DeploymentWrite extends Omit<RevisionCause, 'by'> {
   /** The conflict keys that it changes. */
   readonly conflictKeys?: readonly string[];
   /** Further drafts of events, and puts, of the same transaction. */
-  readonly events?: readonly EventDraft[];
+  readonly events?: readonly EventDraft[] | undefined;
   readonly puts?: readonly Put[];
   /** A further change of the same transaction. */
   readonly more?: Change | undefined;
@@ -74,16 +74,15 @@ export function toTraceMetadata(span: Span | undefined): Pick<Metadata, 'tracepa
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */
 export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Promise<BuiltWrite> {
   const { spec, metadata: toMetadata, caller, guards, conflictKeys = [], events = [], more } = write;
-  const { change, operation, alterations, reason, fromRevision, fromBackup } = write;
+  const { change, operation, alterations, fromRevision, fromBackup } = write;
   const withTrace = (hash: string): Metadata => ({ ...toMetadata(hash), ...toTraceMetadata(write.span) });
   const { metadata, bytes, puts } = buildRevision(spec, write.span ? withTrace : toMetadata, {
     change,
     by: caller.id,
     operation,
     alterations,
-    ...(reason !== undefined && { reason }),
-    ...(fromRevision !== undefined && { fromRevision }),
-    ...(fromBackup !== undefined && { fromBackup }),
+    fromRevision,
+    fromBackup,
   });
   const drafts = [toEvent(write, metadata), ...events];
   const all = [
@@ -93,7 +92,7 @@ export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Pro
     ...(more?.puts ?? []),
     ...(await putConflictKeys(env.conflictLeases, conflictKeys, operation)),
   ];
-  const whole = { guards: [...guards, ...(more?.guards ?? [])], puts: all, deletes: more?.deletes ?? [] };
+  const whole = { guards: more ? [...guards, ...more.guards] : guards, puts: all, deletes: more?.deletes ?? [] };
   return { change: { ...whole, proof: puts[1].key }, bytes };
 }
 
@@ -120,9 +119,10 @@ function toEvent({ change, spec, before, caller, fromRevision, fromBackup }: Dep
     data: {
       generation: metadata.generation,
       by: caller.id,
-      ...(fromRevision !== undefined && { fromRevision }),
-      ...(fromBackup !== undefined && { fromBackup }),
-      ...(summary && { changes: summary.changes, ...(summary.more > 0 && { moreChanges: summary.more }) }),
+      fromRevision,
+      fromBackup,
+      changes: summary?.changes,
+      moreChanges: summary?.more || undefined,
     },
   };
 }

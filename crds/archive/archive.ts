@@ -18,11 +18,11 @@ export interface ArchivedRevision {
   readonly operation: string;
   readonly change: ArchiveChange;
   /** Why, when a loop made the change. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** The revision that a rollback brought back. */
-  readonly fromRevision?: number;
+  readonly fromRevision?: number | undefined;
   /** The backup that was restored. */
-  readonly fromBackup?: string;
+  readonly fromBackup?: string | undefined;
   readonly specHash: string;
   readonly secretsVersion: number;
   /** What the server stored beside what was sent. */

@@ -10,7 +10,7 @@ import type { Clock, Random } from '../clock/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { EventSubjectKind, EventType } from '../../crds/kinds/index.js';
 import type { Metrics } from '../metrics/index.js';
-import type { Put, Store } from '../store/index.js';
+import { encode, type Put, type Store } from '../store/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
 
@@ -70,8 +70,10 @@ export interface EventDraft {
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LAST = ALPHABET.at(-1);
 
-/** What the bytes of an event say, so that nobody parses them to count it. */
-const written = new WeakMap<Buffer, { readonly type: string; readonly reason: string }>();
+/** The put of an event, with what it is counted by, so that nobody parses its bytes. */
+export interface EventPut extends Put {
+  readonly counted: { readonly type: string; readonly reason: string };
+}
 
 /** The same store, which counts the events in what it has stored. One whose outcome is not known is not counted. */
 export function countEvents(store: Store, metrics: Pick<Metrics, 'count'>): Store {
@@ -81,9 +83,8 @@ export function countEvents(store: Store, metrics: Pick<Metrics, 'count'>): Stor
     page: (prefix, options) => store.page(prefix, options),
     commit: async change => {
       const verdict = await store.commit(change);
-      for (const { bytes } of verdict.stored ? change.puts : []) {
-        const event = written.get(bytes);
-        if (event) metrics.count('mooring_events_total', event);
+      for (const put of verdict.stored ? change.puts : []) {
+        if ('counted' in put) metrics.count('mooring_events_total', (put as EventPut).counted);
       }
       return verdict;
     },
@@ -113,7 +114,7 @@ export class EventWriter {
   }
 
   /** The put of a new event. */
-  async put(draft: EventDraft): Promise<Put> {
+  async put(draft: EventDraft): Promise<EventPut> {
     const now = this.#clock.now();
     const at = new Date(now).toISOString();
     return this.#put({
@@ -132,14 +133,14 @@ export class EventWriter {
   }
 
   /** The put that counts the event `seen` up when its cause persists, instead of a second event. */
-  async again(seen: StoredEvent): Promise<Put> {
+  async again(seen: StoredEvent): Promise<EventPut> {
     return this.#put({ ...seen, count: seen.count + 1, lastSeenAt: new Date(this.#clock.now()).toISOString() });
   }
 
-  async #put(event: StoredEvent): Promise<Put> {
-    const bytes = Buffer.from(JSON.stringify(event));
-    written.set(bytes, { type: event.type, reason: event.reason });
-    return { key: keys.event(event.tenant, event.id), bytes, lease: await this.#leases.current() };
+  async #put(event: StoredEvent): Promise<EventPut> {
+    const { tenant, id, type, reason } = event;
+    const lease = await this.#leases.current();
+    return { key: keys.event(tenant, id), bytes: encode(event), lease, counted: { type, reason } };
   }
 
   /** `evt_`, 48 bits of milliseconds, 80 random bits: sorts by time, and within one millisecond by call order. */

@@ -11,7 +11,7 @@
  *
  * @module
  */
-import type { ArchiveChange, ArchivedRevision, FormerDeployment, FormerDeployments } from '../../crds/archive/index.js';
+import type { ArchivedRevision, FormerDeployment, FormerDeployments } from '../../crds/archive/index.js';
 import { type Deployment, type StoredDeployment, templateFields } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { hashText, type Metadata, toCanonicalText } from '../../crds/meta/index.js';
@@ -21,12 +21,7 @@ import { type Cache, encode, type Put, readValue, type Store, value } from '../s
 export const REVISIONS_KEPT = 50;
 
 /** What made a revision: all of an archive entry that does not follow from the configuration. */
-export type RevisionCause = Pick<ArchivedRevision, 'by' | 'operation' | 'alterations'> & {
-  readonly change: ArchiveChange;
-  readonly reason?: string;
-  readonly fromRevision?: number;
-  readonly fromBackup?: string;
-};
+export type RevisionCause = Omit<ArchivedRevision, 'revision' | 'at' | 'specHash' | 'secretsVersion' | 'spec'>;
 
 /** A revision to store: the record of the deployment, and its archive entry. */
 export interface BuiltRevision {
@@ -49,22 +44,21 @@ export function buildRevision(
   cause: RevisionCause,
 ): BuiltRevision {
   const text = toCanonicalText(spec);
-  const { annotations, fieldOwners, ...identity } = toMetadata(hashText(text));
-  // What clients keep may be long, and readers look for the rest in the first bytes.
-  const metadata: Metadata = { ...identity, ...(annotations && { annotations }), ...(fieldOwners && { fieldOwners }) };
+  const metadata = notesLast(toMetadata(hashText(text)));
   // Metadata first: answers are spliced from these bytes.
   const bytes = Buffer.from(`{"metadata":${JSON.stringify(metadata)},${text.slice(1)}`);
-  const { by, operation, alterations, change, ...more } = cause;
   const entry: Omit<ArchivedRevision, 'spec'> = {
     revision: metadata.generation,
     at: metadata.updatedAt,
-    by,
-    operation,
-    change,
-    ...more,
+    by: cause.by,
+    operation: cause.operation,
+    change: cause.change,
+    reason: cause.reason,
+    fromRevision: cause.fromRevision,
+    fromBackup: cause.fromBackup,
     specHash: metadata.specHash,
     secretsVersion: spec.secretsVersion,
-    alterations,
+    alterations: cause.alterations,
   };
   const archive = keys.archive(metadata.tenant, metadata.uid, metadata.generation);
   return {
@@ -75,6 +69,13 @@ export function buildRevision(
       { key: archive, bytes: Buffer.from(`${JSON.stringify(entry).slice(0, -1)},"spec":${text}}`) },
     ],
   };
+}
+
+/** What clients keep may be long, and readers look for the rest in the first bytes. */
+function notesLast(metadata: Metadata): Metadata {
+  const { annotations, fieldOwners, ...identity } = metadata;
+  if (!annotations && !fieldOwners) return metadata;
+  return { ...identity, ...(annotations && { annotations }), ...(fieldOwners && { fieldOwners }) };
 }
 
 /**

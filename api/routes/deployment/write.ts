@@ -199,9 +199,9 @@ function buildDeploymentChange(
     span,
     operation: requestId,
     conflictKeys: gathered.conflictKeys,
-    ...(fromRevision !== undefined && { fromRevision }),
-    ...(fromBackup !== undefined && { fromBackup }),
-    ...(events && { events }),
+    fromRevision,
+    fromBackup,
+    events,
   };
   const guards = [...guardNode(env.cache, tenant, spec.nodeId), ...gathered.guards];
   if (entry) {
