@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
 import { receiveFolder } from './directory-receive.js';
-import { isOther, sendFolder } from './directory-send.js';
+import { isOther, lacksOlder, sendFolder } from './directory-send.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, makePrivateFolder, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
 import { pinFolder, unmountBelow } from './loop-image.js';
@@ -19,6 +19,7 @@ const limits: DriverLimits = {
   limits: [
     'The size is measured and not enforced: a workload can fill the disk of its node.',
     'A snapshot is a copy: stop the workload while it is taken, and count its size again.',
+    'Changes are noticed by the sizes and times of files: what a workload writes through a memory map may be noticed late.',
     'Copies on other nodes have no devices, sockets and pipes, no extended attributes and no setuid bits.',
   ],
 };
@@ -27,10 +28,19 @@ const remove = async (path: string): Promise<void> => {
   await runTool('rm', '-rf', '--one-file-system', '--', path);
 };
 
-/** Whether all that a copy lacks is what was removed while it was made: a workload that goes on has files that come and go. */
-export function lacksOnlyRemoved(printed: string): boolean {
-  const lines = printed.trim().split('\n');
-  return lines.every(line => /^cp: cannot (?:stat|open|access) .*: No such file or directory$/.test(line));
+/** How a program has failed, as `execFile` tells it. */
+interface ProgramEnd {
+  readonly code?: unknown;
+  readonly signal?: unknown;
+  readonly killed?: boolean;
+  readonly stderr?: string;
+}
+
+/** Whether `cp` has ended by itself, and missed nothing but what was not there any more: a workload that goes on has files that come and go. */
+export function lacksOnlyRemoved({ code, signal, killed = false, stderr = '' }: ProgramEnd): boolean {
+  const lines = stderr.trim().split('\n');
+  const isGone = (line: string) => /^cp: (?!cannot create).*: No such file or directory$/.test(line);
+  return code === 1 && !signal && !killed && lines.every(isGone);
 }
 
 /** A whole copy appears at once, after everything in it is on the disk. It takes as long as there is much to copy. */
@@ -40,13 +50,21 @@ async function copy(from: string, to: string): Promise<void> {
   await runLongTool('sync', '--file-system', '--', to);
 }
 
-/** The same of what may be written to meanwhile. */
+const LIVE_ATTEMPTS = 3;
+
+/** The same of what may be written to meanwhile. A file that was moved from a folder to come into one that was past is missed by `cp`: then it is made again. */
 async function copyLive(from: string, to: string): Promise<void> {
-  await copy(from, to).catch(async (thrown: unknown) => {
-    const { stderr = '' } = ((thrown as Error).cause ?? {}) as { readonly stderr?: string };
-    if (!lacksOnlyRemoved(stderr)) throw thrown;
-    await runLongTool('sync', '--file-system', '--', to);
-  });
+  for (let attempt = 1; attempt <= LIVE_ATTEMPTS; attempt++) {
+    const begun = Date.now();
+    await copy(from, to).catch(async (thrown: unknown) => {
+      if (!lacksOnlyRemoved((thrown as Error).cause ?? {})) throw thrown;
+      await runLongTool('sync', '--file-system', '--', to);
+    });
+    if (!(await lacksOlder(from, to, begun))) return;
+  }
+  await remove(to);
+  const remedy = 'stop the workload for a moment, or keep the volume with the driver btrfs';
+  throw new VolumeFault('failed', `files are moved while the volume is copied; ${remedy}`);
 }
 
 async function makeRoot(path: string): Promise<void> {

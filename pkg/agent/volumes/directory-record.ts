@@ -28,14 +28,16 @@ export type FolderRecord =
 
 type Form = (value: unknown) => boolean;
 
-const isPath: Form = value =>
+/** Bytes, as latin1. Any other character would become one of these when it is written, and a name another name. */
+const isBytes = (value: unknown): value is string =>
   typeof value === 'string' &&
   value.length <= 4096 &&
   !value.includes('\0') &&
-  value.split('/').every(each => each !== '' && each !== '.' && each !== '..' && each.length <= 255);
+  Buffer.from(value, 'latin1').toString('latin1') === value;
+const isPath: Form = value =>
+  isBytes(value) && value.split('/').every(each => each !== '' && each !== '.' && each !== '..' && each.length <= 255);
 const isPathOrRoot: Form = value => value === '' || isPath(value);
-const isTarget: Form = value =>
-  typeof value === 'string' && value !== '' && value.length <= 4096 && !value.includes('\0');
+const isTarget: Form = value => isBytes(value) && value !== '';
 const isCount: Form = value => Number.isSafeInteger(value) && (value as number) >= 0;
 const isTime: Form = value => typeof value === 'number' && Number.isFinite(value);
 const isDigest: Form = value => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);

@@ -37,15 +37,34 @@ function toLine(record: FolderRecord): Buffer {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
-/** Every path below a folder, parents first, in a fixed order. */
-async function* walk(root: string, path: string): AsyncGenerator<string> {
+/** Every path below a folder, parents first, in a fixed order. `isLive`: folders may be removed meanwhile. */
+async function* walk(root: string, path: string, isLive = false): AsyncGenerator<string> {
   yield path;
-  const entries = await readdir(toBytes(root, path), { withFileTypes: true, encoding: 'latin1' });
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  const listed = readdir(toBytes(root, path), { withFileTypes: true, encoding: 'latin1' });
+  const entries = await (isLive ? unlessGone(listed) : listed);
+  for (const entry of entries?.sort((a, b) => (a.name < b.name ? -1 : 1)) ?? []) {
     const below = path === '' ? entry.name : `${path}/${entry.name}`;
-    if (entry.isDirectory()) yield* walk(root, below);
+    if (entry.isDirectory()) yield* walk(root, below, isLive);
     else yield below;
   }
+}
+
+/** What is read of an entry; undefined when there is none of that name. */
+function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
+  return reading.catch((thrown: NodeJS.ErrnoException) => {
+    if (thrown.code === 'ENOENT' || thrown.code === 'ENOTDIR') return undefined;
+    throw thrown;
+  });
+}
+
+/** Whether a copy lacks what was in the folder before that moment and still is: it was moved while the copy was made. */
+export async function lacksOlder(root: string, copy: string, before: number): Promise<boolean> {
+  for await (const path of walk(root, '', true)) {
+    if (await unlessGone(lstat(toBytes(copy, path)))) continue;
+    const stats = await unlessGone(lstat(toBytes(root, path)));
+    if (stats && stats.birthtimeMs > 0 && stats.birthtimeMs < before) return true; // 0: its file system does not know
+  }
+  return false;
 }
 
 /** Undefined for what a folder cannot carry: devices, sockets and pipes. */

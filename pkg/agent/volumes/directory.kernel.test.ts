@@ -22,9 +22,14 @@ import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { lacksOnlyRemoved } from './directory-backend.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
+import type { VolumeFault } from './driver.js';
 import { listMounts } from './mounts.js';
 import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
+
+/** The names of all files below a folder. */
+const listNames = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap(each => (each.isFile() ? [each.name] : []));
 
 describe('the directory driver', () => {
   describe('and volumes', () => describeDriver('directory', 64 * MIB));
@@ -64,17 +69,61 @@ describe('the directory driver', () => {
     }
   });
 
-  for (const [printed, isSo] of [
+  it('takes no snapshot that lacks a file which was only moved meanwhile', async () => {
+    const lab = await openLab('directory');
+    await lab.driver.materialise({ id: A, sizeBytes: 64 * MIB });
+    const path = await lab.driver.mountPoint(A);
+    const names = Array.from({ length: 400 }, (_, at) => `m${at}`);
+    for (const folder of ['cur', 'new']) mkdirSync(join(path, folder));
+    for (const name of names) writeFileSync(join(path, 'new', name), name);
+    const script = 'cd "$0" && while :; do mv new/* cur/; sleep 0.1; mv cur/* new/; sleep 0.1; done';
+    const workload = spawn('sh', ['-c', script, path], { stdio: 'ignore' });
+    try {
+      for (let at = 0; at < 5; at++) {
+        const isTaken = lab.driver.snapshot(A, `s${at}`).then(() => undefined);
+        const refused = await isTaken.catch((thrown: VolumeFault) => thrown.why);
+        const taken = await lab.driver.listSnapshots(A);
+        expect(taken.includes(`s${at}`)).to.equal(refused === undefined);
+        const found = new Set(taken.flatMap(each => listNames(join(lab.root, A, 'snapshots', each))));
+        if (refused === undefined) expect(names.filter(name => !found.has(name))).to.deep.equal([]);
+        else expect(refused).to.equal('failed');
+        for (const each of taken) await lab.driver.dropSnapshot(A, each);
+      }
+    } finally {
+      workload.kill('SIGKILL');
+      await once(workload, 'close');
+      await lab.close();
+    }
+  });
+
+  const gone = "cp: cannot stat '/v/a': No such file or directory\n";
+  const ended: readonly (readonly [string, object, boolean])[] = [
     [
-      "cp: cannot stat '/v/a': No such file or directory\ncp: cannot open '/v/b' for reading: No such file or directory\n",
+      'what was removed',
+      { code: 1, stderr: `${gone}cp: cannot open '/v/b' for reading: No such file or directory\n` },
       true,
     ],
-    ["cp: cannot stat '/v/a': No such file or directory\ncp: error writing '/w/b': No space left on device\n", false],
-    ["cp: skipping file '/v/a', as it was replaced while being copied\n", false],
-    ['', false],
-  ] as const) {
-    it(`${isSo ? 'is content with' : 'refuses'} a copy of which is said: ${printed.trim().split('\n').at(-1)}`, () => {
-      expect(lacksOnlyRemoved(printed)).to.equal(isSo);
+    ['a folder that was removed', { code: 1, stderr: `${gone}cp: '/v/c': No such file or directory\n` }, true],
+    ['a full disk', { code: 1, stderr: `${gone}cp: error writing '/w/b': No space left on device\n` }, false],
+    [
+      'a copy that was removed',
+      { code: 1, stderr: "cp: cannot create regular file '/w/b': No such file or directory\n" },
+      false,
+    ],
+    [
+      'a file that was exchanged',
+      { code: 1, stderr: "cp: skipping file '/v/a', as it was replaced while being copied\n" },
+      false,
+    ],
+    ['no word', { code: 1, stderr: '' }, false],
+    ['a kill', { code: null, signal: 'SIGKILL', stderr: gone }, false],
+    ['a kill by this process', { code: 1, killed: true, stderr: gone }, false],
+    ['another failure', { code: 2, stderr: gone }, false],
+    ['nothing that is known', {}, false],
+  ];
+  for (const [name, cause, isSo] of ended) {
+    it(`${isSo ? 'goes on' : 'fails'} where cp ended with ${name}`, () => {
+      expect(lacksOnlyRemoved(cause)).to.equal(isSo);
     });
   }
 
@@ -141,6 +190,14 @@ describe('the directory driver', () => {
     const outside = '../../../outside/file';
     const hostile: Readonly<Record<string, readonly object[]>> = {
       'a path with ..': [root, file(outside)],
+      'a path with .. in characters that are no bytes': [
+        root,
+        file('\u012e\u012e\u012f\u012e\u012e\u012foutside\u012fnew'),
+      ],
+      'a target in characters that are no bytes': [
+        root,
+        { kind: 'symlink', path: 'l', to: '\u012ftmp', uid: 0, gid: 0 },
+      ],
       'an absolute path': [root, file('/tmp/mooring-outside')],
       'a path over a symbolic link': [root, { kind: 'symlink', path: 'l', to: '/tmp', uid: 0, gid: 0 }, file('l/x')],
       'a file over a symbolic link': [root, { kind: 'symlink', path: 'l', to: outside, uid: 0, gid: 0 }, file('l')],

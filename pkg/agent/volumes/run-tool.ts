@@ -5,6 +5,8 @@ import { normaliseMessage } from '../normalise-message.js';
 import { VolumeFault } from './driver.js';
 
 const TIMEOUT_MS = 300_000;
+/** A program that says more is ended: one that copies a folder names each file that was removed meanwhile. */
+const PRINTED_MAX = 64 * 2 ** 20;
 
 /** What every program is given: messages in English, and the folders where Debian keeps programs for root. */
 export const programEnvironment: NodeJS.ProcessEnv = {
@@ -24,12 +26,12 @@ export function runLongTool(program: string, ...words: readonly string[]): Promi
 
 async function run(program: string, words: readonly string[], timeout: number): Promise<string> {
   try {
-    const options = { timeout, killSignal: 'SIGKILL', env: programEnvironment } as const;
+    const options = { timeout, killSignal: 'SIGKILL', env: programEnvironment, maxBuffer: PRINTED_MAX } as const;
     return (await promisify(execFile)(program, [...words], options)).stdout;
   } catch (thrown) {
     const { stderr = '', code, killed } = thrown as { stderr?: string; code?: unknown; killed?: boolean };
     if (code === 'ENOENT') throw new VolumeFault('failed', `${program} is not installed; install it on this node`);
-    const why = killed ? `it did not end within ${TIMEOUT_MS / 60_000} minutes` : stderr;
+    const why = killed && timeout > 0 ? `it did not end within ${TIMEOUT_MS / 60_000} minutes` : stderr;
     throw toProgramFault([program, ...words], why, thrown);
   }
 }
