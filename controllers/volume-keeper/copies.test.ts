@@ -105,10 +105,31 @@ describe('copies of a volume', () => {
         status: status([copy('b')]),
         reports: [
           primary({ copies: [synced] }),
-          report('b', { epoch: 1, role: 'replica', message: 'no space is left' }),
+          report('b', { epoch: 1, role: 'replica', syncedAt: AT, message: 'no space is left' }),
         ],
       },
       'b synced (no space is left)',
+    ],
+    [
+      'are not synced before their own node says what they show',
+      {
+        status: status([copy('b', 'synced')]),
+        reports: [primary({ copies: [synced] }), report('b', { epoch: 1, role: 'replica' })],
+      },
+      'b syncing',
+    ],
+    [
+      'let no other go before their own node says what they show',
+      {
+        volume: { excludedNodes: ['node_c'] },
+        status: status([copy('b'), copy('c', 'synced')]),
+        reports: [
+          primary({ copies: [synced, { ...synced, nodeId: 'node_c' }] }),
+          report('b', { epoch: 1, role: 'replica' }),
+          report('c', { epoch: 1, role: 'replica', syncedAt: AT, syncedEpoch: 1 }),
+        ],
+      },
+      `b syncing, c synced (${UNSAFE})`,
     ],
     [
       'are not what it said of an earlier epoch',
@@ -287,7 +308,12 @@ describe('copies of a volume', () => {
         status: status([copy('b', 'synced'), copy('c', 'synced')]),
         reports: [
           primary(),
-          report('b', { role: 'replica', epoch: 1, divergent: [{ name: 'divergent-1', epoch: 1, at: AT }] }),
+          report('b', {
+            role: 'replica',
+            epoch: 1,
+            syncedAt: AT,
+            divergent: [{ name: 'divergent-1', epoch: 1, at: AT }],
+          }),
         ],
         hosts: [host('a'), host('b', { isOutside: true }), host('c')],
       },

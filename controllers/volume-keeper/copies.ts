@@ -178,6 +178,11 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
     const message = own.isMissing === true ? MISSING : (own.message ?? 'its node cannot hold it');
     return { ...known, state: 'syncing', message };
   }
+  // The primary may not have asked since the copy was made anew.
+  if (state === 'synced' && own?.state === 'ready' && own.syncedAt === undefined) {
+    const { lagBytes: _lag, syncedAt: _at, ...rest } = known;
+    return { ...rest, state: 'syncing', ...(own.message !== undefined && { message: own.message }) };
+  }
   // One that could not get its size is complete until the primary holds more than fits.
   if (told) return { ...known, state, ...(own?.message !== undefined && { message: own.message }) };
   const { message: _, ...rest } = known;

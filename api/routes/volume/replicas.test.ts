@@ -97,6 +97,26 @@ describe('copies of volumes over HTTP', () => {
     expect(stored()).to.deep.include({ replicas: 1, replicaNodes: [toNodeId(2)], excludedNodes: [] });
   });
 
+  it('that are alive go with it, whatever is lost beside them', async () => {
+    await enrol(4, { capacity: { cpu: 1, memory: 1, disk: 1 } });
+    await put(keys.volume(lab.a, ID), { ...stored(), replicas: 2 });
+    const states = [
+      [2, 'synced'],
+      [3, 'lost'],
+      [4, 'synced'],
+    ] as const;
+    await settle({ copies: states.map(([digit, state]) => ({ nodeId: toNodeId(digit), state })) });
+    expect((await ask('DELETE', 'data/replicas/machine-2')).status).to.equal(200);
+    expect(stored().replicas).to.equal(1);
+  });
+
+  it('do not wait for one on a node that is gone', async () => {
+    await put(keys.volume(lab.a, ID), { ...stored(), replicas: 1, replicaNodes: [toNodeId(9)] });
+    await settle({ copies: [{ nodeId: toNodeId(2), state: 'synced' }] });
+    expect((await ask('DELETE', 'data/replicas/machine-2')).status).to.equal(200);
+    expect(stored()).to.deep.include({ replicas: 0, replicaNodes: [] });
+  });
+
   it('that another has replaced go without it: as many are wanted as before', async () => {
     const copies = [2, 3].map(digit => ({ nodeId: toNodeId(digit), state: digit === 2 ? 'lost' : 'synced' }) as const);
     await settle({ copies });

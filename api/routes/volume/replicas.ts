@@ -87,13 +87,19 @@ async function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
   });
 }
 
-/** The copies that there are or are to be on other nodes. */
+/** The copies that are alive, or are to be made, on other nodes. */
 function countOthers(cache: Cache, stored: StoredVolume, nodeId: string): number {
   const { copies = [], primaryNode } = readStatus(cache, stored) ?? {};
   const { replicaNodes = [], excludedNodes = [] } = stored;
-  const others = new Set([...copies.map(copy => copy.nodeId), ...replicaNodes]);
-  for (const id of [nodeId, ...excludedNodes, primaryNode]) if (id !== undefined) others.delete(id);
+  const others = new Set([...copies.map(copy => copy.nodeId), ...keepEnrolled(cache, stored, replicaNodes)]);
+  const lost = copies.filter(({ state }) => state === 'lost').map(copy => copy.nodeId);
+  for (const id of [nodeId, ...excludedNodes, ...lost, primaryNode]) if (id !== undefined) others.delete(id);
   return others.size;
+}
+
+function keepEnrolled(cache: Cache, { metadata }: StoredVolume, nodes: readonly string[]): readonly string[] {
+  const enrolled = new Set(listNodes(cache, metadata.tenant).map(node => node.id));
+  return nodes.filter(each => enrolled.has(each));
 }
 
 function readStatus(cache: Cache, { id, metadata }: StoredVolume): VolumeStatus | undefined {
@@ -108,8 +114,9 @@ function listSetAside(cache: Cache, stored: StoredVolume, nodeId: string): reado
 
 type NodeLists = Required<Pick<StoredVolume, 'replicaNodes' | 'excludedNodes' | 'abandonedNodes'>>;
 
-interface ReplicaChange extends Pick<StoredVolume, 'replicas'>, NodeLists {
+interface ReplicaChange extends NodeLists {
   readonly nodeId: string;
+  readonly replicas: number;
 }
 
 type Judged = ReplicaChange | RequestRejection;
@@ -126,10 +133,14 @@ function changeReplicas(
     const change = await judge(stored);
     if (change instanceof RequestRejection) return change;
     const { metadata, id: _, ...before } = stored;
-    const { nodeId, excludedNodes, abandonedNodes, ...rest } = change;
-    const enrolled = new Set(listNodes(cache, metadata.tenant).map(node => node.id));
-    const keep = (nodes: readonly string[]) => nodes.filter(each => enrolled.has(each));
-    const after = { ...before, ...rest, excludedNodes: keep(excludedNodes), abandonedNodes: keep(abandonedNodes) };
+    const { nodeId, replicas, replicaNodes, excludedNodes, abandonedNodes } = change;
+    const keep = (nodes: readonly string[]) => keepEnrolled(cache, stored, nodes);
+    const lists = {
+      replicaNodes: keep(replicaNodes),
+      excludedNodes: keep(excludedNodes),
+      abandonedNodes: keep(abandonedNodes),
+    };
+    const after = { ...before, replicas, ...lists };
     return {
       after,
       isSame: isDeepStrictEqual({ abandonedNodes: [], ...before }, after),

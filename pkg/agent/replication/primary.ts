@@ -77,10 +77,20 @@ export class PrimaryRounds {
     if (replication?.role === 'primary') {
       this.#snapshots.reopen(id);
       for (const { nodeId, address } of replication.peers) if (address !== undefined) this.queue.add(toKey(id, nodeId));
+      // A node that is named again later may have lost what it had: its round lets go of what is known of it.
+      for (const key of this.#forget(id, replication.peers)) this.queue.add(key);
       return;
     }
     this.#snapshots.forget(id);
-    for (const key of this.#copies.keys()) if (key.startsWith(`${id} `)) this.#copies.delete(key);
+    this.#forget(id, []);
+  }
+
+  /** Forgets the copies of a volume on other nodes than these. */
+  #forget(id: string, peers: readonly VolumePeer[]): readonly string[] {
+    const named = new Set(peers.map(({ nodeId }) => toKey(id, nodeId)));
+    const others = [...this.#copies.keys()].filter(key => key.startsWith(`${id} `) && !named.has(key));
+    for (const key of others) this.#copies.delete(key);
+    return others;
   }
 
   /** The last snapshot of a volume that is to move, once nothing writes to it any more. */
@@ -98,6 +108,10 @@ export class PrimaryRounds {
     const [id = '', nodeId = ''] = key.split(' ');
     const { replication, record } = (await this.#snapshots.findPrimary(id)) ?? {};
     const peer = replication?.peers.find(each => each.nodeId === nodeId);
+    if (record && !peer) {
+      this.#copies.delete(key); // a transfer that ended since has noted something again
+      await this.#snapshots.letGo(id);
+    }
     if (!record || peer?.address === undefined) return done; // assigned anew, or settled, it is looked at again
     const factor = driver.describe().snapshotsOnline ? 1 : OFFLINE_FACTOR;
     const intervalMs = replication!.intervalSeconds * 1000 * factor;
@@ -107,8 +121,9 @@ export class PrimaryRounds {
     const final = await this.#finish(id, replication!);
     if (final === 'written') return again(FINAL_MS, 'the last snapshot is taken when nothing writes any more');
     const askInMs = askAt === undefined ? undefined : askAt - clock.monotonic();
-    const decide = async () => decideSync({ ...(await this.#snapshots.look(id, record)), has, askInMs, intervalMs });
-    const step = final ? (final.snapshot === has ? 'rest' : 'newest') : await decide();
+    const looked = final ? undefined : await this.#snapshots.look(id, record);
+    const isBehind = looked ? looked.isChanged || looked.newest !== has : final!.snapshot !== has;
+    const step = looked ? decideSync({ ...looked, has, askInMs, intervalMs }) : isBehind ? 'newest' : 'rest';
     if (step === 'rest') {
       if (this.#copies.get(key)?.lagBytes !== 0) {
         this.#note(key, { lagBytes: 0 });
@@ -117,7 +132,7 @@ export class PrimaryRounds {
       this.#rest(key, { intervalMs, newest: has! });
       return done;
     }
-    if (step === 'fresh') this.#note(key, { lagBytes: undefined });
+    if (isBehind) this.#note(key, { lagBytes: undefined });
     await this.queue.runAside(() => this.#sync(id, peer, { record, isFresh: step === 'fresh', signal }));
     return again(intervalMs, 'the copy is brought up to date again');
   }

@@ -62,6 +62,26 @@ describe('replication of a volume', () => {
     expect(seen).to.deep.include({ epoch: 1, role: 'replica', syncedEpoch: 1, syncedAt: copy?.syncedAt });
   });
 
+  it('knows nothing of a copy any more that was removed and is asked for again on the same node', async () => {
+    const volumes = await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
+    await until('rest', async () => (await describe())?.lagBytes === 0);
+    await a.assign('primary', 1, []);
+    b.replication.assign(new Map());
+    await b.replication.remove(V);
+    onB.volumes.delete(V);
+    await until('what is known of it to be gone', () => ![...a.files.values()].some(file => file.includes('node_b')));
+    const again = await a.assign('primary', 1, [b.asPeer]);
+    const copy = (await a.replication.describe(again)).copies?.[0];
+    expect(copy, 'nobody has asked it yet')
+      .to.include({ state: 'syncing' })
+      .and.not.to.have.any.keys('lagBytes', 'syncedAt');
+    await b.assign('replica', 1, [a.asPeer]);
+    await copied('one');
+  });
+
   it('calls no copy even while something writes on', async () => {
     let writes = 6;
     class Written extends MemoryDriver {

@@ -195,6 +195,16 @@ export class SyncSnapshots {
     });
   }
 
+  /** Lets go of what is known of nodes that have no copy any more. */
+  letGo(id: string): Promise<void> {
+    return this.#parts.turns.run(id, async () => {
+      const { record, replication } = (await this.findPrimary(id)) ?? {};
+      const named = new Set(replication?.peers.map(({ nodeId }) => nodeId));
+      const isKnown = Object.keys(record?.common ?? {}).every(nodeId => named.has(nodeId));
+      if (record && !isKnown) await this.#keep(id, record, replication?.peers ?? []);
+    });
+  }
+
   /** A node that is away keeps its claim on old bytes only while there is room. */
   makeRoom(id: string, nodeId: string): Promise<void> {
     const { driver, log, turns } = this.#parts;
