@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 
 import { expect } from 'chai';
 
@@ -22,6 +22,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     return stdout;
   };
   const readIdentity = (name: string) => home.records.read(name)!.process;
+  const readFacts = () => ['server', 'etcd'].map(name => home.records.read(name)!.facts);
 
   after(() => moor('down', '--purge'));
 
@@ -35,13 +36,16 @@ describe('moor up, on a real etcd and a simulated engine', function () {
 
   it('restarts what was killed, and takes over what still runs', async () => {
     const kept = readIdentity('agent-1');
+    const facts = readFacts();
     for (const name of ['server', 'etcd']) process.kill(readIdentity(name).pid, 'SIGKILL');
     process.kill(home.supervisor.read()!.pid, 'SIGKILL');
 
     await moor('up');
 
     expect(await moor('get', 'deployments', '-o', 'name')).to.equal('deployment/demo\n');
-    expect(readIdentity('agent-1')).to.deep.equal(kept);
+    // Another program, such as a second `moor up`, may have taken a port meanwhile: then the agents are started for the new one.
+    if (isDeepStrictEqual(readFacts(), facts)) expect(readIdentity('agent-1')).to.deep.equal(kept);
+    else expect(isAlive(readIdentity('agent-1'))).to.equal(true);
   });
 
   it('adjusts to another number of nodes', async () => {

@@ -14,14 +14,8 @@ import type { PatchStep } from '../../crds/rejections/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
-import {
-  type DeploymentExplanation,
-  explainDeployment,
-  findNode,
-  previewPlacement,
-  toResidencyRule,
-} from '../../pkg/fleet/index.js';
-import { filters, satisfiesResidency, summariseRejections } from '../../pkg/placement/index.js';
+import { type DeploymentExplanation, explainDeployment, findNode, previewPlacement } from '../../pkg/fleet/index.js';
+import { filters, satisfiesResidency, summariseRejections, toResidencyRule } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
 import { replyJson, type WholeReply } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
@@ -101,7 +95,7 @@ export async function dryRunDeployment(
 
 /** Whether a replica has to leave its node because of where the data of the deployment may be. */
 function isEvicted({ cache, placementPolicy }: AdmissionEnv, spec: Deployment, { tenant, nodeId }: Replica): boolean {
-  const residency = toResidencyRule(spec, placementPolicy.regions);
+  const residency = toResidencyRule(spec.placement?.residency, placementPolicy.regions);
   const node = nodeId === undefined ? undefined : findNode(nodeId, tenant, cache);
   if (!residency?.regions.enforced || !node || !isMovable(spec)) return false;
   return !satisfiesResidency(residency, node.labels);

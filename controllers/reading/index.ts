@@ -18,14 +18,8 @@ import { parseJobOwner, type Replica, toStoredWorkload } from '../../crds/replic
 import type { Report } from '../../crds/report/index.js';
 import type { Regions } from '../../crds/residency/index.js';
 import type { VolumeStatus } from '../../crds/volume/index.js';
-import {
-  defaultPolicy,
-  defineFleetIndexes,
-  findNode,
-  toResidencyRule,
-  withWantedReplicas,
-} from '../../pkg/fleet/index.js';
-import { type ResidencyRule, satisfiesResidency } from '../../pkg/placement/index.js';
+import { defaultPolicy, defineFleetIndexes, findNode, withWantedReplicas } from '../../pkg/fleet/index.js';
+import { type ResidencyRule, satisfiesResidency, toResidencyRule } from '../../pkg/placement/index.js';
 import { type Cache, type Entry, findRecordFault, type Guard, readValue, value } from '../../pkg/store/index.js';
 import { carryReason, type UnmetDependency } from './dependencies.js';
 import { isServing, type ObservedReplica } from './observed.js';
@@ -191,7 +185,7 @@ function readOwned(
   cache: Cache,
   regions: Regions,
 ): ObservedDeployment {
-  const residency = deployment && toResidencyRule(deployment, regions);
+  const residency = deployment && toResidencyRule(deployment.placement?.residency, regions);
   const unchanged: Guard = { key, at: entry?.revision ?? 0 };
   const fault = entry && findRecordFault(entry);
   return {

@@ -11,6 +11,7 @@ import {
   sumVolumesByNode,
   toCandidate,
 } from '../../pkg/fleet/index.js';
+import { toResidencyRule } from '../../pkg/placement/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
 import { chooseNode, chooseReplicaNodes, isInside, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
 import type { HostLoss, VolumeHost, VolumeInput } from './input.js';
@@ -69,12 +70,10 @@ export function listRest(tenant: string, id: string, cache: Cache): readonly Ent
 
 function readDemand(volume: StoredVolume, cache: Cache, { regions }: PlacementPolicy): VolumeDemand {
   const { tenant } = volume.metadata;
-  const { residency: asked } = volume;
-  const isAsked =
-    asked?.country !== undefined || asked?.region !== undefined || (asked?.blockedCountries?.length ?? 0) > 0;
+  const residency = toResidencyRule(volume.residency, regions);
   return {
     volume,
-    ...(asked && isAsked && { residency: { asked, regions } }),
+    ...(residency && { residency }),
     platform: readValue<StoredTenant>(cache, keys.tenant(tenant))?.platform ?? false,
   };
 }

@@ -24,8 +24,8 @@ export type Connections = http.Agent | https.Agent;
 /** Less than the 5 s for which servers keep an idle connection: none that is about to be closed may carry a write. */
 const IDLE_MS = 3_000;
 
-/** Since when each connection of a pool is idle. */
-const idleSince = new WeakMap<object, number>();
+/** Since when each connection of a pool is idle, by both clocks: the one stands still while the machine sleeps, the other may be set. */
+const idleSince = new WeakMap<object, { readonly monotonic: number; readonly now: number }>();
 
 /** Opens the connection pool of a client. */
 export function openConnections(server: URL, ca: string | undefined, clock: Clock): Connections {
@@ -34,7 +34,7 @@ export function openConnections(server: URL, ca: string | undefined, clock: Cloc
     ? new https.Agent({ keepAlive: true, ...(ca !== undefined && { ca }) })
     : new http.Agent({ keepAlive: true });
   pool.on('free', (socket: Socket) => {
-    idleSince.set(socket, clock.monotonic());
+    idleSince.set(socket, { monotonic: clock.monotonic(), now: clock.now() });
     socket.setTimeout(IDLE_MS);
   });
   return pool;
@@ -42,9 +42,11 @@ export function openConnections(server: URL, ca: string | undefined, clock: Cloc
 
 /** Closes what has been idle for too long: a process that was busy or asleep is late with its timers, and the server is not. */
 function closeIdle(pool: Connections, clock: Clock): void {
-  const since = clock.monotonic() - IDLE_MS;
   for (const socket of Object.values(pool.freeSockets).flat()) {
-    if (socket && (idleSince.get(socket) ?? since) <= since) socket.destroy();
+    const since = socket && idleSince.get(socket);
+    const isFresh =
+      since && clock.monotonic() - since.monotonic < IDLE_MS && Math.abs(clock.now() - since.now) < IDLE_MS;
+    if (!isFresh) socket?.destroy();
   }
 }
 

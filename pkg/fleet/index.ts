@@ -37,6 +37,5 @@ export {
   type PlacementSources,
   previewPlacement,
   toPlacementPolicy,
-  toResidencyRule,
   toWorkload,
 } from './workload.js';

@@ -21,7 +21,7 @@ import {
   type OwnReplicas,
   type PlacementResult,
   type QuotaUse,
-  type ResidencyRule,
+  toResidencyRule,
   type Workload,
 } from '../placement/index.js';
 import { type Cache, listValues, readValue, value } from '../store/index.js';
@@ -58,7 +58,7 @@ export function toWorkload(
   { cache, policy }: PlacementSources,
   totals: FleetTotals,
 ): Workload {
-  const residency = toResidencyRule(spec, policy.regions);
+  const residency = toResidencyRule(spec.placement?.residency, policy.regions);
   const record = readValue<StoredTenant>(cache, keys.tenant(tenant));
   const requests = parseRequests(spec);
   const quotas = mergeQuotas(policy.quotas, record?.quotas);
@@ -149,13 +149,6 @@ function findVolume(id: string, tenant: string, cache: Cache): VolumePlace {
     ...(node !== undefined && { node }),
     ...(isRefused && { refusal: status.message }),
   };
-}
-
-/** The residency of a deployment. Undefined when it declares none. */
-export function toResidencyRule({ placement }: Deployment, regions: Regions): ResidencyRule | undefined {
-  const { country, region, blockedCountries } = placement?.residency ?? {};
-  const isDeclared = country !== undefined || region !== undefined || (blockedCountries?.length ?? 0) > 0;
-  return placement?.residency && isDeclared ? { asked: placement.residency, regions } : undefined;
 }
 
 function listOwnTerms({ name, placement }: Deployment): readonly AntiAffinityTerm[] {

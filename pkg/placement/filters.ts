@@ -1,5 +1,11 @@
 import { formatAmount, formatCount } from '../../crds/grammar/index.js';
-import { checkResidency, nodeCountryLabel, nodeRegionLabel } from '../../crds/residency/index.js';
+import {
+  checkResidency,
+  nodeCountryLabel,
+  nodeRegionLabel,
+  type Regions,
+  type Residency,
+} from '../../crds/residency/index.js';
 import { type FilterRejection, type RejectedNode, toFilterRejection } from '../../crds/scheduling/index.js';
 import type { LabelConstraint } from '../../crds/workload/index.js';
 import { capabilityFilter, networkFilter, volumeFilter } from './engine-filters.js';
@@ -44,6 +50,13 @@ const namedNode: Filter = {
 };
 
 type Labels = Candidate['labels'];
+
+/** The rule of a residency that asks for something; undefined of any other. */
+export function toResidencyRule(asked: Residency | undefined, regions: Regions): ResidencyRule | undefined {
+  const { country, region, blockedCountries = [] } = asked ?? {};
+  const isAsked = country !== undefined || region !== undefined || blockedCountries.length > 0;
+  return asked && isAsked ? { asked, regions } : undefined;
+}
 
 /** Whether a node with these labels satisfies the residency. No node does where residency is not enforced. */
 export function satisfiesResidency({ asked, regions }: ResidencyRule, labels: Labels): boolean {

@@ -27,6 +27,13 @@ export type {
 export { findDomain, resourceKinds, withReplicas } from './model.js';
 export type { Explanation, OwnReplicas } from './explain.js';
 export { explainNodes } from './explain.js';
-export { filters, isResidencyUnmet, listRejections, satisfiesResidency, summariseRejections } from './filters.js';
+export {
+  filters,
+  isResidencyUnmet,
+  listRejections,
+  satisfiesResidency,
+  summariseRejections,
+  toResidencyRule,
+} from './filters.js';
 export type { FleetTotals, PlacementResult } from './fleet.js';
 export { NodeFleet } from './fleet.js';

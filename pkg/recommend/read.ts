@@ -49,8 +49,9 @@ export function readTenantState({ cache, policy }: PlacementSources, tenant: str
     const { status } = toCandidate(node, cache);
     // The node of the control plane is not reported as a fault.
     const isImpaired = !node.controlPlane && (status === 'failed' || status === 'unusable');
-    const { name, labels, volumeAddress } = node;
-    return [node.id, { name, isImpaired, labels, takesCopies: volumeAddress !== undefined }] as const;
+    const { name, labels, controlPlane, lacks = [], volumeAddress } = node;
+    const isForVolumes = (!controlPlane || record?.platform === true) && !lacks.includes('volumes');
+    return [node.id, { name, isImpaired, labels, takesCopies: isForVolumes && volumeAddress !== undefined }] as const;
   });
   const quotaLeft = limit === undefined ? undefined : limit - used;
   return { nodes: new Map(nodes), regions: policy.regions, quotaLeft, now };

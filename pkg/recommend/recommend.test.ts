@@ -99,6 +99,22 @@ describe('recommendations', () => {
       others({ labels: { 'mooring.io/country': 'FR' } }),
     ],
     [
+      'without any copy, where its own node is outside of its residency',
+      volume({ class: 'replicated', replicas: 0, residency: { country: 'DE' } }),
+      ['replication critical set_replicas 1'],
+      {
+        nodes: new Map([...nodes(), ['node_a', node('a', { labels: {} })]])
+          .set('node_c', node('c', { labels: {} }))
+          .set('node_d', node('d', { labels: {} })),
+      },
+    ],
+    [
+      'without any copy, with a residency that asks for nothing where none is enforced',
+      volume({ class: 'replicated', replicas: 0, residency: { blockedCountries: [] } }),
+      ['replication critical set_replicas 1'],
+      { regions: { ...regions, enforced: false } },
+    ],
+    [
       'without any copy, where the others are inside of its residency',
       volume({ class: 'replicated', replicas: 0, residency: { country: 'DE' } }),
       ['replication critical set_replicas 1'],

@@ -9,7 +9,7 @@ import {
   type VolumePhase,
   type VolumeReplica,
 } from '../../crds/volume/index.js';
-import { satisfiesResidency } from '../placement/index.js';
+import { satisfiesResidency, toResidencyRule } from '../placement/index.js';
 
 /** A volume, as far as recommendations depend on it. */
 export interface VolumeState {
@@ -38,7 +38,7 @@ export interface NodeState {
   readonly name: string;
   readonly isImpaired: boolean;
   readonly labels: Readonly<Record<string, string>>;
-  /** It takes copies from other nodes. */
+  /** It can have copies of what is on other nodes. */
   readonly takesCopies: boolean;
 }
 
@@ -130,11 +130,12 @@ function adviseCopies(state: VolumeState, tenant: TenantState): readonly Recomme
 
 /** The nodes that can have bytes of a volume, or a copy of them, whatever they are busy with now. */
 function countUsable({ volume, primaryNode, copies }: VolumeState, { nodes, regions }: TenantState): number {
-  const { residency, excludedNodes = [] } = volume;
-  const held = new Set([primaryNode, ...copies.map(({ nodeId }) => nodeId)]);
-  const isInside = ({ labels }: NodeState) => !residency || satisfiesResidency({ asked: residency, regions }, labels);
+  const { excludedNodes = [] } = volume;
+  const residency = toResidencyRule(volume.residency, regions);
+  const held = new Set(copies.map(({ nodeId }) => nodeId));
+  const isInside = ({ labels }: NodeState) => !residency || satisfiesResidency(residency, labels);
   const isUsable = ([id, node]: readonly [string, NodeState]) =>
-    !excludedNodes.includes(id) && (node.takesCopies || held.has(id)) && isInside(node);
+    id === primaryNode || (!excludedNodes.includes(id) && (node.takesCopies || held.has(id)) && isInside(node));
   return [...nodes].filter(isUsable).length;
 }
 
