@@ -1,7 +1,7 @@
 import { kinds } from '../../crds/kinds/index.js';
 import type { Source } from './source-files.js';
 
-const DESCRIPTOR = /^export const (\w+)Kind = defineKind\(/gm;
+const DESCRIPTOR = /^export const (\w+?)(?:Kind)?\b[^=;]*=\s*defineKind\s*[<(]/gm;
 
 /** Descriptors that are not in the list of kinds, from which everything else is derived, and the reverse. */
 export function findUnlistedKinds(

@@ -155,5 +155,15 @@ describe('check of the list of kinds', () =>
         files: { 'crds/widget/kind.ts': 'export const widgetKind = defineKind({' },
         found: [/^widget: has a descriptor/, /^gadget: is in/],
       },
+      ...[
+        'export const widgetKind = defineKind<Widget>({',
+        'export const widgetKind: Kind = defineKind({',
+        'export const widgetKind =\n  defineKind({',
+        'export const widget = defineKind({',
+      ].map(text => ({
+        name: `finds a descriptor that is written as ${JSON.stringify(text)}`,
+        files: { 'crds/gadget/kind.ts': 'export const gadgetKind = defineKind({', 'crds/widget/kind.ts': text },
+        found: [/^widget: has a descriptor/],
+      })),
     ],
   ));

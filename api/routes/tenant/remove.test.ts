@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 
 import { keys, ranges } from '../../../crds/keys/index.js';
+import { gadgetKind } from '../../../crds/kind/gadget.testing.js';
+import { kinds } from '../../../crds/kinds/index.js';
 import { type Change, encode } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
+import { listTenantRanges } from './remove.js';
 
 describe('the deletion of a tenant', () => {
   let lab: ApiLab;
@@ -27,6 +30,22 @@ describe('the deletion of a tenant', () => {
     lab.ask(method, path, { ...asTenant(id), ...(body !== undefined && { body }) });
   const left = async (id: string) =>
     (await lab.store.list('')).entries.map(({ key }) => key).filter(key => key.includes(id));
+
+  it('looks for every kind of the list that tenants can delete, and takes the history of all others with it', () => {
+    const gizmoKind = { ...gadgetKind, singular: 'gizmo', range: 'gizmos/', operations: ['list', 'delete'] as const };
+    const { deleted, history } = listTenantRanges([...kinds, gadgetKind, gizmoKind]);
+    expect(deleted.map(([kind]) => kind).sort()).to.deep.equal([
+      'backup',
+      'deployment',
+      'gizmo',
+      'job',
+      'network',
+      'node',
+      'secret',
+      'volume',
+    ]);
+    expect(history).to.deep.equal([ranges.rotations, ranges.archives, 'gadgets/', ranges.rotationProgress]);
+  });
 
   it('is done when nothing of it is left, and once', async () => {
     const id = await open('shop');

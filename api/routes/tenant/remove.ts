@@ -1,5 +1,7 @@
 import { formatCount } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
+import type { Kind } from '../../../crds/kind/index.js';
+import { kinds } from '../../../crds/kinds/index.js';
 import type { NodeNameRecord } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import type { StoredTenant, StoredToken } from '../../../crds/tenant/index.js';
@@ -99,9 +101,19 @@ export async function showRemains(env: RemovalEnv, { params }: ApiCall): Promise
   return replyJson(200, { tenant: id, remains: remains.byKind, warnings: warnUnlisted(remains) });
 }
 
-/** History that nobody can delete one by one goes with the tenant: what a deployment asked for, and how rotations went. */
+/** The ranges of what a tenant has: what can be deleted, and keeps it from being deleted, and what goes with it. Events expire. */
+export function listTenantRanges(known: readonly Kind[] = kinds) {
+  const own = known.filter(({ scope, singular }) => scope === 'tenant' && !['token', 'event'].includes(singular));
+  const pick = (isDeleted: boolean) =>
+    own.flatMap(({ singular, range, operations }) =>
+      range !== undefined && operations.includes('delete') === isDeleted ? [[singular, range] as const] : [],
+    );
+  return { deleted: pick(true), history: [...pick(false).map(([, range]) => range), ranges.rotationProgress] };
+}
+
+/** History that cannot be deleted one by one goes with the tenant: what a deployment asked for, and how rotations went. */
 async function removeHistory({ store }: StorageEnv, id: string): Promise<void> {
-  for (const range of [ranges.archives, ranges.rotations, ranges.rotationProgress]) {
+  for (const range of listTenantRanges().history) {
     const prefix = ranges.of(range, id);
     for (;;) {
       const { entries } = await store.page(prefix, { limit: HISTORY_BATCH });
@@ -138,14 +150,9 @@ async function listRemains(env: RemovalEnv, id: string): Promise<TenantRemains> 
   const tokens = cache.list(ranges.tokens).map(entry => value<StoredToken>(entry));
   const { paths, unlisted } = await listSecretPaths(env, id);
   const byKind = {
-    deployment: namesBelow(ranges.deployments),
-    job: namesBelow(ranges.jobs),
-    node: namesBelow(ranges.nodes),
+    ...Object.fromEntries(listTenantRanges().deleted.map(([kind, range]) => [kind, namesBelow(range)])),
     claim: listSecondClaims(cache, id),
     secret: [...new Set([...namesBelow(ranges.secrets), ...paths])].sort(),
-    volume: namesBelow(ranges.volumes),
-    network: namesBelow(ranges.networks),
-    backup: namesBelow(ranges.backups),
     token: tokens.filter(({ tenant, kind }) => tenant === id && kind === 'tenant').map(token => token.id),
   };
   return { byKind, unlisted };

@@ -2,7 +2,7 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { backups, deployments, jobs, networks, nodes, secrets, tenants, tokens, volumes } from '../kinds.js';
+import { findKind, nodes, tenants } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
@@ -20,20 +20,13 @@ interface TenantRemains {
   readonly remains: Readonly<Record<string, readonly string[]>>;
 }
 
-const encode = encodeURIComponent;
+/** What is deleted first, since it uses what follows. All else comes after it. */
+const FIRST = ['deployment', 'job', 'volume', 'network', 'node', 'claim'];
 
-/** How each of it is deleted, in the order in which it must be. */
-const TO_PATH: Readonly<Record<string, (name: string) => string>> = {
-  deployment: name => `${deployments.path}/${encode(name)}`,
-  job: name => `${jobs.path}/${encode(name)}`,
-  volume: id => `${volumes.path}/${encode(id)}`,
-  network: name => `${networks.path}/${encode(name)}`,
-  node: name => `${nodes.path}/${encode(name)}`,
-  claim: name => `${nodes.path}/${encode(name)}/claim`,
-  secret: path => `${secrets.path}/${path.split('/').map(encode).join('/')}`,
-  backup: id => `${backups.path}/${encode(id)}`,
-  token: id => `${tokens.path}/${encode(id)}`,
-};
+function toPath(kind: string, name: string): string {
+  if (kind === 'claim') return `${nodes.path}/${encodeURIComponent(name)}/claim`;
+  return findKind(kind).pathOf(name);
+}
 
 const LOOK_EVERY_MS = 1_000;
 
@@ -91,10 +84,8 @@ async function deleteRemains(
     return answer.ok ? answer.value.remains : {};
   };
   const remains = await load();
-  const found = Object.entries(TO_PATH).flatMap(([kind, toPath]) => {
-    const names = remains[kind] ?? [];
-    return names.length === 0 ? [] : [{ kind, names, toPath }];
-  });
+  const kinds = [...FIRST, ...Object.keys(remains).filter(kind => !FIRST.includes(kind))];
+  const found = kinds.flatMap(kind => (remains[kind]?.length ? [{ kind, names: remains[kind] }] : []));
   for (const { kind, names } of found) {
     terminal.out(`${formatCount(names.length, kind)}: ${stripControls(names.join(', '))}\n`);
   }
@@ -105,9 +96,9 @@ async function deleteRemains(
   }
   const deadline = startDeadline(terminal, wait);
   try {
-    for (const { kind, names, toPath } of found) {
+    for (const { kind, names } of found) {
       for (const each of names) {
-        const answer = await client.request('DELETE', toPath(each), { headers });
+        const answer = await client.request('DELETE', toPath(kind, each), { headers });
         if (!answer.ok && answer.status !== 404) return session.reportRejection(answer);
       }
       if (!['deployment', 'job', 'volume'].includes(kind)) continue;
