@@ -68,6 +68,25 @@ describe('check of exported names', () => {
         files: { 'a.ts': 'export const answer = 1;\n', 'b.ts': 'export async function answer() {}\n' },
         found: [/a\.ts: answer is also declared in b\.ts/],
       },
+      {
+        name: 'passes what is imported and exported under its own name',
+        files: {
+          'a.ts': 'export const answer = 1;\n',
+          'b.ts': "import { answer } from './a.js';\nexport { answer };\n",
+        },
+        found: [],
+      },
+      ...[
+        'const answer = 2;\nexport { answer };\n',
+        'function reply() {}\nexport { reply as answer };\n',
+        "export { reply as answer } from './c.js';\n",
+        'export const enum answer {}\n',
+        'export namespace answer {}\n',
+      ].map(text => ({
+        name: `finds a name that a second file declares as ${JSON.stringify(text)}`,
+        files: { 'a.ts': 'export const answer = 1;\n', 'b.ts': text },
+        found: [/a\.ts: answer is also declared in b\.ts/],
+      })),
     ],
   );
 

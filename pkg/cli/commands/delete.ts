@@ -33,7 +33,9 @@ export const deleteObject: Command<DeleteInput> = async (session, { kind: word, 
   const { terminal, ink } = session;
   const { path, pathOf, names } = findKind(word);
   if (![deployments.path, jobs.path, networks.path, nodes.path, volumes.path].includes(path)) {
-    throw new UsageFault(`a ${word} cannot be deleted with this command.`);
+    throw new UsageFault(
+      `"moor delete" does not delete ${names[1] ?? word}: "moor --help" lists the commands that do.`,
+    );
   }
   if (force && path !== nodes.path)
     throw new UsageFault('--force is for nodes: it gives up the volumes that only they have.');

@@ -38,7 +38,9 @@ interface DescribeInput {
 export const describe: Command<DescribeInput> = async (session, { kind: word, name, predecessors }) => {
   const kind = findKind(word);
   if (![deployments.path, nodes.path, jobs.path, networks.path, volumes.path].includes(kind.path)) {
-    throw new UsageFault(`a ${word} cannot be described: "moor get ${word}" shows everything.`);
+    throw new UsageFault(
+      `"moor describe" does not describe ${kind.names[1] ?? word}: "moor get ${word}" shows everything.`,
+    );
   }
   const client = await session.connect();
   const path = `${kind.path}/${encodeURIComponent(name)}`;
