@@ -121,7 +121,7 @@ describe('check of files', () =>
     ],
   ));
 
-describe('check of asserted times', () =>
+describe('check of asserted times', () => {
   table(findAssertedTimes, [
     {
       name: 'passes a deadline that is only waited for',
@@ -158,7 +158,173 @@ describe('check of asserted times', () =>
       files: { 'pkg/a.test.ts': 'expect(clock.now()).to.be.below(LIMIT_MS);\n' },
       found: [],
     },
-  ]));
+  ]);
+
+  const cases = (found: readonly RegExp[], files: Readonly<Record<string, readonly string[]>>) =>
+    table(
+      findAssertedTimes,
+      Object.entries(files).map(([name, [path, ...lines]]) => ({
+        name,
+        files: { [path!]: `${lines.join('\n')}\n` },
+        found,
+      })),
+    );
+
+  cases([/: asserts an absolute time$/], {
+    'finds a comparison inside expect': ['a.test.ts', 'expect(Date.now() - b < 50).to.equal(true);'],
+    'finds a comparison inside assert': [
+      'a.test.ts',
+      'const elapsed = performance.now() - begun;',
+      'assert.ok(elapsed < 50);',
+    ],
+    'finds a comparison by name of assert': ['a.test.ts', 'assert.isBelow(performance.now() - begun, 50);'],
+    'finds closeTo': ['a.test.ts', 'expect(performance.now() - begun).to.be.closeTo(50, 5);'],
+    'finds a verdict that went through a variable': [
+      'a.test.ts',
+      'const isFast = performance.now() - begun < 50;',
+      'expect(isFast).to.equal(true);',
+    ],
+    'finds a throw': ['a.test.ts', "if (performance.now() - begun > 50) throw new Error('slow');"],
+    'finds a throw in a block': ['a.test.ts', 'if (performance.now() - begun > 50) {', '  throw new Error();', '}'],
+    'finds a failure that is called': ['a.test.ts', "if (performance.now() - begun > 50) expect.fail('slow');"],
+    'finds a date as a number': [
+      'a.test.ts',
+      'const begun = +new Date();',
+      'expect(+new Date() - begun).to.be.below(5);',
+    ],
+    'finds the time of a date': [
+      'a.test.ts',
+      'const took = new Date().getTime() - begun;',
+      'expect(took).to.be.below(5);',
+    ],
+    'finds a measure': [
+      'a.test.ts',
+      "const { duration } = performance.measure('a');",
+      'expect(duration).to.be.below(5);',
+    ],
+    'finds a high-resolution time': [
+      'a.test.ts',
+      'const [seconds, rest] = process.hrtime(begun);',
+      'expect(seconds + rest / 1e9).to.be.below(5);',
+    ],
+    'finds a difference of two variables': [
+      'a.test.ts',
+      'const begun = Date.now();',
+      'await work();',
+      'const end = Date.now();',
+      'expect(end - begun).to.be.below(5);',
+    ],
+    'finds one of a list': [
+      'a.test.ts',
+      'took.push(performance.now() - begun);',
+      'expect(Math.max(...took)).to.be.below(5);',
+    ],
+    'finds processor time': ['a.test.ts', 'const cost = await measureCpu(1, run);', 'expect(cost).to.be.below(5);'],
+    'finds a rate': ['a.test.ts', 'expect(count / (performance.now() - begun)).to.be.above(5);'],
+    'finds what a local function measured': [
+      'a.test.ts',
+      'async function time(work: () => Promise<void>): Promise<number> {',
+      '  const begun = performance.now();',
+      '  await work();',
+      '  return performance.now() - begun;',
+      '}',
+      'expect(await time(run)).to.be.below(50);',
+    ],
+    'finds what a local arrow function measured': [
+      'a.test.ts',
+      "describe('a', () => {",
+      '  const time = async (work: () => Promise<void>) => {',
+      '    const begun = performance.now();',
+      '    await work();',
+      '    return performance.now() - begun;',
+      '  };',
+      '  const spent = await time(run);',
+      '  expect(spent).to.be.below(50);',
+      '});',
+    ],
+    'finds a difference of what a local function reads': [
+      'a.test.ts',
+      'const now = () => performance.now();',
+      'const begun = now();',
+      'expect(now() - begun).to.be.below(50);',
+    ],
+    'finds one in a helper of tests': ['pkg/lab.testing.ts', "if (Date.now() - begun > 50) throw new Error('slow');"],
+    'finds one in what end-to-end tests share': ['e2e/lab/child.ts', 'if (Date.now() - begun > 50) throw new Error();'],
+    'finds a limit in milliseconds in a test of the kernel': [
+      'pkg/a.kernel.test.ts',
+      'expect(took).to.be.below(LIMIT_MS);',
+    ],
+    'finds a limit in milliseconds in every test of real processes': [
+      'e2e/cluster/a.test.ts',
+      'expect(took < LIMIT_MS).to.equal(true);',
+    ],
+  });
+
+  cases([], {
+    'passes the growth of a cost': [
+      'a.test.ts',
+      'const small = await measureCpu(1, () => run(n));',
+      'const large = await measureCpu(1, () => run(2 * n));',
+      'const growth = large / small;',
+      'expect(growth).to.be.below(3);',
+      'expect(large / small).to.be.below(3);',
+      "if (large / small > 3) throw new Error('not in proportion');",
+    ],
+    'passes a cost that is compared with another': [
+      'a.test.ts',
+      'const small = await measureCpu(1, () => run(n));',
+      'const large = await measureCpu(1, () => run(2 * n));',
+      'expect(large).to.be.below(3 * small);',
+      'assert.ok(large < 3 * small);',
+    ],
+    'passes what is skipped because it is cheap': [
+      'a.test.ts',
+      'if ((await measureCpu(1, () => read(text))) < SUSPICIOUS_MS) continue;',
+      'await assertLinearCost(work);',
+    ],
+    'passes waiting with until': [
+      'a.etcd.test.ts',
+      'const begun = performance.now();',
+      'await until(() => performance.now() - begun > 1_500);',
+      'expect(steps).to.be.above(1);',
+    ],
+    'passes a helper that gives up at its deadline': [
+      'a.testing.ts',
+      'const deadline = performance.now() + withinMs;',
+      'while (!seen()) {',
+      "  if (performance.now() > deadline) throw new Error('hangs');",
+      '  await delay(5);',
+      '}',
+    ],
+    'passes the order of two events': [
+      'a.etcd.test.ts',
+      'a.downAt ??= performance.now();',
+      'b.upAt ??= performance.now();',
+      'expect(a.downAt).to.be.lessThan(b.upAt!);',
+    ],
+    'passes a time that is only told': [
+      'a.test.ts',
+      'const outcome = `back after ${Date.now() - begun} ms`;',
+      'expect(count, outcome).to.be.at.least(1);',
+    ],
+    'passes an earlier time that is no duration': [
+      'a.test.ts',
+      'const issued = Date.now() - 200 * DAY_MS;',
+      'expect(validUntil).to.be.above(issued);',
+    ],
+    'passes a difference of a simulated clock': [
+      'a.testing.ts',
+      'const begun = clock.now();',
+      'const took = clock.now() - begun;',
+      'expect(took).to.be.below(50);',
+      "if (took > 50) throw new Error('slow');",
+    ],
+    'passes a limit in milliseconds of a simulated cluster': [
+      'e2e/simulation/a.test.ts',
+      'expect(took).to.be.below(LIMIT_MS);',
+    ],
+  });
+});
 
 describe('check of the list of kinds', () =>
   table(
