@@ -29,7 +29,7 @@ describe('a malformed request', () => {
         answer += piece;
         socket.write(more(piece));
       });
-      socket.setTimeout(5_000, () => reject(new Error('the server did not close')));
+      socket.setTimeout(60_000, () => reject(new Error('the server did not close')));
       socket.on('error', () => undefined).on('close', () => resolve(answer));
     });
   const answerTo = async (text: string) => {

@@ -87,7 +87,7 @@ describe('secret material that comes with a document, on a real etcd', () => {
       () => true,
       () => false,
     );
-    await plane.api.died(point, 5_000);
+    await plane.api.died(point, 60_000);
     expect(answered).to.equal(false);
   };
   /** The janitor, who fails once at each of its own steps. */

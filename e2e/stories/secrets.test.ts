@@ -86,7 +86,7 @@ describe('secrets, on a real engine', function () {
     expect(await listContainers('missing')).to.deep.equal([]);
 
     await write('deployments/absent', { key: 'x' });
-    await shop.reaches('missing', 'Running', 10_000);
+    await shop.reaches('missing', 'Running');
     await shop.remove('missing');
   });
 

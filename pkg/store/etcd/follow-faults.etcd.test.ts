@@ -180,7 +180,7 @@ describe('following etcd through faults', () => {
       return true;
     };
     lab.proxy.mode = 'pass';
-    await watch.until(() => keys.every(key => watch.keys().has(key)), 15_000);
+    await watch.until(() => keys.every(key => watch.keys().has(key)));
 
     expect(cuts).to.be.greaterThan(0);
     expect(watch.resets).to.equal(1);
@@ -248,7 +248,7 @@ describe('following etcd through faults', () => {
     const watch = RecordingWatch.follow(lab.proxied({ livenessMs: 300 }));
     await watch.synced();
     lab.proxy.mode = 'blackhole';
-    await watch.until(() => !watch.up, 2_000);
+    await watch.until(() => !watch.up);
     const keys = numbered(50);
     await createEach(lab.direct(), keys);
     lab.proxy.mode = 'pass';
@@ -264,7 +264,7 @@ describe('following etcd through faults', () => {
     const watch = RecordingWatch.follow(lab.direct({ livenessMs: 300, callDeadlineMs: 1_000 }));
     await watch.synced();
     lab.etcd.freeze();
-    await watch.until(() => !watch.up, 2_000);
+    await watch.until(() => !watch.up);
     lab.etcd.thaw();
     await createEach(lab.direct(), ['thawed']);
     await watch.until(() => watch.keys().has('thawed'));
