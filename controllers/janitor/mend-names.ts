@@ -30,7 +30,7 @@ export const mendNodeName: Reconcile = async (key, env) => {
     puts: isFree ? [] : [{ key, bytes: encode(record) }],
     deletes: isFree ? [key] : [],
   });
-  env.log.warn('mended the claims to a node', { node: name, count: record.claims.length });
+  env.log.warn('repaired the claims to a node', { node: name, count: record.claims.length });
   return done;
 };
 

@@ -1,4 +1,5 @@
 import { getCanaryHold, getCanarySize, type StoredDeployment } from '../../crds/deployment/index.js';
+import { formatCount } from '../../crds/grammar/index.js';
 import { type CanaryHealth, type CanaryRecord, isOfPresent } from '../../crds/rollout/index.js';
 import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
 
@@ -55,7 +56,7 @@ export function judgeCanary({
     const before = healthy.restarted ?? restarted;
     const since = { canary: countRestarts(next, before), others: countRestarts(others, before) };
     if (isMore(since.canary / next.length, since.others / others.length)) {
-      const message = `its containers have ended ${since.canary} times since it was healthy, those of the old template ${since.others} times`;
+      const message = `its containers have ended ${formatCount(since.canary, 'time')} since it was healthy, those of the old template ${formatCount(since.others, 'time')}`;
       return { kind: 'worse', ill: next.filter(({ report }) => report?.restarts), message };
     }
   }

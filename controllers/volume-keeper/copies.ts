@@ -171,7 +171,8 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
   const { lastWhole } = copy; // an agent that was started again does not know it any more
   const { state, ...known } = told ? { ...(lastWhole && { lastWhole }), ...told } : copy;
   const host = input.findHost(nodeId);
-  if (!host || isSilent(host)) return { ...known, state: 'lost', message: 'its node is not heard' };
+  if (!host || isSilent(host))
+    return { ...known, state: 'lost', message: 'its node sends no heartbeats, or is no longer enrolled' };
   const own = findReport(input, nodeId);
   if (own?.state === 'failed') {
     // What the agent advises then is meant for a volume without copies.

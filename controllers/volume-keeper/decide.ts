@@ -9,9 +9,11 @@ import {
 } from '../../crds/volume/index.js';
 import { decideCopies, describeCopies } from './copies.js';
 import {
+  describeUnmade,
   findPrimary,
   findReport,
   isMade,
+  isOne,
   isSilent,
   listAhead,
   listKnownCopies,
@@ -111,7 +113,10 @@ function judgeDeletion(input: VolumeInput, primaryNode: string | undefined): Ver
   if (silent.length > 0) {
     const then = isBound(input) ? 'it is let go, with its files in it,' : 'they are removed';
     const what = isBound(input) ? 'its folder is' : 'its bytes are';
-    const message = `${what} on ${listNames(silent)}, which is not heard: ${then} when it is back; delete the node if it never comes back`;
+    const rest = isOne(silent)
+      ? `which sends no heartbeats: ${then} when the node is back; delete the node if it never comes back`
+      : `which send no heartbeats: ${then} when the nodes are back; delete the nodes that never come back`;
+    const message = `${what} on ${listNames(silent)}, ${rest}`;
     return { phase: 'Deleting', reason: 'volume_node_silent', message, primaryNode };
   }
   const away = waiting.filter(({ id }) => findReport(input, id)?.isMissing === true);
@@ -141,7 +146,8 @@ function describeRemoval(input: VolumeInput, hosts: readonly VolumeHost[], left:
   if (isBound(input))
     return `its folder on ${[...hosts.map(({ name }) => name), ...left].join(', ')} was left as it is`;
   const removed = hosts.length === 0 ? '' : `were removed from ${listNames(hosts)}`;
-  const kept = left.length === 0 ? '' : `are left on ${left.join(', ')}, which is no longer enrolled`;
+  const kept =
+    left.length === 0 ? '' : `are left on ${left.join(', ')}, which ${isOne(left) ? 'is' : 'are'} no longer enrolled`;
   return `its bytes ${[removed, kept].filter(Boolean).join(', and ')}`;
 }
 
@@ -158,7 +164,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
     const found = findPromotion(input, undefined);
     if (found) return toPromoted(found);
     const way =
-      volume.class === 'replicated' ? '; a complete copy takes over once all its nodes are heard as copies' : '';
+      volume.class === 'replicated' ? '; a complete copy takes over once all its nodes are back and report copies' : '';
     const message = `what was known of it is lost, and no agent says that it has the primary: restore a newer backup of the control plane${way}`;
     return { phase: 'Degraded', reason: 'volume_primary_unknown', message };
   }
@@ -166,7 +172,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
   // Out of these phases no way leads back to Degraded.
   const takeover = status?.phase === 'Promoting' || status?.phase === 'Failed' ? status.phase : undefined;
   if (ahead[0]) {
-    const message = `${listNames(ahead)} has seen a later epoch than the control plane knows of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
+    const message = `${listNames(ahead)} ${isOne(ahead) ? 'has' : 'have'} seen a later epoch than the control plane knows of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
     const phase = takeover ?? (hasBytes ? 'Degraded' : 'Materializing');
     const tried = takeover && status?.refusedBy;
     return { phase, reason: 'volume_epoch_behind', message, primaryNode, ...(tried && { refusedBy: tried }) };
@@ -185,7 +191,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
   const refusedBy = hasBytes ? undefined : status?.refusedBy;
   const unmade = { primaryNode, ...(refusedBy && { refusedBy }) };
   if (isSilent(host)) {
-    const message = `its bytes are on ${name}, which is not heard: ${describeRemedy(input, host)}`;
+    const message = `its bytes are on ${name}, which sends no heartbeats: ${describeRemedy(input, host)}`;
     return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_node_silent', message, ...unmade };
   }
   const own = findReport(input, primaryNode);
@@ -207,11 +213,11 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
     if (elsewhere) return elsewhere;
     return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
   }
-  const message = `the agent of ${name} has not made it yet`;
+  const message = describeUnmade(name);
   return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
 }
 
-/** What can be done about a primary that is not heard. */
+/** What can be done about a primary whose node sends no heartbeats. */
 function describeRemedy(input: VolumeInput, host: VolumeHost): string {
   const { volume, status, now } = input;
   const check = 'check the machine and its agent';
@@ -261,7 +267,7 @@ function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost
   }
   const { name } = host;
   if (isSilent(host)) {
-    const message = `the copy on ${name} is to take over, and ${name} is not heard: check the machine and its agent${TAKES_OVER}`;
+    const message = `the copy on ${name} is to take over, and ${name} sends no heartbeats: check the machine and its agent${TAKES_OVER}`;
     return { ...promoting, reason: 'volume_node_silent', message };
   }
   const own = findReport(input, primaryNode);
@@ -289,6 +295,5 @@ function place({ chooseNode, status }: VolumeInput): Verdict {
 }
 
 function toPlaced({ id, name }: Pick<VolumeHost, 'id' | 'name'>): Verdict {
-  const message = `the agent of ${name} has not made it yet`;
-  return { phase: 'Materializing', reason: 'volume_materializing', message, primaryNode: id };
+  return { phase: 'Materializing', reason: 'volume_materializing', message: describeUnmade(name), primaryNode: id };
 }

@@ -119,7 +119,7 @@ function draftCopyEvents(
         type: 'volume.replica_lost',
         severity: 'warning',
         reason: 'volume_replica_lost',
-        message: `the copy of volume ${name} on ${nodeId} is lost: its node is not heard, or gone`,
+        message: `the copy of volume ${name} on ${nodeId} is lost: its node sends no heartbeats, or is no longer enrolled`,
         data: { nodeId, syncedAt },
       }),
     ),

@@ -106,6 +106,20 @@ export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {
   return status === 'failed' || status === 'unknown' || status === 'unusable';
 }
 
+/** Where to look when the agent of a node takes long. */
+export function seeAgent(name: string): string {
+  return `see "moor describe node ${name}" and the log of its agent`;
+}
+
+export function describeUnmade(name: string): string {
+  return `the agent of ${name} has not made it yet: wait; if it lasts, ${seeAgent(name)}`;
+}
+
+/** Whether a message names a single one: its verbs follow. */
+export function isOne(named: readonly unknown[]): boolean {
+  return named.length === 1;
+}
+
 export function listNames(hosts: readonly VolumeHost[]): string {
   return hosts.map(({ name }) => name).join(', ');
 }

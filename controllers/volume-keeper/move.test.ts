@@ -476,7 +476,7 @@ describe('a planned move of a volume', () => {
       );
     };
     expect(events(ready, { reports: served })).to.deep.equal([
-      'volume.phase_changed info: volume data is Degraded: it moves: what mounts it is stopped on a',
+      'volume.phase_changed info: volume data is Degraded: it moves: what mounts it is stopped on a; if it lasts five minutes, the move is aborted: see "moor describe node a" and the log of its agent',
       'volume.move_started info: volume data is to move to node_b',
     ]);
     expect(events(down(), { reports: both })).to.deep.equal([

@@ -1,6 +1,7 @@
+import { formatBytes } from '../../crds/grammar/index.js';
 import type { EndedMove, VolumeMove, VolumeStatus } from '../../crds/volume/index.js';
 import type { MountedVolume } from '../../pkg/fleet/index.js';
-import { findReport, isSilent, listAhead, nextEpoch, type VolumeHost, type VolumeInput } from './input.js';
+import { findReport, isSilent, listAhead, nextEpoch, seeAgent, type VolumeHost, type VolumeInput } from './input.js';
 import { isOfEpoch, type Promotion } from './promote.js';
 
 /** How long nothing may use a volume before its move is aborted. */
@@ -164,7 +165,7 @@ function prepare(input: VolumeInput, move: VolumeMove, primaryNode: string, targ
     return {
       ...move,
       phase: 'Waiting',
-      message: `much is being sent to ${target.name}: what mounts it is stopped when little is left`,
+      message: `more than ${formatBytes(LAST_BYTES)} is still to be sent to ${target.name}: what mounts it is stopped when less is left; if it lasts, check --volume-bandwidth of the agents and the network between the nodes`,
     };
   const down = { ...move, epoch: nextEpoch(input), stoppedAt: now };
   return describeDown(input, down, primaryNode, target);
@@ -174,7 +175,8 @@ function describeDown(input: VolumeInput, move: VolumeMove, primaryNode: string,
   const isTaken = findReport(input, primaryNode)?.final?.epoch === move.epoch;
   if (isTaken) return { ...move, phase: 'Syncing', message: `the last changes are sent to ${target.name}` };
   const { name = primaryNode } = input.findHost(primaryNode) ?? {};
-  return { ...move, phase: 'Stopping', message: `what mounts it is stopped on ${name}` };
+  const late = `if it lasts five minutes, the move is aborted: ${seeAgent(name)}`;
+  return { ...move, phase: 'Stopping', message: `what mounts it is stopped on ${name}; ${late}` };
 }
 
 /** Why the node that it is to move to cannot take it. */

@@ -228,7 +228,7 @@ describe('promotion of a copy', () => {
     const outside = [lose('a'), host('b', { isOutside: true }), host('c', { isOutside: true })];
     const find = (hosts: Given['hosts'], reports = synced) =>
       decide({ status: makeStatus('Degraded'), reports, hosts: hosts! }).status.message.replace(/^.*agent; /, '');
-    const labels = 'give c, b, which breaks its residency, the labels that it asks for';
+    const labels = 'give c, b, which break its residency, the labels that it asks for';
     expect(find(outside)).to.equal(`no other copy is complete and inside its residency: ${labels}`);
     const early = find([lose('a', 'heartbeat_missed', at(250)), ...others]);
     expect(early).to.equal('a copy takes over once its agent has certainly stopped what writes');

@@ -2,6 +2,7 @@ import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import {
   findReport,
   type HostLoss,
+  isOne,
   isSilent,
   listKnownCopies,
   listNames,
@@ -162,12 +163,16 @@ export function explainTakeover(input: VolumeInput, primaryNode: string | undefi
   const silent = others.filter(isSilent);
   const keepers = others.filter(({ id }) => (findReport(input, id)?.divergent?.length ?? 0) > 0);
   const remedies = [
-    outside.length > 0 && `give ${listNames(outside)}, which breaks its residency, the labels that it asks for`,
+    outside.length > 0 &&
+      `give ${listNames(outside)}, which ${isOne(outside) ? 'breaks' : 'break'} its residency, the labels that it asks for`,
     silent.length > 0 && `bring back ${listNames(silent)}`,
-    keepers.length > 0 && `look at what ${listNames(keepers)} has set aside (docs/OPERATIONS.md)`,
+    keepers.length > 0 &&
+      `look at what ${listNames(keepers)} ${isOne(keepers) ? 'has' : 'have'} set aside (docs/OPERATIONS.md)`,
   ].filter(remedy => remedy !== false);
   const cause =
-    outside.length > 0 ? 'no other copy is complete and inside its residency' : 'no copy that is heard is complete';
+    outside.length > 0
+      ? 'no other copy is complete and inside its residency'
+      : 'no copy on a node that sends heartbeats is complete';
   return remedies.length > 0 ? `${cause}: ${remedies.join(', or ')}` : cause;
 }
 

@@ -14,7 +14,8 @@ export const networkReasons = {
     remedy: 'The message has the words of the engine; correct what they name on the machine.',
   },
   network_node_silent: {
-    meaning: 'The node of the network, or its container engine, is not heard: whether the network exists is unknown.',
+    meaning:
+      'The node of the network sends no heartbeats, or its container engine does not answer: whether the network exists is unknown.',
     remedy:
       'Check the machine, its agent and its engine: "moor get nodes". The network is repaired when they are back.',
   },

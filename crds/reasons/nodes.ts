@@ -1,6 +1,6 @@
 import type { ReasonEntry } from './events.js';
 
-const SEE_NODE = '"moor describe node <node>" shows when its agent was last heard from.';
+const SEE_NODE = '"moor describe node <node>" shows when its agent sent its last heartbeat.';
 
 /** What to do about an engine that does not answer. */
 export const ENGINE_REMEDY = 'look at the engine of that machine and at its log, and start it again';
@@ -16,7 +16,7 @@ export const nodeReasons = {
   platform_record: { meaning: 'A process of the control plane runs on the node, and keeps its record of that fresh.' },
   platform_record_stale: {
     meaning:
-      'The node is the control plane’s own, and neither the control plane on it nor its agent is heard. It is never marked failed; the state of its containers is unknown.',
+      'The node is the control plane’s own, and neither the control plane on it renews its record nor its agent sends heartbeats. It is never marked failed; the state of its containers is unknown.',
     remedy: 'Start the agent on the machine; where the control plane runs on it, set nodeName to the name of the node.',
   },
   no_heartbeat_yet: {
@@ -34,7 +34,7 @@ export const nodeReasons = {
   node_gone: { meaning: 'A replica was on a node that is no longer enrolled.' },
   engine_answers: { meaning: 'The container engine of the node answers.' },
   engine_unreachable: {
-    meaning: 'The agent of the node is heard, but its container engine does not answer.',
+    meaning: 'The agent of the node sends heartbeats, but its container engine does not answer.',
     remedy: 'Check and restart the container engine of the machine.',
   },
   containers_unlisted: {

@@ -56,7 +56,7 @@ export const volumeReasons = {
     remedy: 'Look on the machine whether it is needed; "moor describe volume" shows the node and the name.',
   },
   volume_node_silent: {
-    meaning: 'The node that has the bytes of the volume is not heard.',
+    meaning: 'The node that has the bytes of the volume sends no heartbeats.',
     remedy: 'Check the machine and its agent: "moor get nodes". The bytes are there again when the node is back.',
   },
   volume_node_gone: {
@@ -88,7 +88,7 @@ export const volumeReasons = {
     meaning: 'A node was chosen for a copy of the volume. The copy counts once its state is synced.',
   },
   volume_replica_lost: {
-    meaning: 'The node that has a copy of the volume is not heard any more, or was deleted.',
+    meaning: 'The node that has a copy of the volume sends no heartbeats any more, or was deleted.',
     remedy: 'Bring the node back; after 10 minutes a copy is made elsewhere by itself, where a node can hold it.',
   },
   volume_resize_requested: {
@@ -135,7 +135,7 @@ export const volumeReasons = {
   },
   volume_held: {
     meaning:
-      'The container waits for a volume that it mounts: the volume moves, a copy takes over, or its node was not heard for so long that one may have.',
+      'The container waits for a volume that it mounts: the volume moves, a copy takes over, or its node has sent no heartbeats for so long that a copy may have taken over.',
     remedy: 'Wait: the message says what for. "moor describe volume" shows how far that is.',
   },
   volume_missing: {

@@ -21,7 +21,7 @@ export const nodeRejections = defineEntries('ours', {
     expected: ({ volumes }: { volumes: readonly string[] }) =>
       `a node without volumes, or force=true; the bytes of ${volumes.join(', ')} are on this one`,
     sample: { volumes: ['db-data', 'uploads'] },
-    why: 'No other node that is heard has all bytes of these volumes, or some were set aside on this machine. Once its record is gone no command reaches them, also when the machine enrols again: it is then another node.',
+    why: 'No other node that sends heartbeats has all bytes of these volumes, or some were set aside on this machine. Once its record is gone no command reaches them, also when the machine enrols again: it is then another node.',
     remedy:
       'Start the agent of the machine, or those of the other copies, and delete the volumes, or keep the node. To give the bytes up, repeat the request with force=true ("moor delete node machine-1 --force"); docs/OPERATIONS.md says how to get them from the machine by hand.',
     example: 'DELETE /api/v1/nodes/machine-1, while its agent is silent and db-data is on it',
@@ -30,7 +30,7 @@ export const nodeRejections = defineEntries('ours', {
 
   node_held_by_another_agent: {
     status: 409,
-    expected: 'the agent that has the node, or none that has sent a heartbeat lately',
+    expected: 'the agent that holds the lease of the node, or a node whose lease has ended',
     why: 'Two agents with one identity would run every container of the node twice. A copied machine or state folder has the identity of the original.',
     remedy:
       'On a copy: stop the agent, remove its state folder and enrol it under a name of its own. On the original: wait until the lease of the other agent ends, 30 seconds after it is stopped.',
@@ -59,7 +59,8 @@ export const nodeRejections = defineEntries('ours', {
 
   quota_reached: {
     status: 409,
-    expected: ({ kind, limit }: { kind: string; limit: number }) => `at most ${limit} ${kind} of this tenant`,
+    expected: ({ kind, limit }: { kind: string; limit: number }) =>
+      `at most ${limit} ${limit === 1 ? kind.replace(/s\b/, '') : kind} of this tenant`,
     sample: { kind: 'nodes', limit: 100 },
     why: 'The quota of the tenant is used up.',
     remedy: 'Delete objects that are no longer needed, or ask the operator of the platform for a larger quota.',

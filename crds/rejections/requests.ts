@@ -239,7 +239,7 @@ export const requestRejections = defineEntries('ours', {
   tenant_in_use: {
     status: 409,
     expected: 'a tenant without deployments, jobs, nodes, secrets, volumes, networks, backups and tokens',
-    why: 'A tenant is deleted only when nothing of it is left, because what is left would belong to nobody.',
+    why: 'A tenant is deleted only when nothing of it is left, because what is left would have no owner.',
     remedy: 'Delete what is named first, or let moor tenants delete --cascade do it.',
     example: 'DELETE /api/v1/tenants/{tenant} while it has a deployment',
     fixed: 'DELETE /api/v1/tenants/{tenant} once its deployments, nodes, secrets and tokens are gone',

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 
-import { FieldPath, formatBytes } from '../grammar/index.js';
+import { FieldPath, formatBytes, formatCount } from '../grammar/index.js';
 import {
   checkResidency,
   completeResidency,
@@ -163,7 +163,9 @@ export function admitVolume(document: unknown, facts: VolumeFacts): Admission<Vo
 /** Copies that have no node yet: the volume is stored, and they wait. */
 function nodeWarnings(replicas: number | undefined, { nodes }: VolumeFacts): readonly Warning[] {
   if (replicas === undefined || nodes === 'unreadable' || nodes.length > replicas) return [];
-  const message = `${replicas} replicas need ${replicas + 1} nodes, and ${nodes.length} are enrolled: the others wait`;
+  const needed = `${formatCount(replicas, 'replica')} ${replicas === 1 ? 'needs' : 'need'} ${formatCount(replicas + 1, 'node')}`;
+  const enrolled = `${nodes.length} ${nodes.length === 1 ? 'is' : 'are'} enrolled`;
+  const message = `${needed}, and ${enrolled}: copies without a node wait until more are enrolled`;
   return [{ code: 'volume_replicas_wait_for_nodes', field: 'replicas', message }];
 }
 

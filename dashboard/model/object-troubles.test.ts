@@ -47,9 +47,9 @@ describe('what is wrong with volumes', () => {
   const wrong: readonly (readonly [string, object, Partial<Trouble>, string[], string[]])[] = [
     [
       'Degraded',
-      { phase: 'Degraded', reason: 'volume_node_silent', message: 'node a is not heard' },
+      { phase: 'Degraded', reason: 'volume_node_silent', message: 'node a sends no heartbeats' },
       { tone: 'bad', reason: 'volume_node_silent', since: AT },
-      ['data is degraded', 'node a is not heard', 'moor get nodes', 'moor describe volume data'],
+      ['data is degraded', 'node a sends no heartbeats', 'moor get nodes', 'moor describe volume data'],
       [],
     ],
     [

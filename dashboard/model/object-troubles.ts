@@ -126,7 +126,7 @@ export function describeRotationTrouble({ path, rotation, deployments }: ListedS
     title: `The rotation of ${path} ${isAborting ? 'is turned back' : `is at ${phase}`}`,
     cause:
       waitsFor === null
-        ? `The phase is complete, and ${next} is to be asked for. Until the end nobody else can write the credential.`
+        ? `The phase is complete, and ${next} is to be asked for. Until the rotation ends, no other request can write the credential.`
         : `It waits for ${waitsFor}.`,
     help: isAborting || phase === 'retire' ? 'It ends by itself.' : `${onward}; "${command} abort" goes back.`,
     since,

@@ -203,7 +203,7 @@ const workAlerts: readonly Alert[] = [
     summary: 'a copy of a volume shows what was there {{ $value | humanizeDuration }} ago',
     meaning:
       'A copy is not brought up to date: if the node of its primary were lost now, what was written since would be lost.',
-    todo: '`moor get volumes` and `moor volumes describe <name>` (BEHIND, MESSAGE) say which and why: its node is not heard, has no room, or the way there is too slow ([Copies of volumes](OPERATIONS.md)).',
+    todo: '`moor get volumes` and `moor volumes describe <name>` (BEHIND, MESSAGE) say which and why: its node sends no heartbeats, has no room, or the way there is too slow ([Copies of volumes](OPERATIONS.md)).',
     raisedBy: { 'mooring_volume_lag_seconds{instance="a"}': '0x3 0+60x27' },
     quietWith: { 'mooring_volume_lag_seconds{instance="a"}': '30x30' },
   },
@@ -236,7 +236,7 @@ const eventAlerts: readonly Alert[] = [
     severity: 'warning',
     summary: 'a node has failed within the last ten minutes',
     meaning:
-      'The agent of a node was not heard for `nodeFailedAfterSeconds`; after `nodeGraceSeconds` its replicas are started elsewhere.',
+      'The agent of a node has sent no heartbeats for `nodeFailedAfterSeconds`; after `nodeGraceSeconds` its replicas are started elsewhere.',
     todo: '`moor get nodes` shows which, `moor describe node <name>` since when. Start its agent, or `moor nodes fence <name>` when the machine is off.',
     ...seriesOf('node.failed'),
   },

@@ -57,7 +57,10 @@ export async function readContexts(environment: Environment): Promise<Contexts> 
   const { server, contexts, current, ...rest } = await parseMap(path, text);
   const known: Record<string, Context> = {};
   if (server !== undefined) known[UNNAMED] = toContext(path, { server, ...rest });
-  if (contexts !== undefined && !isMap(contexts)) throw new UsageFault(`${path}: "contexts" must be a map.`);
+  if (contexts !== undefined && !isMap(contexts))
+    throw new UsageFault(
+      `${path}: "contexts" must be a map of names to contexts: fix it, or delete the file and run "moor login".`,
+    );
   for (const [name, given] of Object.entries(contexts ?? {})) known[name] = toContext(path, given);
   if (Object.keys(known).length === 0 && contexts === undefined)
     throw new UsageFault(`${path}: must name a server, or have contexts.`);
@@ -142,7 +145,7 @@ async function parseMap(path: string, text: string): Promise<Readonly<Record<str
       return parse(text, { logLevel: 'error' }) as unknown;
     } catch {
       // What the parser says may quote a token.
-      throw new UsageFault(`${path} is no YAML: mend it, or delete it and run "moor login".`);
+      throw new UsageFault(`${path} is no YAML: fix it, or delete it and run "moor login".`);
     }
   };
   const document = read() ?? {};

@@ -22,7 +22,10 @@ export interface ManifestDocument {
 export async function readManifests(file: string, terminal: Terminal): Promise<readonly ManifestDocument[]> {
   const text = file === '-' ? await terminal.readInput() : readText(file);
   const manifests = parseManifests(text, file === '-' ? 'standard input' : file);
-  if (manifests.length === 0) throw new UsageFault(`${file}: contains no object.`);
+  if (manifests.length === 0)
+    throw new UsageFault(
+      `${file}: contains no object. Write one with kind and name; "moor init" makes a file for an image.`,
+    );
   return manifests;
 }
 

@@ -129,7 +129,7 @@ describe('moor init', () => {
   });
 
   const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['without a terminal or an image', [], /nobody can be asked here/],
+    ['without a terminal or an image', [], /no answer can be read .*--image/],
     ['an image without a version', ['--image', 'web:latest'], /named with its version/],
     ['a name that none can have', ['Web_1', '--image', IMAGE], /a deployment is named by/],
     ['a port that there is not', ['--image', IMAGE, '--port', '0'], /"0" is no port/],

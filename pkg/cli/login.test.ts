@@ -153,7 +153,7 @@ describe('moor login and moor context', () => {
       const { code, err } = await moor(['login', '--server', `http://${host}`], piped(TOKEN));
       expect([code, err]).to.deep.equal([
         2,
-        `moor: whoever is on the way to http://${host} could read the token. Sign in at https://${host}, with --ca-file where its authority is your own, or through a tunnel at 127.0.0.1.\n`,
+        `moor: http://${host} is not encrypted: others on the network path could read the token. Sign in at https://${host}, with --ca-file where its authority is your own, or through a tunnel at 127.0.0.1.\n`,
       ]);
     }
     for (const host of ['localhost', '127.1.2.3', '[::1]']) {
@@ -248,6 +248,6 @@ describe('moor login and moor context', () => {
   it('quotes nothing of a damaged file', async () => {
     prepare(`contexts: { shop: { token: ${TOKEN}, "`);
     const { code, err } = await moor(['get', 'deployments']);
-    expect([code, err]).to.deep.equal([2, `moor: ${path()} is no YAML: mend it, or delete it and run "moor login".\n`]);
+    expect([code, err]).to.deep.equal([2, `moor: ${path()} is no YAML: fix it, or delete it and run "moor login".\n`]);
   });
 });

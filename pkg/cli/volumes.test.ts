@@ -20,7 +20,7 @@ const data = {
   accessMode: 'ReadWriteOnce',
   phase: 'Degraded',
   reason: 'volume_node_silent',
-  message: 'its bytes are on machine-1, which is not heard: check the machine and its agent',
+  message: 'its bytes are on machine-1, which sends no heartbeats: check the machine and its agent',
   primaryNode: 'node_1',
   primaryNodeName: 'machine-1',
   epoch: null,
@@ -72,7 +72,7 @@ describe('moor volumes', () => {
     lab.api.replies.set(`GET ${PATH}`, { status: 200, body: { items: [data] } });
     for (const words of [['volumes'], ['volumes', 'list'], ['get', 'volumes'], ['get', 'vol']]) {
       const { out } = await lab.moor(words);
-      for (const text of ['data', 'Degraded', '1Gi', 'machine-1', 'db, report', 'is not heard'])
+      for (const text of ['data', 'Degraded', '1Gi', 'machine-1', 'db, report', 'sends no heartbeats'])
         expect(out).to.contain(text);
     }
   });

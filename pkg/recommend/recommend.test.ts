@@ -156,13 +156,13 @@ describe('recommendations', () => {
     [
       'on a node that is impaired',
       volume(),
-      ['placement high undefined undefined: a person has to mend or replace a'],
+      ['placement high undefined undefined: a person has to repair or replace a'],
       { nodes: nodes('a') },
     ],
     [
       'with a copy on one',
       replicated(1, 'synced'),
-      ['placement high undefined undefined: a person has to mend or replace b'],
+      ['placement high undefined undefined: a person has to repair or replace b'],
       { nodes: nodes('b') },
     ],
   ];

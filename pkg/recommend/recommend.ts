@@ -148,7 +148,7 @@ function refuseCopies({ wanted, synced, syncing, lost, target, usable }: CopyCou
     return `${formatCount(target, 'replica')} ${target === 1 ? 'needs' : 'need'} ${target + 1} nodes, and ${usable} can be used: enrol another one`;
   }
   if (syncing > 0 && synced + syncing >= wanted) return 'the copies are being made: wait until they are synced';
-  if (lost > 0) return 'a copy is made beside the lost one by itself after 10 minutes: mend or delete its node';
+  if (lost > 0) return 'a copy is made beside the lost one by itself after 10 minutes: repair or delete its node';
   return 'as many replicas as needed are asked for, and no node can hold them: enrol another one';
 }
 
@@ -225,7 +225,7 @@ function adviseNodes(state: VolumeState, { nodes, now }: TenantState): readonly 
     return [
       {
         ...about(state, `node_${id.replace(/^node_/, '')}`),
-        ...withReason(`a person has to mend or replace ${node.name}`),
+        ...withReason(`a person has to repair or replace ${node.name}`),
         type: 'placement',
         priority: 'high',
         parameters: {},

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 
+import { formatCount } from '../../../crds/grammar/index.js';
 import type { Settings } from '../../config/index.js';
 import { Fault } from '../../fault/index.js';
 import { findSecretsKeyringFile } from '../../secrets/index.js';
@@ -40,7 +41,10 @@ export const saveSnapshot: Command<SaveInput> = async (session, { file, settings
   if (file.startsWith('--')) throw new UsageFault('name the file first, and the settings after it.');
   const settings = readOperatorSettings(session, words);
   const path = resolve(file);
-  if (existsSync(path)) throw new UsageFault(`${path} exists already; a backup never replaces another.`);
+  if (existsSync(path))
+    throw new UsageFault(
+      `${path} exists already, and a backup never replaces another: name another file, or move this one away.`,
+    );
   const draft = `${path}.part`;
   const failures: string[] = [];
   for (const endpoint of settings.etcdEndpoints) {
@@ -51,7 +55,7 @@ export const saveSnapshot: Command<SaveInput> = async (session, { file, settings
       const { revision, totalKey, totalSize } = await checkSnapshot(draft, session);
       renameSync(draft, path);
       terminal.out(
-        `${ink.green('saved:')} ${path}, revision ${revision}, ${totalKey} keys, ${totalSize} bytes, of ${endpoint}\n`,
+        `${ink.green('saved:')} ${path}, revision ${revision}, ${formatCount(totalKey!, 'key')}, ${totalSize} bytes, of ${endpoint}\n`,
       );
       terminal.err(`${ink.dim(`Of no use without ${KEYS(settings)}: keep a copy of those too, and not beside it.`)}\n`);
       return exitCode.ok;

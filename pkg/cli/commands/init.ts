@@ -132,7 +132,7 @@ async function askFor(
     const typed = await terminal.ask(`${question}${proposed === '' ? '' : ` [${proposed}]`}: `);
     if (typed === undefined)
       throw new UsageFault(
-        'name an image with --image, or describe a container with --inspect: nobody can be asked here.',
+        'no answer can be read from this terminal: name an image with --image, or describe a container with --inspect.',
       );
     const answer = typed.trim() || proposed;
     const refusal = refuse(answer);

@@ -91,7 +91,7 @@ function chooseTarget(flags: ConnectionFlags, contexts: Contexts, environment: T
   const { protocol, hostname, host } = new URL(server);
   if (protocol === 'http:' && !LOOPBACK.test(hostname))
     throw new UsageFault(
-      `whoever is on the way to ${server} could read the token. Sign in at https://${host}, with --ca-file where its authority is your own, or through a tunnel at 127.0.0.1.`,
+      `${server} is not encrypted: others on the network path could read the token. Sign in at https://${host}, with --ca-file where its authority is your own, or through a tunnel at 127.0.0.1.`,
     );
   if (name !== undefined) refuseOther(name, server, contexts);
   return { name, server, before };

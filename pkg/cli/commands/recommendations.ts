@@ -1,4 +1,4 @@
-import { formatBytes } from '../../../crds/grammar/index.js';
+import { formatBytes, formatCount } from '../../../crds/grammar/index.js';
 import type { Recommendation } from '../../../crds/recommendation/index.js';
 import type { Client } from '../../client/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
@@ -58,7 +58,7 @@ function describeAction({
   parameters: { action, target_replicas: replicas, target_size_bytes: size },
 }: Recommendation) {
   if (action === 'resize') return `resize to ${formatBytes(size ?? 0)}`;
-  return action === 'set_replicas' ? `${replicas} replicas` : 'by hand';
+  return action === 'set_replicas' ? formatCount(replicas ?? 0, 'replica') : 'by hand';
 }
 
 interface ApplyInput {

@@ -130,7 +130,7 @@ const cases: readonly (readonly [string, readonly Finding[], Finding['state'], R
     'a failed node',
     judgeNodes({ value: [node({}), node({ name: 'n2', status: 'failed' })] }),
     'problem',
-    /n2.*not heard.*moor agent/,
+    /n2.*sends no heartbeats.*moor agent/,
   ],
   [
     'a node without its engine',

@@ -114,7 +114,7 @@ export function judgeEtcd({ skipped, isInMemory, members, quotaBytes }: EtcdObse
         area,
         state: 'problem',
         message: `${endpoint} does not answer: ${fault}`,
-        remedy: 'start this member, or mend the way to it: docs/OPERATIONS.md',
+        remedy: 'start this member, or repair the network path to it: docs/OPERATIONS.md',
       };
     const defects = checkEtcdVersion(value.version);
     if (defects !== undefined)
@@ -181,7 +181,7 @@ export function judgeNodes({ value, fault, isTokenRefused }: Observations['nodes
         area,
         state: 'skipped',
         message: fault,
-        remedy: 'mend what is named above, or give a token of the tenant: MOORING_TOKEN or --token-file',
+        remedy: 'fix what is named above, or give a token of the tenant: MOORING_TOKEN or --token-file',
       },
     ];
   if (value.length === 0)
@@ -195,14 +195,16 @@ export function judgeNodes({ value, fault, isTokenRefused }: Observations['nodes
     ];
   const findings = value.flatMap(judgeNode);
   const count = formatCount(value.length, 'node');
-  return findings.length > 0 ? findings : [{ area, state: 'ok', message: `${count}, each heard and with its engine` }];
+  return findings.length > 0
+    ? findings
+    : [{ area, state: 'ok', message: `${count}, each with an agent that sends heartbeats and an engine that answers` }];
 }
 
 function judgeNode(node: NodeView): readonly Finding[] {
   const area = 'nodes';
   const remedy = `"moor describe node ${node.name}" shows more`;
   if (node.status === 'failed' || node.status === 'joining') {
-    const message = `${node.name} is ${node.status}: ${node.status === 'failed' ? 'its agent is not heard' : 'its agent was never heard'}`;
+    const message = `${node.name} is ${node.status}: ${node.status === 'failed' ? 'its agent sends no heartbeats' : 'its agent has sent no heartbeat yet'}`;
     return [{ area, state: 'problem', message, remedy: `start "moor agent" there and look at its log; ${remedy}` }];
   }
   const wrong = (node.conditions ?? []).filter(({ status }) => status === 'False');
