@@ -268,6 +268,18 @@ describe('the volume keeper', () => {
     });
   }
 
+  it('says of one silent node, and of several, what a deletion waits for', () => {
+    const before: VolumeStatus = { ...status('Deleting'), copies: [{ nodeId: 'node_b', state: 'synced' }] };
+    const find = (hosts: readonly VolumeHost[]) => {
+      const decision = decide({ volume: { ...deleted, class: 'replicated' }, status: before }, hosts);
+      return 'remove' in decision ? decision.remove : decision.status.message;
+    };
+    const other: VolumeHost = { ...silent, id: 'node_b', name: 'b' };
+    expect(find([silent])).to.match(/^its bytes are on a, which sends no heartbeats: .* when the node is back; delete/);
+    expect(find([silent, other])).to.match(/^its bytes are on a, b, which send no heartbeats: .* the nodes are back;/);
+    expect(find([])).to.equal('its bytes are left on node_a, node_b, which are no longer enrolled');
+  });
+
   it('writes nothing while nothing changes, and keeps the time of the phase', () => {
     const first = decide({ status: status('Ready'), report: { ...report('ready'), usedBytes: 5, driver: 'btrfs' } });
     if ('remove' in first) throw new Error(first.remove);

@@ -28,6 +28,13 @@ describe('a rejection', () => {
     });
   });
 
+  it('says a quota in the singular where it is 1', () => {
+    const find = (kind: string, limit: number) => reject('quota_reached', at, 't', { kind, limit }).expected;
+    expect(find('nodes', 1)).to.equal('at most 1 node of this tenant');
+    expect(find('nodes', 0)).to.equal('at most 0 nodes of this tenant');
+    expect(find('bytes of backups', 1)).to.equal('at most 1 byte of backups of this tenant');
+  });
+
   const received: ReadonlyArray<[value: unknown, text: string]> = [
     ['web', 'web'],
     ['', ''],

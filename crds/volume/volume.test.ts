@@ -133,6 +133,16 @@ describe('admission of a volume', () => {
     expect(admission.alterations.map(({ field }) => field)).to.deep.equal(['type', 'accessMode', 'primaryNode']);
     expect(admission.warnings.map(({ code }) => code)).to.deep.equal(['volume_replicas_wait_for_nodes']);
   });
+
+  it('counts replicas and nodes in the warning of copies without a node', () => {
+    const warn = (replicas: number, count: number) => {
+      const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes.slice(0, count);
+      const admission = admitVolume({ ...sound, replicas }, { ...facts, nodes });
+      return admission.ok && admission.warnings[0]?.message.replace(/:.*/, '');
+    };
+    expect(warn(1, 1)).to.equal('1 replica needs 2 nodes, and 1 is enrolled');
+    expect(warn(3, 2)).to.equal('3 replicas need 4 nodes, and 2 are enrolled');
+  });
 });
 
 const volume: KnownVolume = {
