@@ -5,6 +5,6 @@
  *
  * @module
  */
-export type { ArchiveChange, ArchivedRevision, FormerDeployment, FormerDeployments } from './archive.js';
+export type { ArchivedRevision, FormerDeployment, FormerDeployments } from './archive.js';
 export { archiveChanges } from './archive.js';
 export { archiveKind, checkRollbackRequest } from './kind.js';
