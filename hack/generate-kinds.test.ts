@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { gadgetKind } from '../crds/kind/gadget.testing.js';
 import { kinds } from '../crds/kinds/index.js';
+import { renderDashboardKinds } from './generate-dashboard.js';
 import { renderKindsReference } from './generate-kinds.js';
 
 describe('docs/KINDS.md', () => {
@@ -21,5 +22,26 @@ describe('docs/KINDS.md', () => {
     ]) {
       expect(text).to.include(part);
     }
+  });
+});
+
+describe('the kinds of the dashboard', () => {
+  it('have a kind that only has a descriptor', () => {
+    const text = renderDashboardKinds([...kinds, gadgetKind]);
+    expect(text).to.include("import { gadgetColumns } from '../../crds/gadget/columns.js';\n");
+    expect(text).to.include(
+      [
+        '  {',
+        "    kind: 'Gadget',",
+        "    singular: 'gadget',",
+        "    plural: 'gadgets',",
+        "    scope: 'tenant',",
+        "    path: '/api/v1/gadgets',",
+        "    nameField: 'name',",
+        "    operations: ['list', 'watch', 'get', 'create'],",
+        '    columns: gadgetColumns,',
+        '  },',
+      ].join('\n'),
+    );
   });
 });

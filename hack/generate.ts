@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { renderConformance } from './conformance/render.js';
 import { renderCodesReference } from './generate-codes.js';
 import { renderCommandsReference } from './generate-commands.js';
+import { renderDashboardKinds } from './generate-dashboard.js';
 import { renderExampleObjects } from './generate-examples.js';
 import { renderKindsReference } from './generate-kinds.js';
 import { renderManifestFiles } from './generate-manifests.js';
@@ -16,6 +17,7 @@ import { renderSettingsReference } from './generate-settings.js';
 import { renderMonitoringFiles } from './monitoring/render.js';
 
 const files: Readonly<Record<string, string>> = {
+  'dashboard/model/generated-kinds.ts': renderDashboardKinds(),
   'docs/codes.md': renderCodesReference(),
   'docs/COMMANDS.md': renderCommandsReference(),
   'docs/conformance.md': renderConformance(),

@@ -1,6 +1,6 @@
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import type { StoredBackup } from './backup.js';
+import { backupColumns } from './columns.js';
 import { backupImportSchema, backupRequestSchema } from './requests.js';
 
 /** Copies of the configuration of deployments. */
@@ -62,14 +62,5 @@ export const backupKind = defineKind({
   },
   notFound: 'resource_not_found',
   nameField: 'id',
-  columns: defineColumns<StoredBackup>([
-    { title: 'ID', value: ({ id }) => id },
-    { title: 'DEPLOYMENT', value: ({ deploymentName }) => deploymentName },
-    { title: 'AGE', value: ({ createdAt }) => createdAt, format: 'age' },
-    { title: 'REVISIONS', value: ({ revisionCount }) => String(revisionCount) },
-    { title: 'BY', value: ({ createdBy }) => createdBy },
-    { title: 'SPEC HASH', isWide: true, value: ({ specHash }) => specHash },
-    { title: 'SECRETS VERSION', isWide: true, value: ({ secretsVersion }) => String(secretsVersion) },
-    { title: 'CHECKSUM', isWide: true, value: ({ checksum }) => checksum },
-  ]),
+  columns: backupColumns,
 });

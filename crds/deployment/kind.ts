@@ -1,16 +1,10 @@
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import type { DeploymentStatus, StoredDeployment } from './deployment.js';
+import { deploymentColumns } from './columns.js';
 import { deploymentFields, deploymentSchema } from './fields.js';
 import { canaryRequestSchema } from './rollout.js';
 import { scalingSchema } from './scaling.js';
 import { statusSchema } from './status-schema.js';
-import { getStatedReplicas } from './stated-replicas.js';
-
-interface DeploymentView extends StoredDeployment {
-  /** None until the status roller has looked at it. */
-  readonly status?: DeploymentStatus | null;
-}
 
 /** Containers that are kept running. */
 export const deploymentKind = defineKind({
@@ -69,6 +63,8 @@ export const deploymentKind = defineKind({
   path: '/api/v1/deployments',
   item: '{name}',
   operations: ['list', 'watch', 'get', 'create', 'update', 'delete'],
+  isFinalized: true,
+  uses: ['volume', 'network', 'node', 'secret'],
   routes: {
     create: { codes: documentCodes.deploymentCreate },
     update: { codes: documentCodes.deploymentChange },
@@ -145,20 +141,5 @@ export const deploymentKind = defineKind({
   },
   notFound: 'deployment_not_found',
   nameField: 'name',
-  columns: defineColumns<DeploymentView>([
-    { title: 'NAME', value: ({ name }) => name },
-    { title: 'READY', value: view => `${view.status?.readyReplicas ?? 0}/${getStatedReplicas(view)}` },
-    { title: 'PHASE', value: ({ status }) => status?.phase ?? 'Pending', format: 'state' },
-    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
-    { title: 'IMAGE', value: ({ image }) => image },
-    { title: 'GENERATION', isWide: true, value: ({ metadata }) => String(metadata.generation) },
-    { title: 'UID', isWide: true, value: ({ metadata }) => metadata.uid },
-    {
-      title: 'MESSAGE',
-      isWide: true,
-      value: ({ status }) => status?.message ?? '',
-      isWarning: ({ status }) =>
-        status?.phase !== undefined && status.phase !== 'Running' && status.phase !== 'Stopped',
-    },
-  ]),
+  columns: deploymentColumns,
 });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
-import { defineColumns, defineKind } from '../kind/index.js';
-import type { StoredEvent } from './event.js';
+import { defineKind } from '../kind/index.js';
+import { eventColumns } from './columns.js';
 
 const text = Type.String();
 const time = Type.String({ format: 'date-time' });
@@ -39,13 +39,5 @@ export const eventKind = defineKind({
   operations: ['list', 'watch'],
   routes: { list: { summary: 'Lists the tenant’s events, oldest first, or follows them' } },
   nameField: 'id',
-  columns: defineColumns<StoredEvent>([
-    { title: 'LAST SEEN', value: ({ lastSeenAt }) => lastSeenAt, format: 'age' },
-    { title: 'TYPE', value: ({ type }) => type, isWarning: ({ severity }) => severity === 'warning' },
-    { title: 'SUBJECT', value: ({ subject }) => `${subject.kind.toLowerCase()}/${subject.name}` },
-    { title: 'COUNT', isWide: true, value: ({ count }) => String(count) },
-    { title: 'REASON', isWide: true, value: ({ reason }) => reason },
-    { title: 'MESSAGE', value: ({ message }) => message },
-    { title: 'ID', isWide: true, value: ({ id }) => id },
-  ]),
+  columns: eventColumns,
 });

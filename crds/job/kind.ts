@@ -1,13 +1,9 @@
 import { Type } from 'typebox';
 
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import { jobFields, jobSchema } from './admit.js';
-import type { JobStatus, StoredJob } from './job.js';
-
-interface JobView extends StoredJob {
-  readonly status: Omit<JobStatus, 'uid'>;
-}
+import { jobColumns } from './columns.js';
 
 const text = Type.String();
 const count = Type.Integer({ minimum: 0 });
@@ -111,6 +107,8 @@ export const jobKind = defineKind({
   path: '/api/v1/jobs',
   item: '{name}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
+  isFinalized: true,
+  uses: ['volume', 'network', 'node', 'secret'],
   routes: {
     create: { codes: documentCodes.job },
     delete: {
@@ -139,24 +137,5 @@ export const jobKind = defineKind({
     },
   },
   nameField: 'name',
-  columns: defineColumns<JobView>([
-    { title: 'NAME', value: ({ name }) => name },
-    { title: 'PHASE', value: ({ status }) => status.phase, format: 'state' },
-    {
-      title: 'ATTEMPTS',
-      value: ({ schedule, status, backoffLimit }) => (schedule ? '' : `${status.attempts}/${backoffLimit + 1}`),
-    },
-    { title: 'EXIT', value: ({ status }) => String(status.exitCode ?? status.lastRun?.exitCode ?? '') },
-    { title: 'SCHEDULE', value: ({ schedule }) => schedule ?? '' },
-    { title: 'NEXT RUN', value: ({ status }) => status.nextRunAt ?? '' },
-    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
-    { title: 'IMAGE', value: ({ image }) => image },
-    { title: 'UID', isWide: true, value: ({ metadata }) => metadata.uid },
-    {
-      title: 'MESSAGE',
-      isWide: true,
-      value: ({ status }) => status.message,
-      isWarning: ({ status }) => status.phase === 'Failed' || status.phase === 'Pending',
-    },
-  ]),
+  columns: jobColumns,
 });

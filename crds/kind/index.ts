@@ -131,6 +131,10 @@ export interface Kind {
   /** The parameters that follow the path of one object; `{name}` when absent. */
   readonly item?: string;
   readonly operations: readonly KindOperation[];
+  /** Deletion is a request: the object stays, with `metadata.deletedAt`, until what it stands for is gone. */
+  readonly isFinalized?: true;
+  /** The singular names of the kinds that its objects refer to: an object in use is not deleted before its users. */
+  readonly uses?: readonly string[];
   /**
    * What the API document says of its routes: of an operation what differs from other kinds, such as the codes of a
    * write, and all about its other actions.

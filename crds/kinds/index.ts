@@ -10,7 +10,7 @@
  * @module
  */
 export type { EventSubjectKind, EventType, KnownKind } from './list.js';
-export { eventTypes, findKindByName, kinds, listKindNames } from './list.js';
+export { eventTypes, findKindByName, kinds, listKindNames, sortForDeletion } from './list.js';
 export type { QuotaKind, TenantQuotas } from './quotas.js';
 export {
   checkQuotaRequest,

@@ -54,3 +54,9 @@ export function findKindByName(word: string, known: readonly Kind[] = kinds): Ki
 export function listKindNames({ singular, plural, shortNames }: Kind): readonly string[] {
   return [singular, plural, ...shortNames];
 }
+
+/** The kinds in an order in which their objects can be deleted: each before those that it uses. */
+export function sortForDeletion(known: readonly Kind[] = kinds): readonly Kind[] {
+  const [next] = known.filter(({ singular }) => !known.some(({ uses = [] }) => uses.includes(singular)));
+  return next ? [next, ...sortForDeletion(known.filter(kind => kind !== next))] : known;
+}

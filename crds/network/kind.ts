@@ -1,14 +1,10 @@
 import { Type } from 'typebox';
 
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import { networkSchema, type NetworkStatus, type StoredNetwork } from './network.js';
+import { networkColumns } from './columns.js';
+import { networkSchema } from './network.js';
 import { networkReportsSchema } from './reports.js';
-
-/** A network as the API shows it. */
-interface NetworkView extends StoredNetwork {
-  readonly status: NetworkStatus | null;
-}
 
 const text = Type.String();
 
@@ -45,6 +41,7 @@ export const networkKind = defineKind({
   events: ['network.created', 'network.ready', 'network.failed', 'network.deleted', 'network.record_unusable'],
   path: '/api/v1/networks',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
+  uses: ['node'],
   routes: {
     create: { codes: documentCodes.network },
     delete: {
@@ -55,26 +52,5 @@ export const networkKind = defineKind({
   },
   notFound: 'resource_not_found',
   nameField: 'name',
-  columns: defineColumns<NetworkView>([
-    { title: 'NAME', value: ({ name }) => name },
-    { title: 'STATE', value: ({ status }) => status?.state ?? 'pending', format: 'state' },
-    { title: 'NODE', value: ({ status, nodeId }) => status?.node ?? nodeId },
-    { title: 'INTERNAL', value: ({ internal }) => (internal ? 'yes' : 'no') },
-    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
-    { title: 'DRIVER', isWide: true, value: ({ driver }) => driver },
-    {
-      title: 'LABELS',
-      isWide: true,
-      value: ({ labels }) =>
-        Object.entries(labels)
-          .map(([key, value]) => `${key}=${value}`)
-          .join(', '),
-    },
-    {
-      title: 'MESSAGE',
-      isWide: true,
-      value: ({ status }) => status?.message ?? '',
-      isWarning: ({ status }) => status?.state === 'failed' || status?.state === 'unknown',
-    },
-  ]),
+  columns: networkColumns,
 });

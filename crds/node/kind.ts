@@ -1,8 +1,6 @@
-import { formatBytes, formatCores } from '../grammar/index.js';
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import type { Metadata } from '../meta/index.js';
-import type { Capacity, NodeCondition } from './node.js';
+import { nodeColumns } from './columns.js';
 import {
   doublesRequestSchema,
   enrolmentSchema,
@@ -12,20 +10,6 @@ import {
   joinTokenRequestSchema,
   renewalSchema,
 } from './requests.js';
-
-/** A node as the API shows it, as far as its table reads it. */
-interface NodeView {
-  readonly id: string;
-  readonly name: string;
-  readonly status: NodeCondition;
-  readonly schedulable: { readonly value: boolean; readonly reason: string };
-  readonly controlPlane: boolean;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly capacity: Capacity;
-  readonly free: Capacity;
-  readonly agent: { readonly version: string; readonly lastHeartbeatAt?: string | null };
-  readonly metadata: Metadata;
-}
 
 /** The tenant’s machines. */
 export const nodeKind = defineKind({
@@ -137,31 +121,5 @@ export const nodeKind = defineKind({
   },
   notFound: 'resource_not_found',
   nameField: 'name',
-  columns: defineColumns<NodeView>([
-    { title: 'NAME', value: ({ name }) => name },
-    { title: 'STATUS', value: ({ status }) => status, format: 'state' },
-    { title: 'CPU FREE', value: ({ free, capacity }) => `${formatCores(free.cpu)} of ${formatCores(capacity.cpu)}` },
-    {
-      title: 'MEMORY FREE',
-      value: ({ free, capacity }) => `${formatBytes(free.memory)} of ${formatBytes(capacity.memory)}`,
-    },
-    { title: 'LAST HEARTBEAT', value: ({ agent }) => agent.lastHeartbeatAt ?? '', format: 'age' },
-    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
-    { title: 'AGENT', isWide: true, value: ({ agent }) => agent.version },
-    { title: 'ID', isWide: true, value: ({ id }) => id },
-    {
-      title: 'LABELS',
-      isWide: true,
-      value: ({ labels }) =>
-        Object.entries(labels)
-          .map(([key, value]) => `${key}=${value}`)
-          .join(', '),
-    },
-    {
-      title: 'MESSAGE',
-      isWide: true,
-      value: ({ schedulable }) => schedulable.reason,
-      isWarning: ({ schedulable, controlPlane }) => !schedulable.value && !controlPlane,
-    },
-  ]),
+  columns: nodeColumns,
 });

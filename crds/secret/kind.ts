@@ -1,18 +1,7 @@
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
+import { secretColumns } from './columns.js';
 import { secretWriteSchema } from './write.js';
-
-/** A credential as the API lists it. */
-interface SecretView {
-  readonly path: string;
-  /** Null where the platform's own store does not hold it. */
-  readonly version: number | null;
-  readonly deployments: readonly string[];
-  /** Those that have not ended; absent where there are none. */
-  readonly jobs?: readonly string[];
-  /** Absent while it is not being rotated. */
-  readonly rotation?: { readonly phase: string; readonly holds: boolean };
-}
 
 /** Credentials, in versions. */
 export const secretKind = defineKind({
@@ -84,16 +73,5 @@ export const secretKind = defineKind({
     },
   },
   nameField: 'path',
-  columns: defineColumns<SecretView>([
-    { title: 'PATH', value: ({ path }) => path },
-    { title: 'VERSION', value: ({ version }) => (version === null ? '-' : String(version)) },
-    {
-      title: 'ROTATION',
-      value: ({ rotation }) => (rotation ? `${rotation.phase}${rotation.holds ? '' : ' …'}` : '-'),
-    },
-    {
-      title: 'USED BY',
-      value: ({ deployments, jobs = [] }) => [...deployments, ...jobs.map(name => `job/${name}`)].join(', ') || '-',
-    },
-  ]),
+  columns: secretColumns,
 });

@@ -1,6 +1,7 @@
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import { type StoredTenant, tenantRequestSchema } from './tenant.js';
+import { tenantColumns } from './columns.js';
+import { tenantRequestSchema } from './tenant.js';
 
 /** Those who share the platform. */
 export const tenantKind = defineKind({
@@ -131,10 +132,5 @@ export const tenantKind = defineKind({
   },
   notFound: 'resource_not_found',
   nameField: 'id',
-  columns: defineColumns<StoredTenant>([
-    { title: 'NAME', value: ({ name }) => name },
-    { title: 'ID', value: ({ id }) => id },
-    { title: 'AGE', value: ({ createdAt }) => createdAt, format: 'age' },
-    { title: 'PLATFORM', isWide: true, value: ({ platform }) => (platform ? 'yes' : 'no') },
-  ]),
+  columns: tenantColumns,
 });

@@ -1,6 +1,7 @@
-import { defineColumns, defineKind } from '../kind/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
-import { signInRequestSchema, type StoredToken, tokenRequestSchema } from '../tenant/index.js';
+import { signInRequestSchema, tokenRequestSchema } from '../tenant/index.js';
+import { tokenColumns } from './columns.js';
 
 /** What speaks for a tenant, a node or the platform. */
 export const tokenKind = defineKind({
@@ -39,12 +40,5 @@ export const tokenKind = defineKind({
   },
   notFound: 'resource_not_found',
   nameField: 'id',
-  columns: defineColumns<Omit<StoredToken, 'digest'>>([
-    { title: 'ID', value: ({ id }) => id },
-    { title: 'KIND', value: ({ kind }) => kind },
-    { title: 'ROLE', value: ({ role }) => role ?? '-' },
-    { title: 'EXPIRES', value: ({ expiresAt }) => expiresAt },
-    { title: 'DESCRIPTION', value: ({ description }) => description },
-    { title: 'TENANT', isWide: true, value: ({ tenant }) => tenant ?? '-' },
-  ]),
+  columns: tokenColumns,
 });

@@ -51,4 +51,5 @@ export {
   rejectVolumeRemoval,
   toVolumeSubject,
 } from './volume.js';
-export { volumeKind, type VolumeView } from './kind.js';
+export { volumeKind } from './kind.js';
+export type { VolumeView } from './view.js';

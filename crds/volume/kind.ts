@@ -1,53 +1,15 @@
 import { type TProperties, Type } from 'typebox';
 
-import { formatBytes } from '../grammar/index.js';
-import { defineColumns, defineKind } from '../kind/index.js';
-import type { Metadata } from '../meta/index.js';
+import { defineKind } from '../kind/index.js';
 import { documentCodes } from '../rejections/index.js';
 import { residencySchema } from '../residency/index.js';
 import { volumeReplicaSchema, volumeSchema } from './admission.js';
-import { type EndedMove, movePhases, type VolumeMove } from './move.js';
+import { volumeColumns } from './columns.js';
 import { volumeMoveSchema } from './move-admission.js';
+import { movePhases } from './move.js';
 import { volumePhases } from './phases.js';
 import { volumeReportsSchema } from './reports.js';
-import type { DivergentBytes, VolumeReplica } from './replication.js';
-import type { VolumeConsumer, VolumeSpec, VolumeStatus } from './volume.js';
 import { volumeResizeSchema } from './resize.js';
-
-/** A volume as the API shows it. */
-export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'> {
-  readonly metadata: Metadata;
-  readonly id: string;
-  readonly phase: VolumeStatus['phase'];
-  readonly reason: string;
-  readonly message: string;
-  /** The id of the node that has the bytes. */
-  readonly primaryNode: string | null;
-  readonly primaryNodeName: string | null;
-  /** Counted up by each promotion and move; null for a volume without copies. */
-  readonly epoch: number | null;
-  readonly wantedReplicas: number;
-  readonly replicas: readonly (VolumeReplica & { readonly nodeName: string | null; readonly lagSeconds?: number })[];
-  /** What former primaries have set aside. */
-  readonly divergent: readonly (DivergentBytes & {
-    readonly nodeId: string;
-    readonly nodeName?: string | null;
-    /** Somebody gave it up: its node is to remove it. */
-    readonly isDiscarded?: boolean;
-  })[];
-  readonly move: (VolumeMove & { readonly toName: string | null }) | null;
-  readonly lastMove: EndedMove | null;
-  readonly driver: string | null;
-  readonly limits: string | null;
-  readonly usedBytes: number | null;
-  readonly measuredAt: string | null;
-  /** The size that it has on its node. */
-  readonly capacityBytes: number | null;
-  /** The size that was asked for when its node last looked. */
-  readonly targetBytes: number | null;
-  readonly since: string | null;
-  readonly consumers: readonly VolumeConsumer[];
-}
 
 const text = Type.String();
 const time = Type.String({ format: 'date-time' });
@@ -173,6 +135,8 @@ export const volumeKind = defineKind({
   path: '/api/v1/dvm/volumes',
   item: '{id}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
+  isFinalized: true,
+  uses: ['node'],
   routes: {
     get: { summary: 'Shows a volume, by its id or its name', codes: found },
     create: { codes: documentCodes.volume },
@@ -190,23 +154,5 @@ export const volumeKind = defineKind({
     },
   },
   nameField: 'name',
-  columns: defineColumns<VolumeView>([
-    { title: 'NAME', value: ({ name }) => name },
-    { title: 'PHASE', value: ({ phase }) => phase, format: 'state' },
-    { title: 'CLASS', value: ({ class: kind }) => kind },
-    { title: 'SIZE', value: ({ sizeBytes }) => formatBytes(sizeBytes) },
-    { title: 'USED', value: ({ usedBytes }) => (usedBytes === null ? '' : formatBytes(usedBytes)) },
-    { title: 'NODE', value: ({ primaryNodeName, primaryNode }) => primaryNodeName ?? primaryNode ?? '' },
-    { title: 'MOUNTED BY', value: ({ consumers }) => consumers.map(({ deployment }) => deployment).join(', ') },
-    { title: 'AGE', value: ({ metadata }) => metadata.createdAt, format: 'age' },
-    { title: 'ID', value: ({ id }) => id },
-    { title: 'TYPE', isWide: true, value: ({ type }) => type },
-    { title: 'DRIVER', isWide: true, value: ({ driver }) => driver ?? '' },
-    {
-      title: 'MESSAGE',
-      isWide: true,
-      value: ({ message }) => message,
-      isWarning: ({ phase, reason }) => phase === 'Degraded' || phase === 'Failed' || reason === 'volume_refused',
-    },
-  ]),
+  columns: volumeColumns,
 });

@@ -1,6 +1,7 @@
 import { computed, effect, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 
-import type { VolumeView } from '../../crds/volume/kind.js';
+import type { VolumeView } from '../../crds/volume/view.js';
+import { getListPath } from '../model/listing.js';
 import type { LiveList } from '../model/live-list.js';
 import type { EventView, JobView, ListedSecret, ShownNetwork, NodeView } from '../model/views.js';
 import type { ApiConnection } from './connection.js';
@@ -26,7 +27,17 @@ interface FollowedLists {
   readonly nodes: ReadonlySignal<LiveList<NodeView>>;
 }
 
-type ReadKind = 'Volume' | 'Network' | 'Job' | 'Secret';
+/** The lists that are read, by the kind that events name. What is wrong in each is judged by a function of its own. */
+function createLists() {
+  return {
+    Volume: signal<readonly VolumeView[]>([]),
+    Network: signal<readonly ShownNetwork[]>([]),
+    Job: signal<readonly JobView[]>([]),
+    Secret: signal<readonly ListedSecret[]>([]),
+  } as const;
+}
+
+type ReadKind = keyof ReturnType<typeof createLists>;
 
 const SETTLE_MS = 500;
 const PAGE_LIMIT = 500;
@@ -38,24 +49,13 @@ export function followReadings(
   { events, nodes }: FollowedLists,
   ended: AbortSignal,
 ): SessionReadings {
-  const lists = {
-    Volume: signal<readonly VolumeView[]>([]),
-    Network: signal<readonly ShownNetwork[]>([]),
-    Job: signal<readonly JobView[]>([]),
-    Secret: signal<readonly ListedSecret[]>([]),
-  } as const;
-  const paths: Readonly<Record<ReadKind, string>> = {
-    Volume: '/api/v1/dvm/volumes',
-    Network: '/api/v1/networks',
-    Job: '/api/v1/jobs',
-    Secret: '/api/v1/secrets',
-  };
-  const kinds = Object.keys(paths) as readonly ReadKind[];
+  const lists = createLists();
+  const kinds = Object.keys(lists) as readonly ReadKind[];
   const timers = new Map<ReadKind, ReturnType<typeof setTimeout>>();
   const read = async (kind: ReadKind) => {
     timers.delete(kind);
     // What is shown stays when it cannot be read: the next event tries again.
-    const items = await readAll(connection, paths[kind], ended).catch(() => undefined);
+    const items = await readAll(connection, getListPath(kind), ended).catch(() => undefined);
     if (items && !ended.aborted) (lists[kind] as Signal<readonly unknown[]>).value = items;
   };
   const refresh = (kind: ReadKind) => {

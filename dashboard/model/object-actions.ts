@@ -1,4 +1,4 @@
-import type { VolumeView } from '../../crds/volume/kind.js';
+import type { VolumeView } from '../../crds/volume/view.js';
 import type { Action } from './actions.js';
 import { describeRecreated } from './manifest.js';
 import type { NodeView } from './views.js';

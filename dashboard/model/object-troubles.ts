@@ -1,5 +1,5 @@
 import { formatRemedy } from '../../crds/reasons/index.js';
-import type { VolumeView } from '../../crds/volume/kind.js';
+import type { VolumeView } from '../../crds/volume/view.js';
 import { type Action, toNodeOrder } from './actions.js';
 import { listJobActions } from './jobs.js';
 import { listRotationActions } from './rotation.js';

@@ -1,4 +1,4 @@
-import type { VolumeView } from '../../crds/volume/kind.js';
+import type { VolumeView } from '../../crds/volume/view.js';
 import { type DeploymentStep, listSteps } from '../../crds/deployment/steps.js';
 import { listRolloutActions, toNodeOrder } from './actions.js';
 import {

@@ -3,21 +3,17 @@ import { useEffect, useRef } from 'preact/hooks';
 
 import { arrival, session, type OpenSession, signOut } from '../data/session.js';
 import { mayDo } from '../model/actions.js';
-import { type PageAddress, toPlace } from '../model/places.js';
-import { DeploymentPage } from './deployment.js';
-import { Deployments } from './deployments.js';
+import { placedKinds } from '../model/generated-kinds.js';
+import { listPlaces, type PageAddress, toPlace, toTitle } from '../model/places.js';
 import { Editor } from './editor.js';
-import { Events } from './events.js';
-import { JobPage } from './job.js';
 import { KindPage } from './kind-page.js';
-import { NodePage, Nodes } from './nodes.js';
+import { getKindPages } from './kind-pages.js';
 import { Overview } from './overview.js';
 import { Foreign } from './parts.js';
 import { Quotas } from './quotas.js';
-import { Secrets } from './secrets.js';
 import { SignIn, TenantChoice } from './sign-in.js';
-import { Tokens } from './tokens.js';
 
+const places = listPlaces();
 const place = signal<PageAddress>(toPlace(location.hash));
 addEventListener('hashchange', () => {
   place.value = toPlace(location.hash);
@@ -54,22 +50,8 @@ export function App() {
 }
 
 function describePlace(at: PageAddress): string {
-  return 'name' in at ? at.name : at.page.replace(/^./, first => first.toUpperCase());
+  return at.name ?? toTitle(at.page);
 }
-
-const LINKS: readonly (readonly [string, string, readonly PageAddress['page'][]])[] = [
-  ['#/', 'Overview', ['overview']],
-  ['#/deployments', 'Deployments', ['deployments', 'deployment', 'edit', 'new']],
-  ['#/nodes', 'Nodes', ['nodes', 'node']],
-  ['#/jobs', 'Jobs', ['jobs', 'job']],
-  ['#/secrets', 'Secrets', ['secrets']],
-  ['#/volumes', 'Volumes', ['volumes']],
-  ['#/networks', 'Networks', ['networks']],
-  ['#/backups', 'Backups', ['backups']],
-  ['#/quotas', 'Quotas', ['quotas']],
-  ['#/tokens', 'Tokens', ['tokens']],
-  ['#/events', 'Events', ['events']],
-];
 
 function Shell({ session: open }: { readonly session: OpenSession }) {
   const { who, tenant, isConnected, isLoaded } = open;
@@ -88,12 +70,14 @@ function Shell({ session: open }: { readonly session: OpenSession }) {
           <img src="/assets/icon.svg" alt="" width="24" height="24" /> Mooring
         </a>
         <nav aria-label="Pages">
-          {LINKS.filter(([, title]) => title !== 'Tokens' || mayDo(who, 'admin')).map(([href, title, pages]) => (
-            <a key={href} href={href} aria-current={pages.includes(place.value.page) ? 'page' : undefined}>
-              {title}
-              {title === 'Overview' && <span class={troubles > 0 ? 'count' : 'count none'}>{troubles}</span>}
-            </a>
-          ))}
+          {places
+            .filter(({ role }) => role === undefined || mayDo(who, role))
+            .map(({ href, title, pages }) => (
+              <a key={href} href={href} aria-current={pages.includes(place.value.page) ? 'page' : undefined}>
+                {title}
+                {pages.includes('overview') && <span class={troubles > 0 ? 'count' : 'count none'}>{troubles}</span>}
+              </a>
+            ))}
         </nav>
         <div class="who">
           <span class="tenant" title={`X-Tenant-ID: ${tenant.id}`}>
@@ -135,49 +119,46 @@ function nextTheme(): void {
 }
 
 function Page({ session: open }: { readonly session: OpenSession }) {
-  const at = place.value;
-  switch (at.page) {
+  const { page, name } = place.value;
+  switch (page) {
     case 'overview':
       return <Overview session={open} />;
-    case 'deployments':
-      return <Deployments session={open} />;
-    case 'deployment':
-      return <DeploymentPage session={open} name={at.name} />;
-    case 'nodes':
-      return <Nodes session={open} />;
-    case 'node':
-      return <NodePage session={open} name={at.name} />;
-    case 'events':
-      return <Events session={open} />;
-    case 'secrets':
-      return <Secrets session={open} />;
-    case 'tokens':
-      return <Tokens session={open} />;
     case 'quotas':
       return <Quotas session={open} />;
-    case 'job':
-      return <JobPage key={at.name} session={open} name={at.name} />;
     case 'new':
       return <Editor session={open} />;
     case 'edit':
-      return <Editor key={at.name} session={open} name={at.name} />;
+      return <Editor key={name} session={open} {...(name !== undefined && { name })} />;
     default:
-      return <KindPage key={at.page} session={open} kind={at.page} />;
+      return <PageOfKind session={open} page={page} name={name} />;
   }
 }
 
-const GO: Readonly<Record<string, string>> = {
-  o: '#/',
-  d: '#/deployments',
-  n: '#/nodes',
-  j: '#/jobs',
-  s: '#/secrets',
-  v: '#/volumes',
-  e: '#/events',
-};
+/** The list of a kind, or one of its objects. */
+function PageOfKind({
+  session: open,
+  page,
+  name,
+}: {
+  readonly session: OpenSession;
+  readonly page: string;
+  readonly name: string | undefined;
+}) {
+  const kind = placedKinds.find(({ singular, plural }) => page === (name === undefined ? plural : singular));
+  if (!kind) return <Overview session={open} />;
+  const { list: List, listing = {}, object: One } = getKindPages(kind.plural);
+  if (name !== undefined && One) return <One session={open} name={name} />;
+  return List ? <List session={open} /> : <KindPage key={kind.plural} session={open} kind={kind} listing={listing} />;
+}
+
+const shortcuts = places.filter(({ key }) => key !== undefined);
+const GO: ReadonlyMap<string | undefined, string> = new Map(shortcuts.map(({ key, href }) => [key, href]));
 const KEYS: readonly (readonly [string, string])[] = [
   ['/', 'search in the list; from other pages, in deployments'],
-  ['g then o, d, n, j, s, v, e', 'overview, deployments, nodes, jobs, secrets, volumes, events'],
+  [
+    `g then ${shortcuts.map(({ key }) => key).join(', ')}`,
+    shortcuts.map(({ title }) => title.toLowerCase()).join(', '),
+  ],
   ['?', 'this help'],
   ['Esc', 'close it, or leave a field'],
 ];
@@ -196,7 +177,7 @@ function useKeys(): void {
       else if (event.key === '/') {
         event.preventDefault();
         focusSearch();
-      } else if (last === 'g' && session.value && GO[event.key] !== undefined) location.hash = GO[event.key]!;
+      } else if (last === 'g' && session.value && GO.has(event.key)) location.hash = GO.get(event.key)!;
     };
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);

@@ -2,11 +2,10 @@ import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 
 import { holdEvents } from '../model/held-events.js';
+import { findObjectHref } from '../model/places.js';
 import { showControls } from '../model/text.js';
 import type { EventView } from '../model/views.js';
 import { Ago, Empty, Foreign } from './parts.js';
-
-const SUBJECT_PAGES: Readonly<Record<string, string>> = { Deployment: 'deployments', Node: 'nodes' };
 
 /** Events, the newest first. */
 export function EventList({ events, isBrief }: { readonly events: readonly EventView[]; readonly isBrief?: boolean }) {
@@ -89,11 +88,11 @@ function EventItem({ event, isBrief }: { readonly event: EventView; readonly isB
 }
 
 function Subject({ event: { subject } }: { readonly event: EventView }) {
-  const page = SUBJECT_PAGES[subject.kind];
+  const href = findObjectHref(subject);
   const text = `${subject.kind.toLowerCase()}/${subject.name}`;
-  if (page === undefined) return <Foreign text={text} />;
+  if (href === undefined) return <Foreign text={text} />;
   return (
-    <a href={`#/${page}/${encodeURIComponent(subject.name)}`}>
+    <a href={href}>
       <Foreign text={text} />
     </a>
   );
