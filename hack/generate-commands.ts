@@ -1,7 +1,7 @@
 import { createProcessTerminal } from '../pkg/cli/index.js';
 import { exitCodes } from '../pkg/cli/exit-code.js';
 import { helpExamples } from '../pkg/cli/help-examples.js';
-import { listCommands } from '../pkg/cli/manual.js';
+import { listCommands, listKindCommands } from '../pkg/cli/manual.js';
 import { createProgram } from '../pkg/cli/program.js';
 
 /** `docs/COMMANDS.md`: every command of `moor` with its options and examples, from the command line itself. */
@@ -16,6 +16,9 @@ export function renderCommandsReference(): string {
     ...renderOptions(command),
     ...fence(helpExamples[path] ?? []),
   ]);
+  const kindRows = listKindCommands().map(
+    ({ names, commands }) => `| ${names.map(toCode).join(', ')} | ${commands.map(toCode).join(', ')} |`,
+  );
   const codes = Object.values(exitCodes).map(([code, meaning]) => `| ${code} | ${toCell(meaning)} |`);
   return [
     '# Every command',
@@ -26,6 +29,14 @@ export function renderCommandsReference(): string {
     '',
     ...renderOptions(program),
     ...sections,
+    '## Kinds',
+    '',
+    'What `get`, `describe` and `delete` take as `<kind>`, by any of its names. [KINDS.md](KINDS.md) has all about each.',
+    '',
+    '| Kind | Commands |',
+    '|---|---|',
+    ...kindRows,
+    '',
     '## Exit codes',
     '',
     '| Code | Meaning |',
@@ -52,6 +63,10 @@ function fence(lines: readonly string[]): readonly string[] {
 
 function toSentence(text: string): string {
   return `${text.replace(/^./, first => first.toUpperCase()).replaceAll('<', '\\<')}.`;
+}
+
+function toCode(text: string): string {
+  return `\`${text}\``;
 }
 
 function toCell(text: string): string {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import type { Kind } from '../../crds/kind/index.js';
 import { createTestTerminal, FakeApi, type TestTerminal } from './fake-api.testing.js';
 import type { run as Run } from './run.js';
 
@@ -19,9 +20,11 @@ export class CommandLab {
   run!: typeof Run;
   /** What it signs in with. */
   readonly token: string;
+  readonly #kinds: readonly Kind[] | undefined;
 
-  constructor(token: string) {
+  constructor(token: string, kinds?: readonly Kind[]) {
     this.token = token;
+    this.#kinds = kinds;
   }
 
   createTerminal(more: Partial<TestTerminal> = {}): TestTerminal {
@@ -32,13 +35,19 @@ export class CommandLab {
 
   async moor(words: readonly string[], more: Partial<TestTerminal> = {}): Promise<CommandResult> {
     const terminal = this.createTerminal(more);
-    return { code: await this.run(words, terminal), ...terminal.printed };
+    return { code: await this.run(words, terminal, this.#kinds), ...terminal.printed };
   }
 }
 
+interface CommandLabOptions {
+  readonly token?: string;
+  /** Kinds to know instead of those of this release. */
+  readonly kinds?: readonly Kind[];
+}
+
 /** Sets up a lab for each test of the `describe` that calls it. */
-export function useCommandLab({ token = 'mtk_t' } = {}): CommandLab {
-  const lab = new CommandLab(token);
+export function useCommandLab({ token = 'mtk_t', kinds }: CommandLabOptions = {}): CommandLab {
+  const lab = new CommandLab(token, kinds);
   // Commands are loaded by import(), and mocha loads a test by require(): loaded so too, a class of faults would exist twice.
   before(async () => {
     ({ run: lab.run } = await import('./run.js'));

@@ -6,6 +6,7 @@ import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { ApiAnswer, Client } from '../client/index.js';
 import { UsageFault } from './exit-code.js';
 import { findFieldOffset } from './field-offset.js';
+import { type CliKind, listKinds } from './kinds.js';
 import type { Locate } from './session.js';
 import type { Terminal } from './terminal.js';
 import type { DeploymentView } from './views.js';
@@ -122,16 +123,22 @@ export interface DryRunView {
   readonly placement?: { readonly able: number; readonly next: readonly string[]; readonly unplaced: number };
 }
 
-const COLLECTIONS: Readonly<Record<string, string>> = {
-  Deployment: '/api/v1/deployments',
-  Job: '/api/v1/jobs',
-  Network: '/api/v1/networks',
-  Volume: '/api/v1/dvm/volumes',
-};
+/** The kinds that can be applied: those whose document a client writes. */
+const appliedKinds = listKinds()
+  .filter(({ descriptor: { body, operations } }) => body && operations.includes('create'))
+  .toSorted((a, b) => a.kind.localeCompare(b.kind));
 
-/** The path of the manifest's kind. A manifest without a kind is sent as a deployment, for the server to judge. */
-function getCollection(manifest: ManifestDocument): string {
-  return COLLECTIONS[getKind(manifest)] ?? '';
+/** The kind of a manifest. One that names none is sent as a deployment, for the server to judge. */
+export function findAppliedKind(manifest: ManifestDocument): CliKind | undefined {
+  return appliedKinds.find(({ kind }) => kind === getKind(manifest));
+}
+
+function demandAppliedKind(manifest: ManifestDocument): CliKind {
+  const found = findAppliedKind(manifest);
+  if (found) return found;
+  const known = appliedKinds.map(({ kind }) => kind).join(' or ');
+  const given = JSON.stringify(manifest.value['kind']);
+  throw new UsageFault(`${manifest.place}: kind ${given} cannot be applied. It must be ${known}.`);
 }
 
 function getKind({ value: { kind = 'Deployment' } }: ManifestDocument): string {
@@ -139,11 +146,8 @@ function getKind({ value: { kind = 'Deployment' } }: ManifestDocument): string {
 }
 
 function checkManifest(manifest: ManifestDocument): void {
-  const { kind, name } = manifest.value;
-  if (getCollection(manifest) === '') {
-    const known = Object.keys(COLLECTIONS).join(' or ');
-    throw new UsageFault(`${manifest.place}: kind ${JSON.stringify(kind)} cannot be applied. It must be ${known}.`);
-  }
+  const { name } = manifest.value;
+  demandAppliedKind(manifest);
   if (typeof name !== 'string' || name === '') throw new UsageFault(`${manifest.place}: must have a name.`);
 }
 
@@ -168,15 +172,14 @@ export function sendManifest<T>(
   exists: boolean,
   { dryRun }: { readonly dryRun?: boolean },
 ): Promise<ApiAnswer<T>> {
-  const { kind, ...rest } = manifest.value;
-  // The documents of networks and volumes have no kind.
-  const body = kind === 'Network' || kind === 'Volume' ? rest : manifest.value;
+  const { descriptor, path } = demandAppliedKind(manifest);
+  const { kind: _, ...rest } = manifest.value;
+  // The documents of some kinds do not say of which kind they are.
+  const body = descriptor.body?.properties['kind'] ? manifest.value : rest;
   const request = { body, query: { dryRun: dryRun || undefined } };
-  return exists
-    ? client.request<T>('PUT', objectPath(manifest), request)
-    : client.request<T>('POST', getCollection(manifest), request);
+  return exists ? client.request<T>('PUT', objectPath(manifest), request) : client.request<T>('POST', path, request);
 }
 
 function objectPath(manifest: ManifestDocument): string {
-  return `${getCollection(manifest)}/${encodeURIComponent(String(manifest.value['name']))}`;
+  return demandAppliedKind(manifest).pathOf(String(manifest.value['name']));
 }

@@ -1,20 +1,9 @@
 import type { ApiAnswer, Client } from '../client/index.js';
-import { formatTitle, type ManifestDocument } from './documents.js';
+import { findAppliedKind, formatTitle, type ManifestDocument } from './documents.js';
+import { getBehaviour } from './kind-behaviours.js';
 import { nodes } from './kinds.js';
 
-/** A kind whose objects stay as they were created. */
-interface FixedKind {
-  /** What to do instead of changing one. */
-  readonly remedy: string;
-}
-
-const fixedKinds: Readonly<Record<string, FixedKind>> = {
-  Network: { remedy: 'delete it when nothing joins it any more, and apply again, or give it another name' },
-  Volume: {
-    remedy: 'delete it, with its bytes, when nothing mounts it any more, and apply again, or give it another name',
-  },
-  Job: { remedy: 'delete it and apply again, or give it another name' },
-};
+const RECREATION = 'delete it and apply again, or give it another name';
 
 /** Fields that hold no credential, whoever has written the file: what it says of the others is not printed. */
 const SHOWN = new Set([
@@ -46,8 +35,8 @@ export interface FieldDifference {
 }
 
 /** Whether objects of the manifest's kind cannot be changed. */
-export function isFixed({ value: { kind } }: ManifestDocument): boolean {
-  return typeof kind === 'string' && Object.hasOwn(fixedKinds, kind);
+export function isFixed(manifest: ManifestDocument): boolean {
+  return findAppliedKind(manifest)?.descriptor.operations.includes('update') === false;
 }
 
 /** Fields that an object has only when its creator has set them. */
@@ -130,6 +119,7 @@ export function explainFixed(manifest: ManifestDocument, differences: readonly F
   const list = differences.map(({ field, stored, sent, isShown }) =>
     isShown ? `${field} is ${JSON.stringify(stored)}, and not ${JSON.stringify(sent)}` : `${field} differs`,
   );
-  const { remedy } = fixedKinds[String(manifest.value['kind'])]!;
+  const kind = findAppliedKind(manifest);
+  const remedy = (kind && getBehaviour(kind.descriptor).recreation) ?? RECREATION;
   return `${formatTitle(manifest)} (${manifest.place}) cannot be changed: ${list.join('; ')}. To have it so: ${remedy}.`;
 }

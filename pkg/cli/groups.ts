@@ -17,6 +17,11 @@ export function addGroups(program: Commander, run: Run): void {
   addAccess(program, run);
 }
 
+/** Deletes an object by its descriptor: the same as "moor delete" of its kind. */
+function remove(run: Run, kind: string, name: string): Promise<void> {
+  return run(async () => (await import('./commands/delete.js')).deleteObject, { kind, name, wait: false });
+}
+
 function addRollout(program: Commander, run: Run): void {
   const commands = () => import('./commands/rollout.js');
   const rollout = program
@@ -97,7 +102,7 @@ function addSecrets(program: Commander, run: Run): void {
   secrets
     .command('delete <path>')
     .description('destroy it with all its versions; refused while a deployment refers to it')
-    .action((path: string) => run(async () => (await commands()).deleteCredential, { path }));
+    .action((path: string) => remove(run, 'secret', path));
   secrets
     .command('consumers <path>')
     .description('list the deployments that refer to it, and the keys that they use')
@@ -148,9 +153,7 @@ function addNetworks(program: Commander, run: Run): void {
   networks
     .command('delete <name>')
     .description('delete a network; refused while something joins it')
-    .action((name: string) =>
-      run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'network', name, wait: false }),
-    );
+    .action((name: string) => remove(run, 'network', name));
 }
 
 function addBackups(program: Commander, run: Run): void {
@@ -180,7 +183,7 @@ function addBackups(program: Commander, run: Run): void {
   backup
     .command('delete <id>')
     .description('delete it')
-    .action((id: string) => run(async () => (await commands()).deleteBackup, { id }));
+    .action((id: string) => remove(run, 'backup', id));
 }
 
 function addAccess(program: Commander, run: Run): void {
@@ -199,7 +202,7 @@ function addAccess(program: Commander, run: Run): void {
     .option('-y, --yes', 'with --cascade: do not ask')
     .option('--timeout <duration>', 'give up after this long, such as 90s or 5m', parseDurationOption)
     .action((tenant: string, options: Options) =>
-      run(async () => (await import('./commands/tenants.js')).deleteTenant, { tenant, ...options }),
+      run(async () => (await import('./commands/tenants.js')).deleteTenant, { name: tenant, ...options }),
     );
 
   program

@@ -3,7 +3,7 @@ import type { Command as Commander } from 'commander';
 /** Examples of commands, by their words, as `--help` shows them. `help-examples.test.ts` has each of them parsed. */
 export const helpExamples: Readonly<Record<string, readonly string[]>> = {
   get: ['moor get deployments', 'moor get all', 'moor get deployment web -o yaml'],
-  describe: ['moor describe deployment web', 'moor describe node attic'],
+  describe: ['moor describe deployment web', 'moor describe node attic', 'moor describe secret deployments/web-db'],
   status: ['moor status web', 'moor status web --until-ready --timeout 5m'],
   top: ['moor top deployments', 'moor top nodes'],
   events: ['moor events --watch', 'moor events --subject web --type deployment.running'],
@@ -25,7 +25,7 @@ export const helpExamples: Readonly<Record<string, readonly string[]>> = {
     'moor run 127.0.0.1:7071/mooring/demo:1.0.0 -- migrate --all',
     'moor run 127.0.0.1:7071/mooring/demo:1.0.0 --name once --detach',
   ],
-  delete: ['moor delete deployment web', 'moor delete job nightly --no-wait'],
+  delete: ['moor delete deployment web', 'moor delete job nightly --no-wait', 'moor delete secret deployments/web-db'],
   doctor: ['moor doctor', 'moor doctor --json', 'moor doctor --config /etc/mooring/settings.yaml'],
   config: ['moor config', 'moor config --running -o json'],
   kubeconfig: ['moor kubeconfig > mooring.kubeconfig'],

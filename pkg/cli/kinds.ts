@@ -17,6 +17,7 @@ export interface CellContext {
 export interface CliKind {
   /** As events name it: `Deployment`. */
   readonly kind: string;
+  readonly descriptor: Kind;
   /** What a person may call it; the first name is the one that lists print. */
   readonly names: readonly string[];
   readonly path: string;
@@ -41,17 +42,26 @@ export function listKinds(known: readonly Kind[] = kinds): readonly CliKind[] {
   return known.filter(isListed).map(toCliKind);
 }
 
+/** Those of them whose objects can be deleted. */
+export function listDeletableKinds(known: readonly Kind[] = kinds): readonly CliKind[] {
+  return listKinds(known).filter(({ descriptor }) => descriptor.operations.includes('delete'));
+}
+
 /** The kind that a person means. */
 export function findKind(word: string, known: readonly Kind[] = kinds): CliKind {
   const found = findKindByName(word, known.filter(isListed));
   if (found) return toCliKind(found);
-  const names = listKinds(known).map(({ names: [, plural] }) => plural);
   const nearest = findNearestName(
     word,
     listKinds(known).flatMap(each => each.names),
   );
   const proposal = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
-  throw new UsageFault(`there is no kind "${word}".${proposal} The kinds are ${names.join(', ')}.`);
+  throw new UsageFault(`there is no kind "${word}".${proposal} The kinds are ${joinPlurals(listKinds(known))}.`);
+}
+
+/** `deployments, volumes, nodes` */
+export function joinPlurals(listed: readonly CliKind[]): string {
+  return listed.map(({ descriptor }) => descriptor.plural).join(', ');
 }
 
 function isListed({ columns, operations }: Kind): boolean {
@@ -62,6 +72,7 @@ function toCliKind(kind: Kind): CliKind {
   if (kind.path === undefined) throw new BrokenInvariantFault(`${kind.plural} are listed and have no path`);
   return {
     kind: kind.kind,
+    descriptor: kind,
     names: listKindNames(kind),
     path: kind.path,
     speaker: kind.scope,
@@ -72,9 +83,14 @@ function toCliKind(kind: Kind): CliKind {
 }
 
 /** A name that has as many parts as the path of an object: `deployments/web-db` for `{namespace}/{resource}`. */
-function encodeName(name: string, { item = '{name}' }: Kind): string {
+function encodeName(name: string, { singular, item = '{name}' }: Kind): string {
+  const wanted = item.split('/');
+  if (wanted.length === 1) return encodeURIComponent(name);
   const parts = name.split('/');
-  return parts.length === item.split('/').length ? parts.map(encodeURIComponent).join('/') : encodeURIComponent(name);
+  if (parts.length === wanted.length && parts.every(part => part !== ''))
+    return parts.map(encodeURIComponent).join('/');
+  const form = item.replaceAll('{', '<').replaceAll('}', '>');
+  throw new UsageFault(`"${name}" does not name a ${singular}. Write it as ${form}.`);
 }
 
 function toKindColumn({ title, isWide, value, format, isWarning }: Column<unknown>): KindColumn {

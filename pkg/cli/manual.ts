@@ -1,7 +1,10 @@
 import type { Command as Commander } from 'commander';
 
+import type { Kind } from '../../crds/kind/index.js';
+import { kinds } from '../../crds/kinds/index.js';
 import { exitCodes } from './exit-code.js';
 import { helpExamples } from './help-examples.js';
+import { listKinds } from './kinds.js';
 
 /** A command that can be typed, with the words that lead to it: `volumes create`. */
 export interface ListedCommand {
@@ -18,8 +21,24 @@ export function listCommands(parent: Commander, words: readonly string[] = []): 
   });
 }
 
+/** A kind as "moor get", "moor describe" and "moor delete" take it. */
+export interface ListedKind {
+  readonly names: readonly string[];
+  readonly description: string;
+  readonly commands: readonly string[];
+}
+
+/** Every kind that can be listed, with its names and the commands that take it. */
+export function listKindCommands(known: readonly Kind[] = kinds): readonly ListedKind[] {
+  return listKinds(known).map(({ names, descriptor: { description, operations } }) => ({
+    names,
+    description,
+    commands: ['get', 'describe', ...(operations.includes('delete') ? ['delete'] : [])],
+  }));
+}
+
 /** The manual page of the command line, in the language of man(7). */
-export function renderManual(program: Commander, version: string): string {
+export function renderManual(program: Commander, version: string, known: readonly Kind[] = kinds): string {
   const commands = listCommands(program).flatMap(renderCommand);
   return [
     `.TH MOOR 1 "" "Mooring ${escape(version)}" "User Commands"`,
@@ -33,6 +52,12 @@ export function renderManual(program: Commander, version: string): string {
     ...renderOptions(program),
     '.SH COMMANDS',
     ...commands,
+    '.SH KINDS',
+    ...listKindCommands(known).flatMap(({ names, description, commands: taking }) => [
+      '.TP',
+      `.B ${escape(names.join(', '))}`,
+      escape(`${description} Commands: ${taking.join(', ')}.`),
+    ]),
     '.SH SERVERS',
     'The following have a \\fB\\-\\-help\\fR of their own.',
     ...SERVERS.flatMap(([name, about]) => ['.TP', `.B moor ${name}`, escape(about)]),

@@ -1,5 +1,6 @@
 import { Command as Commander, type CommanderError, Option } from 'commander';
 
+import type { Kind } from '../../crds/kind/index.js';
 import { readProductVersion } from '../version/index.js';
 import type { ConnectionFlags } from './connection.js';
 import { type ExitCode, exitCode, exitCodeHelp, UsageFault } from './exit-code.js';
@@ -20,7 +21,11 @@ import type { Terminal } from './terminal.js';
  * A command's own code is loaded when the command runs, so that no command waits for the code of another.
  * `finished` gets the exit code.
  */
-export function createProgram(terminal: Terminal, finished: (code: ExitCode) => void): Commander {
+export function createProgram(
+  terminal: Terminal,
+  finished: (code: ExitCode) => void,
+  kinds?: readonly Kind[],
+): Commander {
   const program = new Commander('moor')
     .description('Declare deployments and watch them run.')
     .version(readProductVersion(), '-V, --version')
@@ -35,7 +40,7 @@ export function createProgram(terminal: Terminal, finished: (code: ExitCode) => 
     .addHelpText('after', HELP_FOOTER);
 
   const run: Run = async (load, input) => {
-    const session = openSession(terminal, program.opts<ConnectionFlags>());
+    const session = openSession(terminal, program.opts<ConnectionFlags>(), kinds);
     try {
       const command = await load();
       finished(await command(session, input));
@@ -71,7 +76,9 @@ function addReading(program: Commander, run: Run): void {
     );
   program
     .command('describe <kind> <name>')
-    .description('show a deployment, a job or a node with spec, steps, conditions, placements, events and reasons')
+    .description(
+      'show one object of any kind with spec, status and events, and of a deployment with steps and placements',
+    )
     .option('--predecessors', 'also show events of earlier objects of the same name')
     .action((kind: string, name: string, options: Options) =>
       run(async () => (await import('./commands/describe.js')).describe, { kind, name, ...options }),
@@ -235,9 +242,7 @@ function addWriting(program: Commander, run: Run): void {
     );
   program
     .command('delete <kind> <name>')
-    .description(
-      'delete a deployment, a job, a network, a node or a volume, and wait until its containers or bytes are gone',
-    )
+    .description('delete an object; of a deployment, a job or a volume, wait until its containers or bytes are gone')
     .option('--force', 'of a node whose agent is silent: give up the volumes that only it has')
     .option('--no-wait', 'do not wait')
     .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)

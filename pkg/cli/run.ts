@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 
+import type { Kind } from '../../crds/kind/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../client/index.js';
 import { asError, Fault } from '../fault/index.js';
 import { type ExitCode, exitCode, UsageFault } from './exit-code.js';
@@ -8,12 +9,13 @@ import { createProgram, toUsageExitCode } from './program.js';
 import type { Terminal } from './terminal.js';
 
 /** Runs one command line to its end. Whatever happens becomes a message and an exit code. */
-export async function run(argv: readonly string[], given: Terminal): Promise<ExitCode> {
+export async function run(argv: readonly string[], given: Terminal, kinds?: readonly Kind[]): Promise<ExitCode> {
   const terminal = guardTerminal(given);
   let code: ExitCode = exitCode.ok;
-  const program = createProgram(terminal, result => {
+  const finished = (result: ExitCode) => {
     code = result;
-  });
+  };
+  const program = createProgram(terminal, finished, kinds);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return code;

@@ -1,3 +1,4 @@
+import type { Kind } from '../../crds/kind/index.js';
 import type { Client, RejectionAnswer, ClientRejection } from '../client/index.js';
 import { connect, type Connection, type ConnectionFlags, findConnection, type TokenScope } from './connection.js';
 import { type ExitCode, toExitCode } from './exit-code.js';
@@ -8,6 +9,8 @@ import type { Terminal } from './terminal.js';
 export interface Session {
   readonly terminal: Terminal;
   readonly ink: Paint;
+  /** The kinds that there are; those of this release when absent. */
+  readonly kinds: readonly Kind[] | undefined;
   /** A client for the server that the flags, the environment or this clone name. */
   connect(scope?: TokenScope): Promise<Client>;
   /** Which server that is, and the token for it. */
@@ -19,12 +22,17 @@ export interface Session {
 /** The work of one command. It prints through its session and resolves with the exit code. */
 export type Command<Input> = (session: Session, input: Input) => Promise<ExitCode>;
 
-export function openSession(terminal: Terminal, flags: ConnectionFlags): Session & { close(): void } {
+export function openSession(
+  terminal: Terminal,
+  flags: ConnectionFlags,
+  kinds?: readonly Kind[],
+): Session & { close(): void } {
   const ink = paint(terminal.colours);
   const clients: Client[] = [];
   return {
     terminal,
     ink,
+    kinds,
     async connect(scope) {
       const client = await connect(flags, terminal, scope);
       clients.push(client);

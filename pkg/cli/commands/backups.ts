@@ -99,12 +99,3 @@ export const importBackup: Command<{ readonly file: string }> = async (session, 
   printStored(session, answer.value, answer.status === 201 ? 'imported' : 'already imported');
   return exitCode.ok;
 };
-
-/** Deletes a backup. */
-export const deleteBackup: Command<BackupInput> = async (session, { id }) => {
-  const client = await session.connect();
-  const answer = await client.request('DELETE', backups.pathOf(id));
-  if (!answer.ok) return session.reportRejection(answer);
-  session.terminal.out(`backup/${id} ${session.ink.green('deleted')}\n`);
-  return exitCode.ok;
-};

@@ -1,9 +1,10 @@
 import type { Command as Commander } from 'commander';
 
 import type { Kind } from '../../../crds/kind/index.js';
-import { kinds } from '../../../crds/kinds/index.js';
+import { kinds as allKinds } from '../../../crds/kinds/index.js';
 import { exitCode, UsageFault } from '../exit-code.js';
-import { listKinds } from '../kinds.js';
+import { getBehaviour } from '../kind-behaviours.js';
+import { type CliKind, listDeletableKinds, listKinds } from '../kinds.js';
 import type { Command } from '../session.js';
 
 interface CompletionInput {
@@ -12,9 +13,9 @@ interface CompletionInput {
 }
 
 /** Prints the completion script for a shell. It is made from the command line itself, so the two cannot differ. */
-export const completion: Command<CompletionInput> = async ({ terminal }, { shell, program }) => {
+export const completion: Command<CompletionInput> = async ({ terminal, kinds }, { shell, program }) => {
   if (shell !== 'bash' && shell !== 'zsh') throw new UsageFault('completion is available for bash and zsh only.');
-  terminal.out(`${shell === 'zsh' ? ZSH : ''}${renderCompletion(program)}`);
+  terminal.out(`${shell === 'zsh' ? ZSH : ''}${renderCompletion(program, kinds)}`);
   return exitCode.ok;
 };
 
@@ -23,34 +24,8 @@ const ZSH = `(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -
 autoload -Uz +X bashcompinit && bashcompinit
 `;
 
-const STEERING = ['status', 'pause', 'resume', 'undo', 'history', 'restart'];
-
-/** Commands whose next word is the name of an object of this kind. */
-const NAMES = {
-  deployments: [
-    ...STEERING.map(word => `rollout ${word}`),
-    'canary promote',
-    'canary abort',
-    'backup create',
-    'status',
-    'logs',
-    'scale',
-    'restart',
-    'rotate',
-    'history',
-    'diff',
-  ],
-  nodes: ['nodes drain', 'nodes undrain', 'nodes fence'],
-  volumes: [
-    ...['describe', 'grow', 'move', 'delete', 'replicas add', 'replicas remove'].map(word => `volumes ${word}`),
-    ...['list', 'delete'].map(word => `volumes divergent ${word}`),
-  ],
-  networks: ['networks delete'],
-  tokens: ['tokens revoke'],
-  backups: ['backup restore', 'backup export', 'backup delete'],
-  contexts: ['context use', 'context rename', 'context delete'],
-  secrets: ['secrets show', 'secrets write', 'secrets generate', 'secrets delete', 'secrets consumers'],
-} as const;
+/** Commands whose next word is the name of a context, which is no object of the server. */
+const CONTEXTS = ['context use', 'context rename', 'context delete'];
 /** Commands whose next word is a kind, and then a name. */
 const KINDS = ['get', 'describe', 'delete'];
 /** Programs that the script `moor` starts itself: they are asked for their options. */
@@ -85,13 +60,17 @@ function listChoices(entries: readonly Entry[]): ReadonlyMap<string, string> {
 }
 
 /** The completion script of a command line, for these kinds. */
-export function renderCompletion(program: Commander, known: readonly Kind[] = kinds): string {
+export function renderCompletion(program: Commander, known: readonly Kind[] = allKinds): string {
   const entries = listEntries(program);
   const groups = entries.filter(({ command }) => command.commands.length > 0);
-  const named = Object.entries(NAMES).map(([kind, paths]) => `${quoted(paths)}) names=${kind} ;;`);
-  const kindWords = listKinds(known)
-    .map(({ names }) => names[1])
-    .join(' ');
+  const ofKinds = listKinds(known).flatMap(({ descriptor }) => {
+    const { commands = [] } = getBehaviour(descriptor);
+    return commands.length === 0 ? [] : [[descriptor.plural, commands] as const];
+  });
+  const named = [...ofKinds, ['contexts', CONTEXTS] as const].map(
+    ([kind, paths]) => `${quoted(paths)}) names=${kind} ;;`,
+  );
+  const toWords = (listed: readonly CliKind[]) => listed.map(({ descriptor }) => descriptor.plural).join(' ');
   // No variable may be called "words": in zsh that is the command line itself.
   return `# Completion for moor.
 _moor() {
@@ -117,7 +96,9 @@ ${lines(entries.map(each => `"${each.path}") choices="${listWords(each).join(' '
   elif [ "$COMP_CWORD" -eq "$at" ]; then
     case "$entry" in
 ${lines(named, 6)}
-      ${KINDS.join('|')}) choices="${kindWords}"; [ "$entry" = get ] && choices="$choices all" ;;
+      get) choices="${toWords(listKinds(known))} all" ;;
+      describe) choices="${toWords(listKinds(known))}" ;;
+      delete) choices="${toWords(listDeletableKinds(known))}" ;;
       explain) choices="deployment" ;;
       completion) choices="bash zsh" ;;
     esac

@@ -1,7 +1,9 @@
 import { formatCount } from '../../../crds/grammar/index.js';
+import type { Kind } from '../../../crds/kind/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { deployments, findKind, jobs, networks, nodes, volumes } from '../kinds.js';
+import { getBehaviour } from '../kind-behaviours.js';
+import { findKind, joinPlurals, listDeletableKinds } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import { type ProgressView, showProgress } from '../progress.js';
 import type { Command, Session } from '../session.js';
@@ -26,36 +28,47 @@ interface DeleteInput extends WaitOptions {
 }
 
 /**
- * Deletes a network or a node, or a deployment, a job or a volume and, with `wait`, waits until its containers or bytes and its record
- * are gone.
+ * Deletes an object of any kind that can be deleted. One that stays until its containers or bytes are gone is waited for
+ * with `wait`.
  */
 export const deleteObject: Command<DeleteInput> = async (session, { kind: word, name, wait, force, ...options }) => {
   const { terminal, ink } = session;
-  const { path, pathOf, names } = findKind(word);
-  if (![deployments.path, jobs.path, networks.path, nodes.path, volumes.path].includes(path)) {
-    throw new UsageFault(
-      `"moor delete" does not delete ${names[1] ?? word}: "moor --help" lists the commands that do.`,
-    );
-  }
-  if (force && path !== nodes.path)
-    throw new UsageFault('--force is for nodes: it gives up the volumes that only they have.');
-  const title = `${names[0]}/${name}`;
-  const client = await session.connect();
+  const { path, pathOf, speaker, descriptor } = findKind(word, session.kinds);
+  checkDeletion(session, descriptor, force ?? false);
+  const { remove } = getBehaviour(descriptor);
+  if (remove) return (await remove())(session, { name, ...options });
+
+  const title = `${descriptor.singular}/${stripControls(name)}`;
+  const client = await session.connect(speaker);
   const answer = await client.request<ObjectView>('DELETE', pathOf(name), force ? { query: { force: 'true' } } : {});
-  if (answer.ok && (path === networks.path || path === nodes.path)) {
-    terminal.out(`${title} ${ink.green('deleted')}\n`);
-    return exitCode.ok;
-  }
   if (!answer.ok) return session.reportRejection(answer);
-  if (!wait) {
+  if (descriptor.isFinalized && !wait) {
     terminal.out(`${title} ${ink.yellow('deleting')}\n`);
     return exitCode.ok;
   }
-  const code = await untilGone(session, client, { path, title, uid: answer.value.metadata.uid }, options);
+  const code = descriptor.isFinalized
+    ? await untilGone(session, client, { path, title, uid: answer.value.metadata.uid }, options)
+    : exitCode.ok;
   if (code === exitCode.ok) terminal.out(`${title} ${ink.green('deleted')}\n`);
   if (code === exitCode.timedOut) terminal.err(`${title} is still being deleted\n`);
   return code;
 };
+
+/** Refuses what cannot be deleted, or not by force. */
+function checkDeletion({ kinds }: Session, descriptor: Kind, force: boolean): void {
+  const deletable = listDeletableKinds(kinds);
+  if (!descriptor.operations.includes('delete')) {
+    throw new UsageFault(
+      `${descriptor.plural} cannot be deleted. The kinds that can be are ${joinPlurals(deletable)}.`,
+    );
+  }
+  if (!force || getBehaviour(descriptor).gaveUpByForce !== undefined) return;
+  const forced = deletable.flatMap(({ descriptor: each }) => {
+    const { gaveUpByForce } = getBehaviour(each);
+    return gaveUpByForce === undefined ? [] : [`--force is for ${each.plural}: it gives up ${gaveUpByForce}.`];
+  });
+  throw new UsageFault(forced.join(' '));
+}
 
 async function untilGone(
   session: Session,

@@ -3,15 +3,21 @@ import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import type { Row } from '../print/table.js';
 import { choosePaint, formatAge, formatSpan } from '../print/text.js';
-import type { CandidateView, EventView, JobView } from '../views.js';
+import type { CandidateView, JobView } from '../views.js';
+import { type DescribeEnv, fetchCandidates } from './describe-env.js';
 import { formatFilterRemedies, listNodeReasons } from './describe-steps.js';
 
 /** A job: what is asked for, how far it is, its attempts and its events. */
-export function describeJob(
+export async function describeJob(view: JobView, env: DescribeEnv): Promise<string> {
+  const { state, nodeId } = view.status.history.at(-1) ?? {};
+  const candidates = await fetchCandidates(env, state === 'Pending' && nodeId === undefined);
+  return formatJob(view, candidates, env);
+}
+
+function formatJob(
   view: JobView,
-  events: readonly EventView[],
   candidates: readonly CandidateView[],
-  look: CellContext,
+  { events, look }: Pick<DescribeEnv, 'events' | 'look'>,
 ): string {
   const { metadata, status, environment = {}, resources = {}, secrets = [] } = view;
   const { limits, ...requests } = resources;

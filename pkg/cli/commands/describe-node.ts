@@ -1,9 +1,11 @@
 import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import { describeFeatures } from '../../../crds/node/index.js';
+import type { RejectionAnswer } from '../../client/index.js';
 import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import { choosePaint, formatAge } from '../print/text.js';
-import type { EventView, NodeView } from '../views.js';
+import type { NodeView } from '../views.js';
+import type { DescribeEnv } from './describe-env.js';
 
 /** What is placed on a node, as its agent last reported it. */
 export interface NodeReplicasView {
@@ -26,12 +28,13 @@ interface NodeReplica {
 }
 
 /** A node: its identity, its status and conditions, what runs on it, and its events. */
-export function describeNode(
+export async function describeNode(
   node: NodeView,
-  { items, lastReportAt }: NodeReplicasView,
-  events: readonly EventView[],
-  look: CellContext,
-): string {
+  { client, path, events, look }: DescribeEnv,
+): Promise<string | RejectionAnswer> {
+  const replicas = await client.request<NodeReplicasView>('GET', `${path}/replicas`);
+  if (!replicas.ok) return replicas;
+  const { items, lastReportAt } = replicas.value;
   const { ink, now } = look;
   const ago = (at: string | null | undefined) => (at ? `${at} (${formatAge(at, now)} ago)` : 'never');
   const facts: readonly Fact[] = [

@@ -1,4 +1,4 @@
-import type { DeploymentStatus, ReplicaStatus } from '../../../crds/deployment/index.js';
+import type { DeploymentStatus, ReplicaStatus, RolloutStatus } from '../../../crds/deployment/index.js';
 import { type ContainerEnd, type FailedCheck, findNextRetry } from '../../../crds/report/index.js';
 import type { CellContext } from '../kinds.js';
 import { type Fact, formatFacts, formatSection } from '../print/sections.js';
@@ -109,9 +109,28 @@ interface WrittenOutput {
 }
 
 /** The output line by line, each marked, so that it cannot be taken for ours. */
-export function formatOutput(written: WrittenOutput | undefined, logs: string): string {
+function formatOutput(written: WrittenOutput | undefined, logs: string): string {
   if (!written) return '';
   if (written.isWithheld) return `    (output not shown: it might hold the value of a secret; ${logs})\n`;
   const lines = written.output?.split('\n') ?? [];
   return lines.map(line => `    | ${stripControls(line)}\n`).join('');
+}
+
+/** The container that a rollout failed with, and what it wrote; nothing where there was none. */
+export function formatFailure(name: string, { rollout }: { readonly rollout?: RolloutStatus }): string {
+  if (!rollout?.failure) return '';
+  const { revision, at, replica, containerId, containerName, nodeName, exitCode, output, log, isWithheld } =
+    rollout.failure;
+  if (replica === undefined || containerId === undefined) return '';
+  const named = containerName === undefined ? '' : `${containerName}, `;
+  const where = nodeName === undefined ? '' : ` on ${nodeName}`;
+  const code = exitCode === undefined ? '' : `: exit code ${exitCode}`;
+  const container = `replica ${replica}${where}, container ${named}${containerId.slice(0, 12)}${code}`;
+  const about = `  revision ${revision} failed at ${at} with ${container}`;
+  const logs = `moor logs ${name} --replica ${replica}`;
+  return [
+    `${stripControls(about)}\n`,
+    formatOutput(output === undefined ? { isWithheld } : { output }, logs),
+    log === undefined ? '' : `  its own log:\n${formatOutput({ output: log }, logs)}`,
+  ].join('');
 }

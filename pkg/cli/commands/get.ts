@@ -1,5 +1,6 @@
 import type { ObjectList } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { getBehaviour } from '../kind-behaviours.js';
 import { events as kind, type CliKind, findKind, listKinds } from '../kinds.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';
@@ -13,13 +14,10 @@ interface GetInput {
   readonly output: OutputFormat;
 }
 
-/** Kinds of which `all` shows nothing: they describe others, or can be listed by administrators only. */
-const LEFT_OUT_OF_ALL: ReadonlySet<string> = new Set(['events', 'tokens', 'backups']);
-
 /** Lists one kind or, with `all`, those of the tenant, or shows one object. */
 export const get: Command<GetInput> = async (session, { kind: word, name, output }) => {
   if (word === 'all') return getAll(session, name, output);
-  const kind = findKind(word);
+  const kind = findKind(word, session.kinds);
   const client = await session.connect(kind.speaker);
   const answer =
     name === undefined ? await client.all<unknown>(kind.path) : await client.request<unknown>('GET', kind.pathOf(name));
@@ -31,7 +29,9 @@ export const get: Command<GetInput> = async (session, { kind: word, name, output
 
 async function getAll(session: Session, name: string | undefined, output: OutputFormat): Promise<ExitCode> {
   if (name !== undefined) throw new UsageFault('"get all" takes no name: "moor get <kind> <name>" shows one object.');
-  const kinds = listKinds().filter(({ speaker, names }) => speaker === 'tenant' && !LEFT_OUT_OF_ALL.has(names[1]!));
+  const kinds = listKinds(session.kinds).filter(
+    ({ speaker, descriptor }) => speaker === 'tenant' && !getBehaviour(descriptor).isLeftOutOfAll,
+  );
   const client = await session.connect();
   const found: (readonly [CliKind, readonly unknown[]])[] = [];
   for (const each of kinds) {

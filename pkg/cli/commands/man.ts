@@ -6,7 +6,7 @@ import { renderManual } from '../manual.js';
 import type { Command } from '../session.js';
 
 /** Prints the manual page. It is made from the command line itself, so the two cannot differ. */
-export const man: Command<{ readonly program: Commander }> = async ({ terminal }, { program }) => {
-  terminal.out(renderManual(program, readProductVersion()));
+export const man: Command<{ readonly program: Commander }> = async ({ terminal, kinds }, { program }) => {
+  terminal.out(renderManual(program, readProductVersion(), kinds));
   return exitCode.ok;
 };

@@ -1,5 +1,5 @@
 import type { ArchivedRevision } from '../../../crds/archive/index.js';
-import { type CanaryAction, getStatedReplicas, type RolloutStatus } from '../../../crds/deployment/index.js';
+import { type CanaryAction, getStatedReplicas } from '../../../crds/deployment/index.js';
 import { computeTemplateHash } from '../../../crds/replica/index.js';
 import type { Client } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
@@ -11,7 +11,7 @@ import type { Command, Session } from '../session.js';
 import { reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
 import type { DeploymentView } from '../views.js';
 import { printWrite } from './apply.js';
-import { formatOutput } from './describe-replicas.js';
+import { formatFailure } from './describe-replicas.js';
 
 interface RolloutName {
   readonly name: string;
@@ -19,25 +19,6 @@ interface RolloutName {
 
 const toPath = ({ name }: RolloutName) => `${deployments.path}/${encodeURIComponent(name)}`;
 const toArchivePath = ({ name }: RolloutName) => `/api/v1/archives/deployments/${encodeURIComponent(name)}`;
-
-/** The container that a rollout failed with, and what it wrote; nothing where there was none. */
-export function formatFailure(name: string, { rollout }: { readonly rollout?: RolloutStatus }): string {
-  if (!rollout?.failure) return '';
-  const { revision, at, replica, containerId, containerName, nodeName, exitCode, output, log, isWithheld } =
-    rollout.failure;
-  if (replica === undefined || containerId === undefined) return '';
-  const named = containerName === undefined ? '' : `${containerName}, `;
-  const where = nodeName === undefined ? '' : ` on ${nodeName}`;
-  const code = exitCode === undefined ? '' : `: exit code ${exitCode}`;
-  const container = `replica ${replica}${where}, container ${named}${containerId.slice(0, 12)}${code}`;
-  const about = `  revision ${revision} failed at ${at} with ${container}`;
-  const logs = `moor logs ${name} --replica ${replica}`;
-  return [
-    `${stripControls(about)}\n`,
-    formatOutput(output === undefined ? { isWithheld } : { output }, logs),
-    log === undefined ? '' : `  its own log:\n${formatOutput({ output: log }, logs)}`,
-  ].join('');
-}
 
 /** Shows how far a rollout is; with `watch`, until it is complete or has failed. */
 export const showRollout: Command<RolloutName & WaitOptions & { readonly watch?: boolean }> = async (

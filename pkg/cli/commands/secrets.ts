@@ -85,15 +85,6 @@ async function send(session: Session, { path }: NamedSecret, body: object): Prom
   return exitCode.ok;
 }
 
-/** Destroys a credential with all its versions. */
-export const deleteCredential: Command<NamedSecret> = async (session, { path }) => {
-  const client = await session.connect();
-  const answer = await client.request<unknown>('DELETE', toUrl(path));
-  if (!answer.ok) return session.reportRejection(answer);
-  session.terminal.out(`secret/${stripControls(path)} ${session.ink.green('deleted')}\n`);
-  return exitCode.ok;
-};
-
 interface ConsumersView {
   readonly consumers: readonly {
     readonly deployment?: string;

@@ -4,7 +4,7 @@ import { describePull } from '../../../crds/report/pull.js';
 import type { Client, WatchChange } from '../../client/index.js';
 import { type ExitCode, exitCode } from '../exit-code.js';
 import { deployments, events } from '../kinds.js';
-import { loadNodeNames } from './describe.js';
+import { loadNodeNames } from './describe-env.js';
 import { formatReplicaTroubles, nameReplicaNode } from './describe-replicas.js';
 import { formatSteps, formatWaiting } from './describe-steps.js';
 import type { LiveArea } from '../print/live-area.js';

@@ -1,4 +1,5 @@
 import { formatCount } from '../../../crds/grammar/index.js';
+import { sortForDeletion } from '../../../crds/kinds/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
@@ -10,7 +11,7 @@ import type { TenantView } from '../views.js';
 
 interface DeleteTenantInput extends WaitOptions {
   /** The id of the tenant, or its name where only one has it. */
-  readonly tenant: string;
+  readonly name: string;
   readonly cascade?: boolean;
   readonly yes?: boolean;
 }
@@ -20,12 +21,17 @@ interface TenantRemains {
   readonly remains: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What is deleted first, since it uses what follows. All else comes after it. */
-const FIRST = ['deployment', 'job', 'volume', 'network', 'node', 'claim'];
+/** The claim to a machine of another tenant: no kind of its own, and deleted with the nodes. */
+const CLAIM = 'claim';
 
 function toPath(kind: string, name: string): string {
-  if (kind === 'claim') return `${nodes.path}/${encodeURIComponent(name)}/claim`;
+  if (kind === CLAIM) return `${nodes.pathOf(name)}/claim`;
   return findKind(kind).pathOf(name);
+}
+
+/** Whether objects of a kind stay for a while after their deletion was asked for. */
+function isFinalized(kind: string): boolean {
+  return kind !== CLAIM && findKind(kind).descriptor.isFinalized === true;
 }
 
 const LOOK_EVERY_MS = 1_000;
@@ -41,7 +47,7 @@ class UnlistedError extends Error {
 }
 
 /** Deletes a tenant that has nothing left; with `cascade`, after everything that it has. A command that was interrupted can be repeated. */
-export const deleteTenant: Command<DeleteTenantInput> = async (session, { tenant: wanted, cascade, yes, ...wait }) => {
+export const deleteTenant: Command<DeleteTenantInput> = async (session, { name: wanted, cascade, yes, ...wait }) => {
   const { terminal, ink } = session;
   const client = await session.connect('platform');
   const tenant = await findTenant(session, client, wanted);
@@ -84,7 +90,8 @@ async function deleteRemains(
     return answer.ok ? answer.value.remains : {};
   };
   const remains = await load();
-  const kinds = [...FIRST, ...Object.keys(remains).filter(kind => !FIRST.includes(kind))];
+  const order = sortForDeletion().flatMap(kind => (kind === nodes.descriptor ? [kind.singular, CLAIM] : kind.singular));
+  const kinds = Object.keys(remains).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
   const found = kinds.flatMap(kind => (remains[kind]?.length ? [{ kind, names: remains[kind] }] : []));
   for (const { kind, names } of found) {
     terminal.out(`${formatCount(names.length, kind)}: ${stripControls(names.join(', '))}\n`);
@@ -101,7 +108,7 @@ async function deleteRemains(
         const answer = await client.request('DELETE', toPath(kind, each), { headers });
         if (!answer.ok && answer.status !== 404) return session.reportRejection(answer);
       }
-      if (!['deployment', 'job', 'volume'].includes(kind)) continue;
+      if (!isFinalized(kind)) continue;
       // Volumes, networks and nodes are in use until the last container is gone, and bytes are removed by their node.
       while (((await load())[kind] ?? []).length > 0) {
         if (deadline.signal.aborted) {

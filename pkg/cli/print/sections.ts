@@ -1,3 +1,4 @@
+import type { Condition } from '../../../crds/meta/index.js';
 import type { EventView } from '../views.js';
 import { formatTable, type Row } from './table.js';
 import { formatAge, formatSpan, type Paint, stripControls } from './text.js';
@@ -39,6 +40,18 @@ function chooseEvents(events: readonly EventView[]): readonly EventView[] {
   const pinned = [created, placed].filter(event => event !== undefined);
   const newest = events.slice(pinned.length - EVENTS_SHOWN);
   return [...pinned.filter(event => !newest.includes(event)), ...newest];
+}
+
+/** The conditions of an object, one line each. */
+export function formatConditions(conditions: readonly Condition[], { ink, now }: Look): string {
+  const rows = conditions.map(({ type, status, reason, message, lastTransitionTime }) => [
+    type,
+    status,
+    reason,
+    formatAge(lastTransitionTime, now),
+    message,
+  ]);
+  return formatSection('Conditions', ['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows, ink.bold);
 }
 
 /** A table below a title; nothing without rows. */
