@@ -11,6 +11,7 @@ import { findCircles } from './checks/circles.js';
 import { judgeConformance } from './checks/conformance.js';
 import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
+import { findKindLists } from './checks/kind-lists.js';
 import { findUnlistedKinds } from './checks/kinds.js';
 import { checkLayout, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
@@ -52,7 +53,7 @@ const checks: readonly Check[] = [
   { name: 'floors', run: () => checkFloors(sources) },
   { name: 'circles', run: () => findCircles(sources) },
   { name: 'names', run: () => findSharedNames(sources) },
-  { name: 'kinds', run: () => findUnlistedKinds(sources) },
+  { name: 'kinds', run: () => [...findUnlistedKinds(sources), ...findKindLists(sources)] },
   { name: 'layout', run: () => checkLayout(sources) },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },

@@ -3,7 +3,10 @@ import type { Source } from './source-files.js';
 
 const DESCRIPTOR = /^export const (\w+?)(?:Kind)?\b[^=;]*=\s*defineKind\s*[<(]/gm;
 
-/** Descriptors that are not in the list of kinds, from which everything else is derived, and the reverse. */
+/**
+ * Descriptors that are not in the list of kinds, from which everything else is derived, and the reverse; and columns that
+ * the dashboard could not load.
+ */
 export function findUnlistedKinds(
   sources: readonly Source[],
   listed = kinds.map(kind => kind.singular as string),
@@ -11,6 +14,9 @@ export function findUnlistedKinds(
   const declared = sources
     .filter(({ path }) => path.startsWith('crds/') && !path.endsWith('.testing.ts'))
     .flatMap(({ text }) => [...text.matchAll(DESCRIPTOR)].map(([, singular]) => singular!));
+  const inline = sources.filter(
+    ({ path, text }) => /^crds\/\w+\/kind\.ts$/.test(path) && text.includes('defineColumns'),
+  );
   return [
     ...declared
       .filter(kind => !listed.includes(kind))
@@ -18,5 +24,6 @@ export function findUnlistedKinds(
     ...listed
       .filter(kind => !declared.includes(kind))
       .map(kind => `${kind}: is in crds/kinds/list.ts, and has no descriptor`),
+    ...inline.map(({ path }) => `${path}: columns stand in columns.ts, which the dashboard loads without the schemas`),
   ];
 }

@@ -340,6 +340,11 @@ describe('check of the list of kinds', () =>
         files: { 'crds/widget/kind.ts': 'export const widgetKind = defineKind({' },
         found: [/^widget: has a descriptor/, /^gadget: is in/],
       },
+      {
+        name: 'finds columns that stand beside schemas',
+        files: { 'crds/gadget/kind.ts': 'export const gadgetKind = defineKind({\n  columns: defineColumns<Gadget>([' },
+        found: [/^crds\/gadget\/kind\.ts: columns stand in columns\.ts/],
+      },
       ...[
         'export const widgetKind = defineKind<Widget>({',
         'export const widgetKind: Kind = defineKind({',
