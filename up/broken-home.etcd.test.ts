@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { clone } from '../pkg/version/index.js';
-import { makeFolder } from './home-fault.js';
-import { findStrays } from './os-process.js';
+import { makeFolder } from './home/home-fault.js';
+import { findStrays } from './machine/os-process.js';
 
 const moorPath = join(clone, 'moor');
 const NOBODY = 65_534;

@@ -3,9 +3,9 @@ import { dirname, join, relative } from 'node:path';
 
 import { type ExitCode, exitCode, run, type Terminal } from '../pkg/cli/index.js';
 import { clone } from '../pkg/version/index.js';
-import type { Home } from './home.js';
+import type { Home } from './home/home.js';
 import { USUAL_REGISTRY } from './parts/services.js';
-import { nameMoor } from './wording.js';
+import { nameMoor } from './home/wording.js';
 
 const PATIENCE = '120s';
 

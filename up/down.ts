@@ -4,10 +4,10 @@ import { formatCount } from '../crds/grammar/index.js';
 import { releaseFolders } from '../dev/processes/index.js';
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import type { Clock } from '../pkg/clock/index.js';
-import type { Home, PartRecord } from './home.js';
-import { terminateProcess, isAlive, findStrays } from './os-process.js';
+import type { Home, PartRecord } from './home/home.js';
+import { terminateProcess, isAlive, findStrays } from './machine/os-process.js';
 import { destroyDockerd, findDockerdFolder, stopLocalContainers, stopDockerd } from './parts/engine.js';
-import { findSupervisor } from './supervise.js';
+import { findSupervisor } from './supervisor/supervise.js';
 
 /** Stops everything that `moor up` started in this home. With `purge`, removes the data too. */
 export async function down(home: Home, { purge }: { purge: boolean }, terminal: Terminal): Promise<ExitCode> {

@@ -6,15 +6,15 @@ import { DockerEngine, type Engine, SimulatedEngine } from '../pkg/agent/index.j
 import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
 import { untilAborted } from '../pkg/clock/index.js';
 import { createLogger } from '../pkg/log/index.js';
-import { findSupervisor } from './supervise.js';
+import { findSupervisor } from './supervisor/supervise.js';
 import { runDemo } from './demo.js';
-import { PartFault } from './part.js';
-import { type EngineKind, type Home, toDevelopment } from './home.js';
+import { PartFault } from './parts/part.js';
+import { type EngineKind, type Home, toDevelopment } from './home/home.js';
 import { startInMemory } from './in-memory.js';
 import { findSystemDocker } from './parts/engine.js';
-import { choosePort } from './program.js';
+import { choosePort } from './parts/program.js';
 import { describeBrowser } from './sign-in-link.js';
-import { nameMoor } from './wording.js';
+import { nameMoor } from './home/wording.js';
 
 const USUAL_PORT = 7070;
 const SIMULATED = `The engine is simulated: deployments become "Running" and "healthy", but there is no container.

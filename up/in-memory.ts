@@ -19,7 +19,7 @@ import { EmbeddedSecretStore, SecretKeyring } from '../pkg/secrets/index.js';
 import { openTracer, type Tracer } from '../pkg/trace/index.js';
 import { MemoryStore, type Store, WatchCache } from '../pkg/store/index.js';
 import { stopContainers } from './parts/engine.js';
-import { PartFault } from './part.js';
+import { PartFault } from './parts/part.js';
 import { mintJoinToken, fetchNode } from './parts/nodes.js';
 
 const READY_WITHIN_MS = 30_000;

@@ -16,8 +16,8 @@ import { type ExitCode, exitCode, findHomeFolder, createProcessTerminal } from '
 import { Fault } from '../pkg/fault/index.js';
 import { down } from './down.js';
 import type { EphemeralOptions } from './ephemeral.js';
-import { type EngineKind, Home } from './home.js';
-import { toHomeFault } from './home-fault.js';
+import { type EngineKind, Home } from './home/home.js';
+import { toHomeFault } from './home/home-fault.js';
 import { up } from './up.js';
 
 const MOST_NODES = 20;

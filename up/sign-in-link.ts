@@ -1,6 +1,6 @@
 import { Client } from '../pkg/client/index.js';
-import type { Development } from './home.js';
-import { nameMoor } from './wording.js';
+import type { Development } from './home/home.js';
+import { nameMoor } from './home/wording.js';
 
 /** The address that signs a browser in once, within ten minutes; undefined where the server gives none. */
 export async function createSignInLink({

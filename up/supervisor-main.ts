@@ -1,6 +1,6 @@
 /** The supervisor as a process of its own: `supervisor-main.ts <home folder>`. */
 import { runProcess } from '../pkg/process/index.js';
-import { superviseHome } from './supervise.js';
+import { superviseHome } from './supervisor/supervise.js';
 
 await runProcess(
   'supervisor',

@@ -7,8 +7,8 @@ import { isDeepStrictEqual, promisify } from 'node:util';
 import { expect } from 'chai';
 
 import { clone } from '../pkg/version/index.js';
-import { Home, readNodeId } from './home.js';
-import { isAlive } from './os-process.js';
+import { Home, readNodeId } from './home/home.js';
+import { isAlive } from './machine/os-process.js';
 
 const moorPath = join(clone, 'moor');
 

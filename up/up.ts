@@ -2,16 +2,16 @@ import { type ExitCode, exitCode, findCurrentContext, type Terminal } from '../p
 import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { findExampleFile, runDemo } from './demo.js';
-import type { EngineKind, Home, UpPlan, PlanProgress } from './home.js';
-import { identifyProcess, isAlive, type ProcessIdentity, terminateProcess } from './os-process.js';
-import { findHomeFault } from './home-fault.js';
+import type { EngineKind, Home, UpPlan, PlanProgress } from './home/home.js';
+import { identifyProcess, isAlive, type ProcessIdentity, terminateProcess } from './machine/os-process.js';
+import { findHomeFault } from './home/home-fault.js';
 import { checkEngine } from './parts/engine.js';
-import { startProgram } from './program.js';
-import { ProgressPrinter } from './progress.js';
+import { startProgram } from './parts/program.js';
+import { ProgressPrinter } from './supervisor/progress.js';
 import { stopParts } from './down.js';
 import { describeBrowser } from './sign-in-link.js';
-import { findSupervisor, superviseHome } from './supervise.js';
-import { nameMoor } from './wording.js';
+import { findSupervisor, superviseHome } from './supervisor/supervise.js';
+import { nameMoor } from './home/wording.js';
 
 const LOOK_EVERY_MS = 100;
 const LOOK_AT_HOME_EVERY_MS = 2_000;

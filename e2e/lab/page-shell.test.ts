@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { toScriptArguments, until } from '../../dev/testing/index.js';
-import { identifyProcess } from '../../up/os-process.js';
+import { identifyProcess } from '../../up/machine/os-process.js';
 import { PageShell } from './page-shell.js';
 
 const FILE = new URL('./page-shell.js', import.meta.url).href;

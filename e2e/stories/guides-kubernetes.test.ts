@@ -5,7 +5,7 @@ import { expect } from 'chai';
 
 import { FakeKubernetes } from '../../dev/kubernetes/index.js';
 import { findFreePort } from '../../dev/processes/index.js';
-import type { Development } from '../../up/home.js';
+import type { Development } from '../../up/home/home.js';
 import type { StagedBlock } from '../lab/guide.js';
 import { GuideStack } from '../lab/guide-stack.js';
 import { findKubectl } from '../lab/kubectl.js';

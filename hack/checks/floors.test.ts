@@ -70,6 +70,36 @@ describe('import floors', () => {
       imports: '../gadget/index.js',
       refused: true,
     },
+    {
+      name: 'lets the supervisor of moor up start its parts',
+      path: 'up/supervisor/supervise.ts',
+      imports: '../parts/engine.js',
+      refused: false,
+    },
+    {
+      name: 'refuses a part of moor up that knows the supervisor',
+      path: 'up/parts/engine.ts',
+      imports: '../supervisor/supervisor.js',
+      refused: true,
+    },
+    {
+      name: 'refuses the home of moor up that knows the parts whose facts it holds',
+      path: 'up/home/home.ts',
+      imports: '../parts/part.js',
+      refused: true,
+    },
+    {
+      name: 'refuses a command of moor up in what it is made of',
+      path: 'up/supervisor/supervise.ts',
+      imports: '../down.js',
+      refused: true,
+    },
+    {
+      name: 'lets a test inside moor up call its commands',
+      path: 'up/supervisor/supervisor.test.ts',
+      imports: '../down.js',
+      refused: false,
+    },
     { name: 'refuses a folder that has no floor', path: 'lib/a.ts', imports: './b.js', refused: true },
   ];
 

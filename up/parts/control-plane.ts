@@ -2,9 +2,9 @@ import { ownsPort } from '../../dev/processes/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
 import { type CertificateFiles, issueServer } from '../../pkg/certificates/index.js';
 import { Client } from '../../pkg/client/index.js';
-import { type Home, type PartFacts, toDevelopment } from '../home.js';
-import { type PartEnv, PartFault, type ProcessPart } from '../part.js';
-import { startOnPort, startProgram, waitUntilServing } from '../program.js';
+import { type Home, type PartFacts, toDevelopment } from '../home/home.js';
+import { type PartEnv, PartFault, type ProcessPart } from './part.js';
+import { startOnPort, startProgram, waitUntilServing } from './program.js';
 
 const USUAL_PORT = 7070;
 

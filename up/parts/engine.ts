@@ -4,9 +4,9 @@ import { setTimeout as after } from 'node:timers/promises';
 import { DockerdProcess } from '../../dev/processes/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
-import { type Home, listLocalNodes } from '../home.js';
-import { type ChorePart, PartFault, type ProcessPart } from '../part.js';
-import { adviseInstall } from '../wording.js';
+import { type Home, listLocalNodes } from '../home/home.js';
+import { type ChorePart, PartFault, type ProcessPart } from './part.js';
+import { adviseInstall } from '../home/wording.js';
 
 /** The address of this machine's own engine. Undefined when none answers. */
 export async function findSystemDocker(

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { type ContainerSpec, SimulatedEngine } from '../../pkg/agent/index.js';
 import type { ApiAnswer } from '../../pkg/client/index.js';
 import { seededRandom, systemClock } from '../../pkg/clock/index.js';
-import { PartFault } from '../part.js';
+import { PartFault } from './part.js';
 import { listReservedPorts } from './control-plane.js';
 import { removeNode } from './nodes.js';
 

@@ -4,9 +4,9 @@ import { formatCount } from '../../crds/grammar/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { NodeView } from '../../pkg/cli/index.js';
 import type { Client } from '../../pkg/client/index.js';
-import { type EngineKind, type LocalNode, readNodeId } from '../home.js';
-import { type ChorePart, PartFault, type ProcessPart } from '../part.js';
-import { startProgram, waitUntilServing } from '../program.js';
+import { type EngineKind, type LocalNode, readNodeId } from '../home/home.js';
+import { type ChorePart, PartFault, type ProcessPart } from './part.js';
+import { startProgram, waitUntilServing } from './program.js';
 import { listReservedPorts, openClient } from './control-plane.js';
 import { stopContainers } from './engine.js';
 

@@ -7,10 +7,10 @@ import {
 } from '../../dev/processes/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { type RegistryLogin, RegistryLogins } from '../../pkg/registry/index.js';
-import type { Home } from '../home.js';
-import type { ChorePart, ProcessPart } from '../part.js';
-import { choosePort, startOnPort } from '../program.js';
-import { adviseInstall } from '../wording.js';
+import type { Home } from '../home/home.js';
+import type { ChorePart, ProcessPart } from './part.js';
+import { choosePort, startOnPort } from './program.js';
+import { adviseInstall } from '../home/wording.js';
 
 /**
  * The store of the all-in-one: one private etcd on loopback, which every user of this machine can reach, so it demands a

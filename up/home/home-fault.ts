@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { formatBytes } from '../crds/grammar/index.js';
-import { Fault } from '../pkg/fault/index.js';
+import { formatBytes } from '../../crds/grammar/index.js';
+import { Fault } from '../../pkg/fault/index.js';
 
 /** etcd alone reserves 128 MiB for its log. */
 const LEAST_FREE_BYTES = 256 * 2 ** 20;

@@ -1,7 +1,7 @@
-import { type Paint, paint, type Terminal } from '../pkg/cli/index.js';
-import type { Clock } from '../pkg/clock/index.js';
-import type { Home, UpPlan, PlanProgress, PlanStep } from './home.js';
-import type { UpPart } from './part.js';
+import { type Paint, paint, type Terminal } from '../../pkg/cli/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import type { Home, UpPlan, PlanProgress, PlanStep } from '../home/home.js';
+import type { UpPart } from '../parts/part.js';
 
 /** How far a plan is, recorded on disk for the command that asked for it. */
 export class ProgressRecorder {

@@ -4,9 +4,9 @@ import { connect, createServer } from 'node:net';
 
 import { expect } from 'chai';
 
-import { findFreePort, isFreePort } from '../dev/processes/index.js';
+import { findFreePort, isFreePort } from '../../dev/processes/index.js';
 import { type HeldSocket, HeldSockets } from './held-sockets.js';
-import { startOnPort } from './program.js';
+import { startOnPort } from '../parts/program.js';
 
 /** Answers every connection with its number, on the socket that it inherits. */
 const SERVER = `

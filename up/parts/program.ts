@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-import { findFreePort, isFreePort, ownsPort } from '../dev/processes/index.js';
-import { BrokenAnswerFault, UnreachableFault } from '../pkg/client/index.js';
-import { type Clock, sleep } from '../pkg/clock/index.js';
-import { clone, programArguments } from '../pkg/version/index.js';
-import type { HeldSocket } from './held-sockets.js';
+import { findFreePort, isFreePort, ownsPort } from '../../dev/processes/index.js';
+import { BrokenAnswerFault, UnreachableFault } from '../../pkg/client/index.js';
+import { type Clock, sleep } from '../../pkg/clock/index.js';
+import { clone, programArguments } from '../../pkg/version/index.js';
+import type { HeldSocket } from '../machine/held-sockets.js';
 import { PartFault } from './part.js';
-import { terminateProcess, identifyProcess } from './os-process.js';
+import { terminateProcess, identifyProcess } from '../machine/os-process.js';
 
 /** The first of the wanted ports that is free, or any free one. */
 export async function choosePort(wanted: readonly number[]): Promise<number> {

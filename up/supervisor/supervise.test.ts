@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { Home, writeJson } from './home.js';
-import { identifyProcess } from './os-process.js';
+import { Home, writeJson } from '../home/home.js';
+import { identifyProcess } from '../machine/os-process.js';
 import { claimSupervision, findSupervisor } from './supervise.js';
 
 describe('claim of the supervisor', () => {

@@ -12,10 +12,10 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import type { DevelopmentAccess } from '../pkg/bootstrap/index.js';
-import type { Settings } from '../pkg/config/index.js';
+import type { DevelopmentAccess } from '../../pkg/bootstrap/index.js';
+import type { Settings } from '../../pkg/config/index.js';
 import { findHomeFault, makeFolder, readDocument, toHomeFault } from './home-fault.js';
-import type { ProcessIdentity } from './os-process.js';
+import type { ProcessIdentity } from '../machine/os-process.js';
 
 const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
 

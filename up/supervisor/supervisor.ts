@@ -1,11 +1,11 @@
-import { backoffMs, type Clock, sleep } from '../pkg/clock/index.js';
-import { asError } from '../pkg/fault/index.js';
-import type { Logger } from '../pkg/log/index.js';
-import { HeldSockets } from './held-sockets.js';
-import type { Home, PartFacts, UpPlan } from './home.js';
-import { terminateProcess, identifyProcess, isAlive } from './os-process.js';
+import { backoffMs, type Clock, sleep } from '../../pkg/clock/index.js';
+import { asError } from '../../pkg/fault/index.js';
+import type { Logger } from '../../pkg/log/index.js';
+import { HeldSockets } from '../machine/held-sockets.js';
+import type { Home, PartFacts, UpPlan } from '../home/home.js';
+import { terminateProcess, identifyProcess, isAlive } from '../machine/os-process.js';
 import { ProgressRecorder } from './progress.js';
-import type { StartResult, ChorePart, PartLane, UpPart, PartEnv, ProcessPart, PartStages } from './part.js';
+import type { StartResult, ChorePart, PartLane, UpPart, PartEnv, ProcessPart, PartStages } from '../parts/part.js';
 
 const LOOK_EVERY_MS = 500;
 const RESTART_BACKOFF = { firstMs: 500, capMs: 30_000 };

@@ -1,7 +1,7 @@
-import type { Clock } from '../pkg/clock/index.js';
-import { Fault } from '../pkg/fault/index.js';
-import type { HeldSockets } from './held-sockets.js';
-import type { Home, PartFacts } from './home.js';
+import type { Clock } from '../../pkg/clock/index.js';
+import { Fault } from '../../pkg/fault/index.js';
+import type { HeldSockets } from '../machine/held-sockets.js';
+import type { Home, PartFacts } from '../home/home.js';
 
 /** What a part is given when it starts. */
 export interface PartEnv {

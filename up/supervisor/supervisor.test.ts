@@ -6,15 +6,15 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { until } from '../dev/testing/index.js';
-import { sleep, systemClock } from '../pkg/clock/index.js';
-import { silentLogger } from '../pkg/log/index.js';
-import { Home, type PlanProgress } from './home.js';
-import { terminateProcess, isAlive } from './os-process.js';
-import type { ProcessPart, PartStages } from './part.js';
-import { serverPart } from './parts/control-plane.js';
-import { etcdPart } from './parts/services.js';
-import { stopParts } from './down.js';
+import { until } from '../../dev/testing/index.js';
+import { sleep, systemClock } from '../../pkg/clock/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { Home, type PlanProgress } from '../home/home.js';
+import { terminateProcess, isAlive } from '../machine/os-process.js';
+import type { ProcessPart, PartStages } from '../parts/part.js';
+import { serverPart } from '../parts/control-plane.js';
+import { etcdPart } from '../parts/services.js';
+import { stopParts } from '../down.js';
 import { Supervisor } from './supervisor.js';
 
 /** A part that is nothing but a process. */

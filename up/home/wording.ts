@@ -1,4 +1,4 @@
-import { isClone } from '../pkg/version/index.js';
+import { isClone } from '../../pkg/version/index.js';
 
 /** The command of Mooring, as the person who started this one types it. */
 export function nameMoor(environment: NodeJS.ProcessEnv): string {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { systemClock } from '../pkg/clock/index.js';
-import { Home } from './home.js';
+import { systemClock } from '../../pkg/clock/index.js';
+import { Home } from '../home/home.js';
 import { terminateProcess, identifyProcess, isAlive, MARK_VARIABLE, findStrays } from './os-process.js';
 
 describe('identity of a process', () => {

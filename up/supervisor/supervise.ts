@@ -1,15 +1,15 @@
 import { existsSync, linkSync, renameSync, rmSync } from 'node:fs';
 
-import { systemClock } from '../pkg/clock/index.js';
-import type { Logger } from '../pkg/log/index.js';
-import { Home, listLocalNodes, type UpPlan, writeJson } from './home.js';
-import { findStrays, identifyProcess, isAlive, MARK_VARIABLE } from './os-process.js';
-import { type ProcessIdentity, terminateProcess } from './os-process.js';
-import type { UpPart, PartEnv, PartStages } from './part.js';
-import { controllersPart, serverPart } from './parts/control-plane.js';
-import { findDockerdFolder, dockerdPart, findSystemDocker, createSystemDockerPart } from './parts/engine.js';
-import { createAgentPart, removeNodePart, toNodeName } from './parts/nodes.js';
-import { demoImagePart, etcdPart, registryPart } from './parts/services.js';
+import { systemClock } from '../../pkg/clock/index.js';
+import type { Logger } from '../../pkg/log/index.js';
+import { Home, listLocalNodes, type UpPlan, writeJson } from '../home/home.js';
+import { findStrays, identifyProcess, isAlive, MARK_VARIABLE } from '../machine/os-process.js';
+import { type ProcessIdentity, terminateProcess } from '../machine/os-process.js';
+import type { UpPart, PartEnv, PartStages } from '../parts/part.js';
+import { controllersPart, serverPart } from '../parts/control-plane.js';
+import { findDockerdFolder, dockerdPart, findSystemDocker, createSystemDockerPart } from '../parts/engine.js';
+import { createAgentPart, removeNodePart, toNodeName } from '../parts/nodes.js';
+import { demoImagePart, etcdPart, registryPart } from '../parts/services.js';
 import { Supervisor } from './supervisor.js';
 
 /**

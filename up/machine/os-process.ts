@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-import { type Clock, sleep } from '../pkg/clock/index.js';
+import { type Clock, sleep } from '../../pkg/clock/index.js';
 
 /**
  * The identity of a process.
