@@ -8,18 +8,13 @@ import {
   encode,
   type Entry,
   type Guard,
-  MAX_REQUEST_BYTES,
+  MAX_DOCUMENT_BYTES,
   type Put,
+  splitIntoChanges,
   value,
 } from '../../pkg/store/index.js';
 import { type ObservedReplica, toOwnerEvent, toOwnerSubject } from '../reading/index.js';
 import { type Assignment, mergeReport, type ReportDecision, type SchedulingVerdict } from './decide.js';
-
-/**
- * How many bytes of rejections an event keeps. The same request also holds the report, the rest of the event, and perhaps
- * the event `quota.reached`.
- */
-const MAX_GROUP_BYTES = MAX_REQUEST_BYTES - 2 ** 18;
 
 /** The deployment that a change is about. */
 export interface SchedulingSubject {
@@ -48,28 +43,13 @@ function toReplicaKey({ replica }: ObservedReplica): string {
 /** Replicas placed by one transaction: well below how many changes the store takes in one. */
 const PLACED_AT_ONCE = 20;
 
-/** Bytes of replicas placed by one transaction. The rest of what the store takes is for their nodes, keys and event. */
-const MAX_BATCH_BYTES = MAX_REQUEST_BYTES - 2 ** 18;
-
 /** Splits placements into as few transactions as the store takes: each replica holds its whole template. */
 export function splitIntoBatches(
   assignments: readonly Assignment[],
   cache: Pick<LoopEnv['cache'], 'get'>,
 ): readonly (readonly Assignment[])[] {
-  const batches: Assignment[][] = [];
-  let bytes = 0;
-  for (const assignment of assignments) {
-    const size = cache.get(toReplicaKey(assignment.seen))?.bytes.length ?? 0;
-    const last = batches.at(-1);
-    if (last && last.length < PLACED_AT_ONCE && bytes + size <= MAX_BATCH_BYTES) {
-      last.push(assignment);
-      bytes += size;
-    } else {
-      batches.push([assignment]);
-      bytes = size;
-    }
-  }
-  return batches;
+  const countBytes = ({ seen }: Assignment) => cache.get(toReplicaKey(seen))?.bytes.length ?? 0;
+  return splitIntoChanges(assignments, countBytes, PLACED_AT_ONCE);
 }
 
 /** The change that gives each replica its node, with one event for all of them. */
@@ -199,7 +179,7 @@ async function buildEvent(
   env: LoopEnv,
 ): Promise<Put> {
   const { summary, unplaced, groups } = verdict;
-  const data = { ...abridgeGroups(groups, MAX_GROUP_BYTES), unplaced };
+  const data = { ...abridgeGroups(groups, MAX_DOCUMENT_BYTES), unplaced };
   const seen = decision.kind === 'again' ? await env.reads.get(keys.event(named.tenant, decision.event)) : undefined;
   if (seen) return env.events.again({ ...value<StoredEvent>(seen), message: summary, data });
 

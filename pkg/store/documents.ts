@@ -2,9 +2,6 @@ import { type MendedRecord, mendRecord } from '../../crds/stored/index.js';
 import { ConflictFault, MissingFault } from './faults.js';
 import type { Entry, Guard, Store, Verdict } from './store.js';
 
-/** What etcd takes in one request, with its default settings. A change that is larger is refused by the store. */
-export const MAX_REQUEST_BYTES = 1.5 * 2 ** 20;
-
 const read = new WeakMap<Entry, MendedRecord>();
 
 /**

@@ -20,14 +20,16 @@
  *
  * ## What this package leaves to others
  *
- * It checks no rules and publishes no events. Keys are built in `crds/keys`. Of the kinds it knows one thing: no record with
- * secret material is stored (`checkChange` asks `crds/secret`), because every change of every process passes here.
+ * It checks no rules and publishes no events. Keys are built in `crds/keys`. Of the kinds it knows two things, because every
+ * record of every process passes here: none with secret material is stored (`checkChange` asks `crds/secret`), and one that
+ * cannot be worked with is read as a substitute (`value` asks `crds/stored`).
  *
  * @module
  */
 export { isGuardMet } from './change.js';
 export type { Cache, CacheChange } from './watch-cache.js';
 export { WatchCache } from './watch-cache.js';
+export { MAX_DOCUMENT_BYTES, MAX_REQUEST_BYTES, splitIntoChanges } from './change-size.js';
 export { compactPeriodically } from './compaction.js';
 export type { EtcdInspection, EtcdStoreOptions } from './etcd/etcd-store.js';
 export { checkEtcdVersion, EtcdStore } from './etcd/etcd-store.js';
@@ -51,7 +53,6 @@ export {
   encode,
   findRecordFault,
   listValues,
-  MAX_REQUEST_BYTES,
   readValue,
   remove,
   replace,
