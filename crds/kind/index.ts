@@ -1,9 +1,10 @@
 /**
  * The descriptor of a kind: all that is true of a kind, in one object.
  *
- * A kind has its descriptor in `crds/<kind>/kind.ts`, and `crds/kinds` lists all of them. Keys, request bodies, answers,
- * JSON Schemas, custom resource definitions, quotas, event types, the list, get and watch routes of the API, the tables
- * and the completion of the command line, and docs/KINDS.md are derived from it.
+ * A kind has its descriptor in `crds/<kind>/kind.ts`, its columns in `columns.ts`, and `crds/kinds` lists all of them. Keys,
+ * request bodies, answers, JSON Schemas, custom resource definitions, quotas, event types, the list, get and watch routes of
+ * the API, what the command line lists, describes, applies, deletes and completes, the places and lists of the dashboard,
+ * and docs/KINDS.md are derived from it.
  *
  *     export const gadgetKind = defineKind({ kind: 'Gadget', singular: 'gadget', plural: 'gadgets', … });
  *
