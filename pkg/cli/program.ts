@@ -77,7 +77,7 @@ function addReading(program: Commander, run: Run): void {
   program
     .command('describe <kind> <name>')
     .description(
-      'show one object of any kind with spec, status and events, and of a deployment with steps and placements',
+      'show one object of any kind with spec, status and events; of a deployment, also why it is not as asked',
     )
     .option('--predecessors', 'also show events of earlier objects of the same name')
     .action((kind: string, name: string, options: Options) =>
@@ -242,7 +242,7 @@ function addWriting(program: Commander, run: Run): void {
     );
   program
     .command('delete <kind> <name>')
-    .description('delete an object; of a deployment, a job or a volume, wait until its containers or bytes are gone')
+    .description('delete an object, and wait until its containers or bytes are gone; "moor man" lists the kinds')
     .option('--force', 'of a node whose agent is silent: give up the volumes that only it has')
     .option('--no-wait', 'do not wait')
     .option('--timeout <duration>', 'give up waiting after this long', parseDurationOption)

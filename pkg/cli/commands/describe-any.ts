@@ -20,7 +20,7 @@ export function describeAny(kind: Kind, view: AnyView, { events, look }: Pick<De
   const { conditions = [], ...status } = typeof view.status === 'object' ? (view.status ?? {}) : {};
   return [
     formatFacts(distinct, look),
-    formatFields('Spec', kind.answer ?? kind.body, view, kind, look),
+    formatFields(kind.answer ? 'Fields' : 'Spec', kind.answer ?? kind.body, view, kind, look),
     formatFields('Status', statusSchema, status, kind, look),
     formatConditions(conditions, look),
     formatEvents(events, look),
@@ -45,7 +45,7 @@ function listMetadataFacts(
     ['Uid', uid],
     ['Generation', generation === undefined ? undefined : String(generation)],
     ['Created', createdAt && formatTime(createdAt, now)],
-    ['Updated', updatedAt && formatTime(updatedAt, now)],
+    ['Updated', updatedAt && updatedAt !== createdAt ? formatTime(updatedAt, now) : undefined],
     ['Deletion asked for', deletedAt && formatTime(deletedAt, now)],
   ];
 }
