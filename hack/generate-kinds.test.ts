@@ -23,6 +23,16 @@ describe('docs/KINDS.md', () => {
       expect(text).to.include(part);
     }
   });
+
+  it('says how objects are deleted, and which kinds they use', () => {
+    const operations = ['list', 'delete'] as const;
+    const render = (more: object) => renderKindsReference([{ ...gadgetKind, operations, ...more }]);
+    expect(render({})).to.include('| Deleted | at once |').and.to.not.include('| Uses |');
+    expect(render({ isFinalized: true, uses: ['node'] }))
+      .to.include('| Deleted | once what it stands for is gone |')
+      .and.to.include('| Uses | `node` |');
+    expect(render({ operations: ['list'] })).to.not.include('| Deleted |');
+  });
 });
 
 describe('the kinds of the dashboard', () => {

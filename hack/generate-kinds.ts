@@ -14,6 +14,7 @@ const INTRODUCTION = [
 
 function renderKind(kind: Kind): readonly string[] {
   const { description, scope, isSupported, range, statusRange, keyParts = [], events, columns, quotas = {} } = kind;
+  const { operations, isFinalized, uses = [] } = kind;
   const segments = keyParts.map(part => `<${part}>`).join('/');
   const titles = columns.map(({ title, isWide }) => (isWide ? `[${title}]` : title));
   const rows: readonly (readonly [string, readonly string[]])[] = [
@@ -22,6 +23,8 @@ function renderKind(kind: Kind): readonly string[] {
     ['Supported', [isSupported ? 'yes' : 'no']],
     ['Stored at', [range, statusRange].flatMap(each => (each === undefined ? [] : [quote(each + segments)]))],
     ['Operations', listOperations(kind)],
+    ['Deleted', operations.includes('delete') ? [isFinalized ? 'once what it stands for is gone' : 'at once'] : []],
+    ['Uses', uses.map(quote)],
     ['Columns', titles],
     ['Quotas', Object.entries(quotas).map(renderQuota)],
     ['Events', events.map(quote)],
