@@ -96,7 +96,7 @@ const processAlerts: readonly Alert[] = [
     quietWith: { 'mooring_agent_engine_up{instance="a"}': '1x30' },
   },
   {
-    name: 'MooringAgentUnheard',
+    name: 'MooringAgentNotReporting',
     expression: 'time() - mooring_agent_last_heartbeat_timestamp_seconds > 60',
     for: '1m',
     severity: 'critical',
