@@ -35,7 +35,7 @@ describe('the specification, over HTTP:', () => {
   };
   const warnings = ({ body }: LabResponse) => body['warnings'] as readonly Noted[];
 
-  /** A node that is there and heard of. */
+  /** A node that sends heartbeats. */
   const node = async (name: string, labels: Readonly<Record<string, string>>, tenant = lab.a) => {
     const id = `node_${name.padEnd(26, '0')}`;
     const record: StoredNode = {

@@ -41,7 +41,7 @@ export interface BridgeOptions {
   readonly connect: (tenant: string) => Client;
   readonly namespaces: readonly { readonly namespace: string; readonly tenant: string }[];
   readonly secrets: readonly SecretMapping[];
-  /** How often everything is compared, whether something was heard of or not. */
+  /** How often everything is compared, whether a watch reported a change or not. */
   readonly resyncSeconds: number;
   readonly lease: { readonly namespace: string; readonly holder: string; readonly seconds: number };
   readonly clock: Clock;

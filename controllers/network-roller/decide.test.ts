@@ -135,7 +135,7 @@ describe('the event of a network', () => {
 
   it('is remembered while its node is silent', () => {
     const node = { name: 'machine-1', status: status({ status: 'failed' }) };
-    const unheard = roll({ previous: roll({}), node, now: 'later' });
-    expect(unheard).to.include({ state: 'unknown', announced: 'ready' });
+    const unobserved = roll({ previous: roll({}), node, now: 'later' });
+    expect(unobserved).to.include({ state: 'unknown', announced: 'ready' });
   });
 });

@@ -265,7 +265,7 @@ describe('decideNode', () => {
       unobservedSince: NOW,
     },
     {
-      name: 'the control plane’s node stays as it is while nothing is heard of it',
+      name: 'the control plane’s node stays as it is while it sends no heartbeats',
       controlPlane: true,
       written: written('ready', 'platform_record_stale', { unobservedSince: BEFORE, isSilent: true }),
     },

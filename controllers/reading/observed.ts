@@ -25,7 +25,7 @@ export interface ObservedReplica {
   readonly node: ReplicaNodeState;
   readonly nodeName?: string;
   readonly nodeSince?: string; // that its node has failed, or has not seen its containers
-  /** Its node is the control plane's own, and nothing is heard of it. The node is then `unobserved`. */
+  /** Its node is the control plane's own, and it sends no heartbeats. The node is then `unobserved`. */
   readonly isSilent?: true;
   /** Set when the replicas on the node count as lost. The node is then `failed`. */
   readonly lost?: NodeLoss;

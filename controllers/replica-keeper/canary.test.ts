@@ -212,7 +212,7 @@ const verdicts: readonly (readonly [
     'starting',
   ],
   [
-    'is on a node that nobody hears of',
+    'is on a node that sends no heartbeats',
     { healthy },
     [...olds('ready', 'ready'), { ...seen(3, 'unhealthy'), node: 'unobserved' }],
     'changed',

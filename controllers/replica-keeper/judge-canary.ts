@@ -32,7 +32,7 @@ export type CanaryVerdict =
  * It is worse when a greater part of it is unhealthy, crashes in a loop, or, once it was healthy, has ended or cannot start, or when
  * its containers have restarted more often since. Until it was healthy a start that fails is tried again, within the deadline of the
  * rollout: a registry may be away for a moment. What ails both alike is not the new template, and they need not recover in the same
- * moment. A replica on a node that nobody hears of says nothing.
+ * moment. A replica on a node that sends no heartbeats says nothing.
  */
 export function judgeCanary({
   deployment,

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { toReplicaStatuses } from './replica-statuses.js';
 
 describe('the replicas in a status', () => {
-  it('say how much of an image has arrived, while the node that pulls it is heard', () => {
+  it('say how much of an image has arrived, while the node that pulls it sends heartbeats', () => {
     const pull = { receivedBytes: 1, totalBytes: 2 };
     const replica = { uid: 'r', slot: 0, deploymentUid: 'd', templateHash: 'h', template: { image: 'i' }, nodeId: 'n' };
     const deployment = { metadata: { uid: 'd', generation: 1 }, name: 'web', image: 'i', replicas: 1 };

@@ -142,7 +142,7 @@ describe('copies of a volume', () => {
       'b syncing',
     ],
     [
-      'on a node that is not heard are lost and stay',
+      'on a node that sends no heartbeats are lost and stay',
       { status: status([copy('b', 'synced')]), hosts: [host('a'), host('b', silent), host('c')] },
       'b lost',
     ],
@@ -276,7 +276,7 @@ describe('copies of a volume', () => {
       `b syncing, c synced (${UNSAFE})`,
     ],
     [
-      'that break the residency stay while the primary is not heard',
+      'that break the residency stay while the primary sends no heartbeats',
       {
         status: status([copy('b', 'synced')], { phase: 'Degraded' }),
         reports: [primary()],
@@ -294,7 +294,7 @@ describe('copies of a volume', () => {
       `b synced (${UNSAFE})`,
     ],
     [
-      'that are excluded stay while the only other one is not heard',
+      'that are excluded stay while the node of the only other one sends no heartbeats',
       {
         volume: { excludedNodes: ['node_b'] },
         status: status([copy('b', 'synced'), copy('c', 'synced')]),
@@ -320,7 +320,7 @@ describe('copies of a volume', () => {
       `b synced (${UNSAFE}), c synced`,
     ],
     [
-      'that are not heard stay where they are excluded',
+      'that are on a silent node stay where they are excluded',
       {
         volume: { excludedNodes: ['node_b'] },
         status: status([copy('b', 'synced'), copy('c', 'synced')]),
@@ -351,7 +351,7 @@ describe('copies of a volume', () => {
       'c syncing, leaving b',
     ],
     [
-      'that were given up go when their node is not heard',
+      'that were given up go when their node sends no heartbeats',
       {
         volume: { replicas: 0, excludedNodes: ['node_b'], abandonedNodes: ['node_b'] },
         status: status([copy('b', 'synced')]),

@@ -35,7 +35,7 @@ interface CopiesContext {
  * Decides where the copies of a volume are, and how far each is.
  *
  * A copy stays where it is: it leaves only when that was asked for, when there are too many, or when its node breaks the residency
- * of the volume, and only while its bytes are elsewhere for certain, or somebody gave them up. One on a node that is not heard is lost
+ * of the volume, and only while its bytes are elsewhere for certain, or a user gave them up. One on a node that sends no heartbeats is lost
  * and keeps its place: what its node still has may be the newest there is. Beside one that is lost or fails for long another is made.
  */
 export function decideCopies(
@@ -58,7 +58,7 @@ export function decideCopies(
   const isAbandoned = ({ nodeId }: VolumeReplica) => abandonedNodes.includes(nodeId);
   const isFixed = (copy: VolumeReplica) =>
     copy.nodeId === move?.to ||
-    (!isAbandoned(copy) && (isUnheard(copy, input) || mayHoldMore(findReport(input, copy.nodeId), epoch)));
+    (!isAbandoned(copy) && (isOnSilentNode(copy, input) || mayHoldMore(findReport(input, copy.nodeId), epoch)));
   const isCounted = (copy: VolumeReplica) => !isLostForLong(copy, input) && !isFailing(copy, input);
   const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const spare = chooseBest(
@@ -130,13 +130,13 @@ function isServed(input: VolumeInput, primaryNode: string, epoch: number): boole
   return host !== undefined && !isSilent(host) && report?.state === 'ready' && isOfEpoch(report, { epoch });
 }
 
-/** Whether nothing is lost without any other copy: those that are heard are complete, and one is heard. */
+/** Whether nothing is lost without any other copy: those on nodes that send heartbeats are complete, and there is one. */
 function areComplete(copies: readonly VolumeReplica[]): boolean {
-  const heard = copies.filter(({ state }) => state !== 'lost');
-  return heard.length > 0 && heard.every(({ state }) => state === 'synced');
+  const present = copies.filter(({ state }) => state !== 'lost');
+  return present.length > 0 && present.every(({ state }) => state === 'synced');
 }
 
-function isUnheard({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {
+function isOnSilentNode({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {
   const host = findHost(nodeId);
   return !host || isSilent(host);
 }
@@ -162,7 +162,7 @@ function isFailing({ nodeId }: VolumeReplica, input: VolumeInput): boolean {
   return report?.state === 'failed' && Date.parse(input.now) - Date.parse(report.at) >= REPLACE_AFTER_MS;
 }
 
-/** How far a copy is: as the agent of the primary says, unless its own node is not heard or cannot hold it. */
+/** How far a copy is: as the agent of the primary says, unless its own node sends no heartbeats or cannot hold it. */
 function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
   const { nodeId } = copy;
   const primary = findReport(input, primaryNode);

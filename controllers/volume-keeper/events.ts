@@ -89,7 +89,7 @@ function isBad(phase: VolumeStatus['phase']): boolean {
   return phase === 'Degraded' || phase === 'Failed';
 }
 
-/** A copy that was given a node, and one that is not heard any more or whose node is gone. Of promotions `volume.promoted` tells. */
+/** A copy that was given a node, and one whose node sends no heartbeats any more or is gone. Of promotions `volume.promoted` tells. */
 function draftCopyEvents(
   about: Pick<EventDraft, 'tenant' | 'subject'>,
   before: VolumeStatus | undefined,

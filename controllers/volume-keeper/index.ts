@@ -27,7 +27,7 @@ import type { VolumeInput } from './input.js';
 import type { Promotion } from './promote.js';
 import { listRest, readInput } from './reading.js';
 
-/** How often a volume is looked at again whose primary is not heard. */
+/** How often a volume is looked at again whose primary sends no heartbeats. */
 const PROMOTION_MS = 10_000;
 /** How often one is looked at that is to move. */
 const MOVE_MS = 5_000;

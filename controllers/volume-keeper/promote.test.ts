@@ -23,7 +23,7 @@ describe('promotion of a copy', () => {
     [
       'of the one that shows the latest moment',
       { status: makeStatus('Degraded'), reports: synced, hosts: [lose('a'), ...others] },
-      'Promoting node_c 2 after 5 s and 60 s unheard',
+      'Promoting node_c 2 after 5 s and 60 s without contact',
     ],
     [
       'not before the volume is degraded',
@@ -48,12 +48,12 @@ describe('promotion of a copy', () => {
     [
       'at once when an administrator says that it is off',
       { status: makeStatus('Degraded'), reports: synced, hosts: [lose('a', 'fence', at(299)), ...others] },
-      'Promoting node_c 2 after 104 s and 1 s unheard',
+      'Promoting node_c 2 after 104 s and 1 s without contact',
     ],
     [
       'which says how long a node may have written that was only cut off before it was switched off, as its copies show',
       { status: makeStatus('Degraded'), reports: synced, hosts: [lose('a', 'fence', at(-7000)), ...others] },
-      'Promoting node_c 2 after undefined s and 105 s unheard',
+      'Promoting node_c 2 after undefined s and 105 s without contact',
     ],
     [
       'when its node is no longer enrolled',
@@ -84,10 +84,10 @@ describe('promotion of a copy', () => {
         ],
         hosts: [lose('a'), ...others],
       },
-      'Promoting node_c 3 after 190 s and 60 s unheard',
+      'Promoting node_c 3 after 190 s and 60 s without contact',
     ],
     [
-      'never outside the residency or on a node that is not heard',
+      'never outside the residency or on a node that sends no heartbeats',
       {
         status: makeStatus('Degraded'),
         reports: synced,
@@ -102,7 +102,7 @@ describe('promotion of a copy', () => {
         reports: synced,
         hosts: [lose('a'), host('b'), host('c', { status: 'draining' })],
       },
-      'Promoting node_b 2 after 10 s and 60 s unheard',
+      'Promoting node_b 2 after 10 s and 60 s without contact',
     ],
     [
       'never of a node that has no copy of it',
@@ -156,7 +156,7 @@ describe('promotion of a copy', () => {
       'Degraded node_a 1',
     ],
     [
-      'not of one that is not heard: it may have found them',
+      'not of one that sends no heartbeats: it may have found them',
       {
         status: makeStatus('Degraded'),
         reports: [primary('a', 1, { state: 'failed', isMissing: true }), reportReplica('b', 190)],
@@ -224,7 +224,7 @@ describe('promotion of a copy', () => {
     );
   });
 
-  it('says what a primary that is not heard waits for', () => {
+  it('says what a primary that sends no heartbeats waits for', () => {
     const outside = [lose('a'), host('b', { isOutside: true }), host('c', { isOutside: true })];
     const find = (hosts: Given['hosts'], reports = synced) =>
       decide({ status: makeStatus('Degraded'), reports, hosts: hosts! }).status.message.replace(/^.*agent; /, '');
@@ -248,7 +248,7 @@ describe('promotion of a copy', () => {
     expect(told.message).to.match(/its clock is ahead$/);
   });
 
-  it('nor when it is ahead by less than has passed since its node was last heard', () => {
+  it('nor when it is ahead by less than has passed since the last heartbeat of its node', () => {
     const before = makeStatus('Degraded');
     const ahead = 60;
     const reports = [fences, reportReplica('b', 180 + ahead)];

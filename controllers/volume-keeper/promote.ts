@@ -76,17 +76,17 @@ function measureLoss(input: VolumeInput, former: VolumeHost | undefined, syncedA
   if (input.status!.phase !== 'Degraded') return { secondsLost: count(copied, Date.parse(input.status!.since)) };
   const { at = input.now, fencesAfterSeconds } = (former && findReport(input, former.id)) ?? {};
   if (!former?.lost) return { secondsLost: count(copied, former ? Math.min(now, Date.parse(at)) : now) };
-  const heard = Math.min(now, Date.parse(former.lost.since));
+  const lastContact = Math.min(now, Date.parse(former.lost.since));
   // A copy of a later moment: it was only cut off, or its clock is ahead and something is missing. Nobody can tell which.
-  if (copied > heard) return { secondsUnheard: count(copied, now) };
+  if (copied > lastContact) return { secondsUnheard: count(copied, now) };
   // Its agent has stopped what writes, if it has said that it does.
-  const until = fencesAfterSeconds === undefined ? now : heard + fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
-  return { secondsLost: count(copied, heard), secondsUnheard: count(heard, Math.min(now, until)) };
+  const until = fencesAfterSeconds === undefined ? now : lastContact + fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
+  return { secondsLost: count(copied, lastContact), secondsUnheard: count(lastContact, Math.min(now, until)) };
 }
 
 /**
- * Whether nothing on the node writes any more: an administrator says so, or its agent has said that it stops what writes when it is
- * not heard, and has had the time to. Any other may only be cut off.
+ * Whether nothing on the node writes any more: an administrator says so, or its agent has said that it stops what writes when no
+ * server answers its heartbeats, and has had the time to. Any other may only be cut off.
  */
 export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: string): boolean {
   if (!lost) return false;
@@ -97,7 +97,7 @@ export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined
 }
 
 /**
- * Whether a primary that is heard says for long that its bytes are not there any more, or a copy that was chosen is lost or does not
+ * Whether a primary that sends heartbeats says for long that its bytes are not there any more, or a copy that was chosen is lost or does not
  * take over. Nothing that mounts the volume was started there: it was not ready.
  */
 function isUnable(input: VolumeInput, host: VolumeHost): boolean {
@@ -119,7 +119,7 @@ function isUnable(input: VolumeInput, host: VolumeHost): boolean {
   return isRefusing || waitedMs >= Math.max(patienceMs, LONG_PATIENCE_MS);
 }
 
-/** Where nobody knows the primary: whether for long all that have bytes are heard, and say that they are copies. */
+/** Where nobody knows the primary: whether for long all that have bytes send heartbeats, and say that they are copies. */
 function areAllCopies({ status, now, reports, findHost }: VolumeInput): boolean {
   const holders = reports.filter(({ state }) => state !== 'removed');
   const areCopies = holders.every(({ nodeId, role }) => {
@@ -130,7 +130,7 @@ function areAllCopies({ status, now, reports, findHost }: VolumeInput): boolean 
 }
 
 /**
- * The copies that are complete, on nodes that are heard: the one that shows the latest moment first. Those on nodes that take no work
+ * The copies that are complete, on nodes that send heartbeats: the one that shows the latest moment first. Those on nodes that take no work
  * come after them, and those that could not take over come last.
  */
 function listComplete(input: VolumeInput, primaryNode: string | undefined, refusedBy: readonly string[]) {

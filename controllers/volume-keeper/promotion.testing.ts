@@ -102,12 +102,12 @@ export const decide = (given: Given) => {
   return decided;
 };
 
-/** The phase, the primary and the epoch that come next, and what a promotion says is missing at most, until its node was last heard and after that. */
+/** The phase, the primary and the epoch that come next, and what a promotion says is missing at most, until the last heartbeat of its node and after that. */
 export const tell = (given: Given): string => {
   const { status: next, promotion } = decide(given);
   const { secondsLost, secondsUnheard } = promotion ?? {};
-  const unheard = secondsUnheard === undefined ? '' : ` and ${secondsUnheard} s unheard`;
-  const told = [next.phase, next.primaryNode, next.epoch, promotion && `after ${secondsLost} s${unheard}`];
+  const silence = secondsUnheard === undefined ? '' : ` and ${secondsUnheard} s without contact`;
+  const told = [next.phase, next.primaryNode, next.epoch, promotion && `after ${secondsLost} s${silence}`];
   return told.filter(each => each !== undefined).join(' ');
 };
 

@@ -26,7 +26,7 @@ async function open() {
 }
 
 describe('the loss of the node of a volume', () => {
-  it('counts only while the node is not heard, whatever its status still says', async () => {
+  it('counts only while the node sends no heartbeats, whatever its status still says', async () => {
     const { feeding, store, cache, put } = await open();
     const capacity = { cpu: 1, memory: 1, disk: 1 };
     const node = { metadata: meta('node_a'), id: 'node_a', name: 'a', labels: {}, capacity, controlPlane: false };

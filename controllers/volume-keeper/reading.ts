@@ -53,7 +53,7 @@ function findLoss({ id, name, metadata }: StoredNode, cache: Cache): HostLoss | 
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
   const status = entry && toNodeStatus(value<NodeStatus>(entry));
   const alive = keys.alive(metadata.tenant, name);
-  // One that has just been heard again is not lost, whatever its status still says.
+  // One that has just sent a heartbeat again is not lost, whatever its status still says.
   if (status?.id !== id || !status.lost || cache.get(alive)) return undefined;
   const still = [
     { key: entry!.key, at: entry!.revision },

@@ -45,7 +45,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_c 2',
     ],
     [
-      'goes on while its agent cannot yet, or is not heard for a moment',
+      'goes on while its agent cannot yet, or sends no heartbeats for a moment',
       {
         status: makeStatus('Promoting', { primaryNode: 'node_c', epoch: 2, copies: [] }),
         reports: [primary('c', 2, { state: 'failed', message: 'busy' })],
@@ -67,7 +67,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_b 3 after 10 s',
     ],
     [
-      'goes to another copy when that node is heard and says nothing of it for long',
+      'goes to another copy when that node sends heartbeats and reports nothing of it for long',
       {
         status: makeStatus('Promoting', {
           primaryNode: 'node_c',
@@ -81,7 +81,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_b 3 after 0 s',
     ],
     [
-      'waits for a node that is heard, and for one that is silent for a moment',
+      'waits for a node that sends heartbeats, and for one that is silent for a moment',
       {
         status: makeStatus('Promoting', {
           primaryNode: 'node_c',
@@ -135,7 +135,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_b 8 after 10 s',
     ],
     [
-      'goes to none while a node that is heard has seen a later epoch: an old backup was restored',
+      'goes to none while a node that sends heartbeats has seen a later epoch: an old backup was restored',
       {
         status: restored,
         reports: [primary('c', 6, { state: 'failed' }), old],
@@ -144,7 +144,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_b 5',
     ],
     [
-      'goes to none while such a node is merely not heard',
+      'goes to none while such a node merely sends no heartbeats',
       {
         status: restored,
         reports: [primary('c', 6, { state: 'failed' }), old],
@@ -216,7 +216,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_d 4 after 100 s',
     ],
     [
-      'waits for a copy that is not heard when the node that was chosen is gone',
+      'waits for a copy on a silent node when the node that was chosen is gone',
       {
         status: makeStatus('Promoting', {
           primaryNode: 'node_c',
@@ -229,7 +229,7 @@ describe('takeover by a copy that was chosen', () => {
       'Promoting node_c 2',
     ],
     [
-      'waits for a copy that is heard and not complete: it may have what was set aside',
+      'waits for a copy on a reporting node that is not complete: it may have what was set aside',
       {
         status: makeStatus('Promoting', {
           primaryNode: 'node_c',
@@ -294,7 +294,7 @@ describe('promotion where nobody knows the primary', () => {
       'Degraded  1',
     ],
     [
-      'waits for one that is not heard',
+      'waits for one whose node sends no heartbeats',
       { reports: [reportReplica('b', 190), reportReplica('c', 195)], hosts: [host('b'), lose('c')] },
       'Degraded  1',
     ],

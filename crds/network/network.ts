@@ -59,7 +59,7 @@ export interface NetworkReport extends SeenNetwork {
 export interface NetworkStatus {
   /** Of the network. */
   readonly uid: string;
-  /** `unknown`: its node, or the engine of that, is not heard. */
+  /** `unknown`: its node sends no heartbeats, or the engine of that does not answer. */
   readonly state: 'pending' | 'ready' | 'failed' | 'unknown';
   readonly reason: Reason;
   readonly message: string;

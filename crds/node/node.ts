@@ -93,8 +93,8 @@ export interface NodeStatus {
   /** Set while the agent cannot see its containers, for example because its engine does not answer: their state is unknown. */
   readonly unobservedSince?: string;
   /**
-   * Only of the control plane's own node, which never counts as failed: neither its agent nor the control plane on it is
-   * heard, and `unobservedSince` says since when.
+   * Only of the control plane's own node, which never counts as failed: neither its agent nor the control plane on it
+   * reports, and `unobservedSince` says since when.
    */
   readonly isSilent?: true;
 }

@@ -6,7 +6,7 @@ export interface AssignedReplication {
   /** On the primary: the nodes that are to have copies. On a replica: the primary alone. */
   readonly peers: readonly VolumePeer[];
   readonly intervalSeconds: number;
-  /** An agent that was not heard for so long stops what writes to the volume: another copy may be promoted afterwards. */
+  /** An agent whose heartbeats were not answered for so long stops what writes to the volume: another copy may be promoted afterwards. */
   readonly fenceAfterSeconds: number;
   /** On the primary: another node may have later bytes. Nothing may use those that are here, and what writes to them is stopped. */
   readonly isHeld?: true;
@@ -48,8 +48,8 @@ export interface VolumeReplica {
 }
 
 /**
- * How old what a copy shows is, in whole seconds: 0 where nothing is missing, undefined where it was never complete. What a primary
- * said that is not heard any more counts from then on: it may have written since.
+ * How old what a copy shows is, in whole seconds: 0 where nothing is missing, undefined where it was never complete. What a
+ * primary said whose node sends no heartbeats any more counts from then on: it may have written since.
  */
 export function countLagSeconds(
   { syncedAt, lagBytes }: Pick<VolumeReplica, 'syncedAt' | 'lagBytes'>,

@@ -239,7 +239,7 @@ describe('the lag of a copy', () => {
     it(name, () => expect(countLagSeconds(copy, NOW)).to.equal(seconds));
   }
 
-  it('counts from when the primary was not heard any more, where nothing was missing then', () => {
+  it('counts from the last heartbeat of the primary, where nothing was missing then', () => {
     const even = { syncedAt: '2026-01-01T00:00:00Z', lagBytes: 0 };
     const since = '2026-01-31T11:50:00Z';
     expect(countLagSeconds(even, NOW, { reason: 'volume_node_silent', since })).to.equal(600);

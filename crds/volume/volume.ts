@@ -92,7 +92,7 @@ export interface SeenVolume {
   readonly final?: FinalSnapshot;
   /** What was set aside here. */
   readonly divergent?: readonly DivergentBytes[];
-  /** The agent stops what writes to the volume when it was not heard for so long. Left out by one that does not. */
+  /** The agent stops what writes to the volume when no server has answered its heartbeats for so long. Left out by one that does not. */
   readonly fencesAfterSeconds?: number;
   /** The size that it has. */
   readonly capacityBytes?: number;

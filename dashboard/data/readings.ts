@@ -77,7 +77,7 @@ export function followReadings(
     const news = [...items.values()].filter(({ id, count }) => before.get(id) !== count);
     for (const kind of kinds) if (news.some(({ type }) => type.startsWith(`${kind.toLowerCase()}.`))) refresh(kind);
   });
-  // No event tells that a network is not heard of because its node is not.
+  // No event tells that the state of a network is unknown because its node sends no heartbeats.
   const health = computed(() => [...nodes.value.items.values()].map(({ name, status }) => `${name} ${status}`).join());
   const disposeNodes = effect(() => {
     void health.value;

@@ -63,7 +63,7 @@ export function describeVolumeTrouble(volume: VolumeView): Trouble | undefined {
   };
 }
 
-/** A network that its engine refuses, or of which nothing is heard. */
+/** A network that its engine refuses, or whose node sends no heartbeats. */
 export function describeNetworkTrouble({ name, status }: ShownNetwork): Trouble | undefined {
   if (status?.state !== 'failed' && status?.state !== 'unknown') return undefined;
   const { state, reason, message, since } = status;

@@ -101,7 +101,7 @@ describe('the list of deployments', () => {
     ['Degraded', 'nab'],
     ['Waiting', 'nab'],
     ['Pending', 'nab'],
-    ['Unheard', 'nab'],
+    ['Unlisted', 'nab'],
     ['Running', 'abn'],
     ['Stopped', 'abn'],
   ];

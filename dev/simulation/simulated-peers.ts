@@ -17,7 +17,7 @@ interface PeerSelf {
   readonly publicKey: () => Promise<string>;
 }
 
-const broken = () => new PeerFault('nobody answers at the address of the other node');
+const broken = () => new PeerFault('no agent answers at the address of the other node');
 
 /** What lies between agents that send each other copies. Both ends of a connection have proved their keys. */
 export class PeerNetwork {
@@ -84,7 +84,7 @@ class PeerSocket extends Duplex {
     this.#life.later(world.between(0, lagMs), 'hears a peer', () => this.#deliver());
   }
 
-  /** Of a wire that is cut nobody hears: each end finds out by the silence. */
+  /** Neither end is told that a wire is cut: each finds out by the silence. */
   #deliver(): void {
     const { world, faults } = this.#life;
     const isCut = [this, this.#other].some(end => end !== undefined && end.#life.cutOff('peers'));

@@ -151,7 +151,8 @@ export const faults: readonly ClusterFault[] = [
   },
   ...(['in', 'out'] as const).map(
     (way): ClusterFault => ({
-      name: way === 'in' ? 'leader hears no other member' : 'leader is heard by no other member',
+      name:
+        way === 'in' ? 'leader receives nothing from other members' : 'other members receive nothing from the leader',
       about: 'members',
       members: 3,
       needs: 'isolation',
@@ -165,7 +166,7 @@ export const faults: readonly ClusterFault[] = [
   ),
   ...(['in', 'out'] as const).map(
     (way): ClusterFault => ({
-      name: way === 'in' ? 'clients are heard by no member' : 'clients hear no member',
+      name: way === 'in' ? 'members receive nothing from clients' : 'clients receive nothing from members',
       about: 'members',
       members: 1,
       needs: 'isolation',

@@ -191,7 +191,7 @@ describe('the identity of a node', () => {
     await lab.ask('POST', HEARTBEAT, { token: lost.token, body: beat });
     const join = await joinToken({ nodeName: name });
 
-    expect(await codeOf(found, join), 'while it is heard').to.equal('node_key_mismatch');
+    expect(await codeOf(found, join), 'while it sends heartbeats').to.equal('node_key_mismatch');
     const alive = (await store.get(keys.alive(lab.a, name)))!;
     await store.revoke(value<NodePresence>(alive).lease);
     expect(await codeOf(found, await joinToken()), 'by any join token').to.equal('node_key_mismatch');

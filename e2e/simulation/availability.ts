@@ -92,7 +92,7 @@ const STOPPED = 143;
 interface RunningContainer {
   readonly machine: string;
   readonly owner: ContainerStatus['owner'];
-  /** It writes to a volume that may be promoted elsewhere: an agent that is not heard stops it. */
+  /** It writes to a volume that may be promoted elsewhere: an agent that gets no answers stops it. */
   readonly isFenced: boolean;
 }
 

@@ -66,7 +66,7 @@ export class CopyInvariants {
     }
   }
 
-  /** A copy takes over that its own agent calls complete, inside the residency, the freshest that is heard; and only for one that is given up. */
+  /** A copy takes over that its own agent calls complete, inside the residency, the freshest on a node that sends heartbeats; and only for one that is given up. */
   #promotesWell({ tenant, was, is, volume, history }: StatusChange): void {
     const { name } = volume;
     const to = is.primaryNode ?? '';
@@ -87,8 +87,9 @@ export class CopyInvariants {
     for (const { nodeId } of was.copies) {
       const report = find(nodeId);
       const isKnown = report && this.#cluster.world.clock.now() - Date.parse(report.at) > LATELY_MS;
-      const isHeard = this.#statusOf(nodeId, history)?.status === 'ready' && !this.#isChangedLately(nodeId);
-      const isAble = isKnown && isHeard && !is.refusedBy?.includes(nodeId) && this.#isInside(nodeId, volume, history);
+      const isReporting = this.#statusOf(nodeId, history)?.status === 'ready' && !this.#isChangedLately(nodeId);
+      const isAble =
+        isKnown && isReporting && !is.refusedBy?.includes(nodeId) && this.#isInside(nodeId, volume, history);
       if (isAble) expect(readMoment(report), `what ${nodeId} shows, which was not promoted`).to.be.at.most(moment);
     }
 

@@ -28,7 +28,7 @@ export const scalingMutants = inMix('scaling', [
     }),
   },
   {
-    mistake: 'what containers use is not heard of',
+    mistake: 'what containers use is not reported',
     noticedAt: 2,
     link: link =>
       instead(link, 'heartbeat', beat => {

@@ -140,7 +140,7 @@ const keepsWriters: Invariant = (changes, history) => {
 };
 
 /**
- * An agent that is merely not heard may still run what writes: no word but its own, or an administrator's, ends it; nor does a
+ * An agent that merely sends no heartbeats may still run what writes: no word but its own, or an administrator's, ends it; nor does a
  * promotion, before which it has stopped what writes.
  */
 function noteGone(

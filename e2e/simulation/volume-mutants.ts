@@ -203,7 +203,7 @@ export const volumeMutants = inMix('volumes', [
     ...hearing(line => (line.type === 'volumes' ? undefined : line)),
   },
   { mistake: 'agents do not hear of another size', ...hearing(forgetSizes) },
-  { mistake: 'a volume on a node that is not heard gets another node', ...within('volume-keeper', movesLost) },
+  { mistake: 'a volume on a node that sends no heartbeats gets another node', ...within('volume-keeper', movesLost) },
   { mistake: 'the record of a volume goes before its bytes', ...forgetsAtOnce },
   { mistake: 'the volume keeper does not watch reports', ...deafTo('volume-keeper', ranges.volumeReports) },
   {

@@ -160,8 +160,8 @@ describe('the life of nodes', () => {
   });
 
   for (const [way, what] of [
-    ['in', 'that nobody hears'],
-    ['out', 'that hears nobody'],
+    ['in', 'whose packets reach no one'],
+    ['out', 'that no packet reaches'],
   ] as const)
     it(`replicas of an agent ${what} run elsewhere, and are removed when the network is whole again`, async () => {
       await spread();

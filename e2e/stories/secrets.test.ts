@@ -155,7 +155,7 @@ describe('secrets, on a real engine', function () {
     expect(backend.logins.denied).to.equal(0);
   });
 
-  it('come to the agent in the answer to its ticket, and in nothing else that it hears or says', async () => {
+  it('come to the agent in the answer to its ticket, and in nothing else that it receives or sends', async () => {
     const asked = link.places.map(({ name }) => name);
     expect(asked).to.include.members(['GET /agent/v1/assignments, answer', 'POST /agent/v1/reports, request']);
     const found = findCanaries(passwords, link.places);

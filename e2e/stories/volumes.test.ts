@@ -284,7 +284,7 @@ describe('volumes, on a real engine', () => {
     });
 
     const devices = async () => (await listLoopDevices()).filter(({ file }) => file.includes(id));
-    const heardAt = async () => {
+    const lastHeartbeatAt = async () => {
       const node = await shop.client.request<{ agent: { lastHeartbeatAt: string } }>('GET', '/api/v1/nodes/shop-3');
       return unwrap(node).agent.lastHeartbeatAt;
     };
@@ -324,9 +324,9 @@ describe('volumes, on a real engine', () => {
       const writer = await only('writer');
       await keeper.agent.kill('SIGKILL');
       expect(await fleet.view.succeeds(writer, 'echo meanwhile > /data/meanwhile && sync')).to.equal(true);
-      const last = await heardAt();
+      const last = await lastHeartbeatAt();
       keeper.agent.start();
-      await until('the agent to be heard again', async () => (await heardAt()) !== last, 120_000);
+      await until('a heartbeat of the agent', async () => (await lastHeartbeatAt()) !== last, 120_000);
       await reaches('disk', 'Ready');
       expect(await only('writer')).to.equal(writer);
       expect(await holds(writer, '/data/meanwhile', 'meanwhile')).to.equal(true);

@@ -86,7 +86,7 @@ export const secretSentences: readonly Sentence[] = [
       testsIn('pkg/agent/engine/docker/docker-engine.docker.test.ts')(
         'makes every container from the one security template',
       ),
-      story('come to the agent in the answer to its ticket, and in nothing else that it hears or says'),
+      story('come to the agent in the answer to its ticket, and in nothing else that it receives or sends'),
     ),
     holds(
       'values: write-time only, never persisted',

@@ -65,7 +65,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, capacity, ...known, ...told }));
       sampler.markSent(usage);
       hold.confirm();
-      fence.heard(sentAt);
+      fence.recordContact(sentAt);
       waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
       failures = 0;
     } catch (thrown) {

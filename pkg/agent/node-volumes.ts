@@ -16,7 +16,8 @@ import { BoundFolders, type VolumeDriver, VolumeFault } from './volumes/index.js
 const BACKOFF = { firstMs: 500, capMs: 30_000 };
 /** How soon a volume is tried again that the node cannot provide. */
 const AGAIN_MS = 5_000;
-const FENCED = 'may be promoted elsewhere: the control plane was not heard for too long, and has to be first';
+const FENCED =
+  'may be promoted elsewhere: the control plane has not answered this agent for too long, and has to answer first; see whether the server can be reached from here';
 /** Ends the key of a volume of whose copies there is news. */
 const COPIES = ' copies';
 /** Changes of what a volume holds that are worth a write: this much, and a hundredth of its size. */

@@ -25,7 +25,7 @@ import type { StartSpans } from './start-spans.js';
 /** How soon a replica is looked at again that something else has to make room for. */
 const SOON_MS = 300;
 const STEPS_MAX = 12;
-/** How long nothing may be heard of a pull, beyond what any step may take: large layers are unpacked in silence. */
+/** How long a pull may report nothing, beyond what any step may take: large layers are unpacked in silence. */
 const PULL_SILENCE_MS = 30_000;
 
 export interface WorkerParts extends SecretFetcherParts, ReporterParts {

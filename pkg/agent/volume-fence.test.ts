@@ -86,9 +86,9 @@ describe('the fence of replicated volumes', () => {
     return { fence, asked };
   };
 
-  it('stops what writes once the control plane was not heard for the time, and nothing else', async () => {
+  it('stops what writes once the control plane has answered no heartbeat for the time, and nothing else', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     expect(await fence.admit(V, 'writer')).to.equal(true);
     await clock.pass(18_000);
@@ -100,10 +100,10 @@ describe('the fence of replicated volumes', () => {
   it('never closes while heartbeats are answered, nor for a copy', async () => {
     const { fence } = await open();
     await fence.assign([assigned()], true);
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     expect(await fence.admit(V, 'writer')).to.equal(true);
     for (let beat = 0; beat < 20; beat++) {
-      fence.heard(fence.now());
+      fence.recordContact(fence.now());
       await clock.pass(5_000);
       expect(fence.isFenced(V)).to.equal(false);
     }
@@ -115,7 +115,7 @@ describe('the fence of replicated volumes', () => {
   for (const isBack of [true, false]) {
     it(`stops what writes to a volume that was left out of a line, and ${isBack ? 'is back' : 'is still missing'}`, async () => {
       const { fence } = await open();
-      fence.heard(fence.now());
+      fence.recordContact(fence.now());
       await fence.assign([assigned()], true);
       await fence.admit(V, 'writer');
       await fence.assign([], false);
@@ -128,7 +128,7 @@ describe('the fence of replicated volumes', () => {
 
   it('forgets a volume that is not assigned any more once its containers are gone', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     await fence.admit(V, 'writer');
     await fence.assign([], true);
@@ -141,7 +141,7 @@ describe('the fence of replicated volumes', () => {
 
   it('stops a writer that is left of many, and remembers none that has no container any more', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     await fence.admit(V, 'writer');
     for (let n = 0; n < 20; n++) {
@@ -158,7 +158,7 @@ describe('the fence of replicated volumes', () => {
 
   it('remembers a writer whose container may be there and is not seen yet', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     running.delete('writer');
     starting = V;
@@ -175,7 +175,7 @@ describe('the fence of replicated volumes', () => {
 
   it('stops what says of itself that it writes, whatever was noted, and knows it after a restart', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     labels.set('writer', [V]);
     await fence.assign([assigned()], true);
     await clock.pass(2_000);
@@ -188,7 +188,7 @@ describe('the fence of replicated volumes', () => {
     const { fence } = await open();
     const other = `vol_${'2'.repeat(26)}`;
     hanging.add('reader');
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned(), assigned('primary', { isHeld: true }, other)], true);
     await fence.admit(other, 'reader');
     await fence.admit(V, 'writer');
@@ -200,7 +200,7 @@ describe('the fence of replicated volumes', () => {
 
   it('lets nothing write whose name is not on the disk', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     refused = new Error('ENOSPC');
     for (const _attempt of [1, 2]) {
@@ -215,7 +215,7 @@ describe('the fence of replicated volumes', () => {
   it('leaves the newest on the disk, however long each write takes', async () => {
     const { fence } = await open();
     delays.push(8_000, 1_000);
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     const assigning = fence.assign([assigned()], true);
     const admitted = clock.pass(0).then(() => fence.admit(V, 'writer'));
     await clock.pass(12_000);
@@ -225,12 +225,12 @@ describe('the fence of replicated volumes', () => {
 
   it('writes nothing to the disk while nobody uses a volume', async () => {
     const { fence } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     const passTime = async () => {
       for (let beat = 0; beat < 20; beat++) {
         await clock.pass(5_000);
-        fence.heard(fence.now());
+        fence.recordContact(fence.now());
       }
       return files.get('heard.json');
     };
@@ -247,17 +247,17 @@ describe('the fence of replicated volumes', () => {
     await fence.assign([assigned()], true);
     await fence.admit(V, 'writer');
     await clock.pass(15_000);
-    fence.heard(sentAt);
+    fence.recordContact(sentAt);
     await clock.pass(7_000);
     expect(stopped).to.deep.equal(['writer']);
   });
 
   it('lets nothing write again until everything is assigned anew, for which it asks', async () => {
     const { fence, asked } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     await clock.pass(30_000);
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], false);
     await clock.pass(2_000);
     expect([await fence.admit(V, 'writer'), asked.count > 0]).to.deep.equal([false, true]);
@@ -267,7 +267,7 @@ describe('the fence of replicated volumes', () => {
 
   it('stops what writes to a volume that is held, and lets it write again when it is not', async () => {
     const { fence, asked } = await open();
-    fence.heard(fence.now());
+    fence.recordContact(fence.now());
     await fence.assign([assigned()], true);
     await fence.admit(V, 'writer');
     await fence.assign([assigned('primary', { isHeld: true })], false);
@@ -279,7 +279,7 @@ describe('the fence of replicated volumes', () => {
 
   it('goes on counting after a restart of the agent', async () => {
     const first = await open();
-    first.fence.heard(first.fence.now());
+    first.fence.recordContact(first.fence.now());
     await first.fence.assign([assigned()], true);
     await first.fence.admit(V, 'writer');
     await clock.pass(10_000);
@@ -294,7 +294,7 @@ describe('the fence of replicated volumes', () => {
 
   it('counts the time as passed after a reboot', async () => {
     const first = await open();
-    first.fence.heard(first.fence.now());
+    first.fence.recordContact(first.fence.now());
     await first.fence.assign([assigned()], true);
     await first.fence.admit(V, 'writer');
     await clock.pass(1_000);

@@ -22,14 +22,14 @@ interface FencedVolume {
   readonly afterMs: number;
   /** The replicas whose containers were let write to it, while they have one. */
   readonly writers: readonly string[];
-  /** The control plane lets nobody write to it, whether it is heard or not. */
+  /** The control plane lets no container write to it, whether it answers or not. */
   readonly isHeld?: true;
   /** It was left out of what was assigned last, maybe for a moment only: it is kept while a container of a writer is there. */
   readonly isLeftOut?: true;
 }
 
 /** What is kept across restarts. */
-interface HeardRecord {
+interface ContactRecord {
   /** Time counts only within one boot. */
   readonly boot: string;
   /** When the last heartbeat was sent that was answered, in milliseconds since the boot. */
@@ -46,14 +46,14 @@ export interface GuardParts {
 }
 
 /**
- * Stops what writes to replicated volumes when the control plane has not been heard for so long that it may promote a copy elsewhere,
- * or lets nobody use them.
+ * Stops what writes to replicated volumes when the control plane has not answered for so long that it may promote a copy elsewhere,
+ * or lets no container use them.
  * Suspended or restarted, the time goes on; after a reboot it counts as passed.
  */
 export class VolumeFence {
   readonly #env: AgentEnv;
   readonly #loaded: Promise<void>;
-  #heardAt = NEVER;
+  #lastContactAt = NEVER;
   #savedAt = NEVER;
   #volumes: Readonly<Record<string, FencedVolume>> = {};
   /** What is on the disk of them. */
@@ -100,12 +100,12 @@ export class VolumeFence {
   }
 
   /** A heartbeat that was sent at `sentAt` was answered. */
-  heard(sentAt: number): void {
-    this.#heardAt = Math.max(this.#heardAt, sentAt);
+  recordContact(sentAt: number): void {
+    this.#lastContactAt = Math.max(this.#lastContactAt, sentAt);
     // Where nothing writes there is nothing to stop in time: an older moment on the disk only makes the next agent wait to be told.
     const written = Object.values(this.#volumes).filter(({ writers }) => writers.length > 0);
     const shortest = Math.min(...written.map(({ afterMs }) => afterMs));
-    if (this.#heardAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
+    if (this.#lastContactAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
   }
 
   /** Whether a volume may be promoted elsewhere, or was: nothing may write to it here. */
@@ -127,7 +127,7 @@ export class VolumeFence {
     return !this.isFenced(volumeId);
   }
 
-  /** Stops containers that write to fenced volumes, until aborted. Heard again, everything is asked for anew before they may start. */
+  /** Stops containers that write to fenced volumes, until aborted. Answered again, it asks for everything anew before they may start. */
   async guard(parts: GuardParts, signal: AbortSignal): Promise<void> {
     await this.#loaded;
     while (!signal.aborted) {
@@ -173,7 +173,7 @@ export class VolumeFence {
   }
 
   #hasPassed(volumeId: string, now = this.now()): boolean {
-    return now - this.#heardAt >= (this.#volumes[volumeId]?.afterMs ?? Number.POSITIVE_INFINITY);
+    return now - this.#lastContactAt >= (this.#volumes[volumeId]?.afterMs ?? Number.POSITIVE_INFINITY);
   }
 
   async #stop(container: string, replica: string, { view, queue }: GuardParts): Promise<void> {
@@ -181,7 +181,7 @@ export class VolumeFence {
     this.#stopping.add(container);
     try {
       await engine.stop(container, STOP_GRACE_SECONDS);
-      const because = this.#isClosed ? 'the control plane was not heard for too long' : 'the volume is held';
+      const because = this.#isClosed ? 'the control plane has not answered for too long' : 'the volume is held';
       log.warn('stopped what writes to a replicated volume', { replica, container, because });
       view.markChanged(replica);
       queue.add(replica);
@@ -196,12 +196,12 @@ export class VolumeFence {
   }
 
   async #load(): Promise<void> {
-    const isSound = ({ at, volumes }: Partial<HeardRecord>) => typeof at === 'number' && typeof volumes === 'object';
-    const stored = await readStateFile<HeardRecord>(this.#env.disk, FILE, isSound).catch(() => undefined);
+    const isSound = ({ at, volumes }: Partial<ContactRecord>) => typeof at === 'number' && typeof volumes === 'object';
+    const stored = await readStateFile<ContactRecord>(this.#env.disk, FILE, isSound).catch(() => undefined);
     if (!stored) return;
     this.#volumes = stored.volumes;
     this.#saved = stored.volumes;
-    if (stored.boot === this.#boot) this.#heardAt = Math.max(this.#heardAt, stored.at);
+    if (stored.boot === this.#boot) this.#lastContactAt = Math.max(this.#lastContactAt, stored.at);
   }
 
   get #boot(): string {
@@ -213,13 +213,13 @@ export class VolumeFence {
    * Writes are serialised, so that an older record never overwrites a newer one.
    */
   #save(): Promise<boolean> {
-    this.#savedAt = this.#heardAt;
+    this.#savedAt = this.#lastContactAt;
     this.#saving = this.#saving.then(() => this.#write());
     return this.#saving;
   }
 
   async #write(): Promise<boolean> {
-    const record: HeardRecord = { boot: this.#boot, at: this.#heardAt, volumes: this.#volumes };
+    const record: ContactRecord = { boot: this.#boot, at: this.#lastContactAt, volumes: this.#volumes };
     try {
       await this.#env.disk.write(FILE, JSON.stringify(record));
       this.#saved = record.volumes;

@@ -88,7 +88,7 @@ describe('the presence of a node', () => {
     expect(presence()?.id, 'and downgraded').to.equal(LAB_NODE.id);
   });
 
-  it('announces a second agent once, when both were heard, and forgets it when it is gone', async () => {
+  it('announces a second agent once, when both sent heartbeats, and forgets it when it is gone', async () => {
     await send(ONE);
     expect(await isRefused(send(TWO))).to.equal(true);
     await lab.clock.pass(0);

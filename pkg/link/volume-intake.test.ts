@@ -41,7 +41,7 @@ const status: VolumeStatus = {
 };
 const other = { tenant: LAB_TENANT, id: 'node_b', name: 'b' };
 
-describe('what agents hear and say of a replicated volume', () => {
+describe('what agents receive and report of a replicated volume', () => {
   let lab: DispatcherLab;
   const key = (nodeId: string) => keys.volumeReport(LAB_TENANT, ID, nodeId);
   const held = (nodeId: string) => {

@@ -256,7 +256,7 @@ const cases: readonly Case[] = [
     reported: 'an engine that cannot do it',
   },
   {
-    name: 'accept a node that lacks something else, or of which nobody has heard yet',
+    name: 'accept a node that lacks something else, or of which no heartbeat has come yet',
     node: { lacks: ['volumes', 'a_word_of_later'] },
     workload: { needs: ['networks'] },
     refused: [],

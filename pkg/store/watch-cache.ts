@@ -280,6 +280,6 @@ export interface Cache {
   onReset(listener: (revision: Revision) => void): () => void;
   /** Resolves after the first complete state. */
   readonly ready: Promise<void>;
-  /** Whether the cache hears what happens, and has heard everything that happened before it could. */
+  /** Whether the cache receives watch events, and has everything that happened before it could. */
   readonly connected: boolean;
 }

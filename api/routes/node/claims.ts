@@ -146,7 +146,7 @@ async function buildRelease(
   return {
     guards: [
       { key: record.key, at: record.revision },
-      // One that is heard again since it was judged is judged anew.
+      // One that sends heartbeats again since it was judged is judged anew.
       ...(owned
         ? [
             { key: owned.key, at: owned.revision },

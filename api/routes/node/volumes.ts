@@ -13,16 +13,16 @@ export function listVolumesOf(cache: Cache, { id, metadata }: StoredNode): reado
   });
 }
 
-/** The names of the volumes of which no other node that is heard has every byte, or of which bytes were set aside on this one. */
+/** The names of the volumes of which no other node that sends heartbeats has every byte, or of which bytes were set aside on this one. */
 export function listOnlyHere(cache: Cache, node: StoredNode): readonly string[] {
   const { tenant } = node.metadata;
-  const isHeard = (id: string) => {
+  const isReporting = (id: string) => {
     const other = id === node.id ? undefined : findNode(id, tenant, cache);
     return other !== undefined && cache.get(keys.alive(tenant, other.name)) !== undefined;
   };
   const held = listVolumesOf(cache, node).flatMap(entry => {
     const status = value<VolumeStatus>(entry);
-    const isOnly = isMadeVolume(status) && (!listComplete(status).some(isHeard) || hasSetAside(status, node.id));
+    const isOnly = isMadeVolume(status) && (!listComplete(status).some(isReporting) || hasSetAside(status, node.id));
     const volume = isOnly && cache.get(keys.volume(tenant, status.id));
     return volume ? [value<StoredVolume>(volume)] : [];
   });

@@ -56,7 +56,7 @@ export function previewChange(
   return { nodes, seconds, because };
 }
 
-/** The nodes that could take a copy as they are: heard, taking work, inside the residency, with an address for copies and with room. */
+/** The nodes that could take a copy as they are: sending heartbeats, taking work, inside the residency, with an address for copies and with room. */
 function listTakers(cache: Cache, volume: StoredVolume, regions: AdmissionEnv['staticFacts']['regions']) {
   const { metadata, residency = {}, sizeBytes } = volume;
   const { tenant } = metadata;

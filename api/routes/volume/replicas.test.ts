@@ -192,7 +192,7 @@ describe('copies of volumes over HTTP', () => {
     const never = { nodeId: toNodeId(3), state: 'syncing' } as const;
     const since = new Date(lab.clock.now() - 60_000).toISOString();
     await settle({ phase: 'Degraded', reason: 'volume_node_silent', since, copies: [even, never] });
-    expect(Number(await measure()), 'of a primary that is not heard').to.be.within(60, 89);
+    expect(Number(await measure()), 'of a primary that sends no heartbeats').to.be.within(60, 89);
     expect(await measure('incomplete_copies')).to.equal('1');
   });
 

@@ -281,7 +281,7 @@ describe('volumes over HTTP', () => {
     await settle(id, { copies: [{ nodeId: `node_${'2'.repeat(26)}`, state: 'syncing' }] });
     expect((await drop('?dryRun=true')).body['code'], 'a copy that is not complete').to.equal('node_has_volumes');
     const N2 = `node_${'2'.repeat(26)}`;
-    const heard = { id: N2, lease: '0', since: new Date(0).toISOString() };
+    const present = { id: N2, lease: '0', since: new Date(0).toISOString() };
     const machine1 = value<StoredNode>(lab.cache.get(keys.node(lab.a, 'machine-1'))!);
     await put(keys.node(lab.a, 'machine-2'), { ...machine1, id: N2, name: 'machine-2' });
     const refused = async (change: Partial<VolumeStatus>, why: string) => {
@@ -289,9 +289,9 @@ describe('volumes over HTTP', () => {
       expect((await drop('?dryRun=true')).body['code'], why).to.equal('node_has_volumes');
     };
     const synced = (nodeId: string) => [{ nodeId, state: 'synced' as const }];
-    await refused({ copies: synced(N2) }, 'the node of the other copy is not heard');
+    await refused({ copies: synced(N2) }, 'the node of the other copy sends no heartbeats');
     await refused({ primaryNode: N2, phase: 'Degraded', copies: synced(NODE) }, 'it has the last complete copy');
-    await put(keys.alive(lab.a, 'machine-2'), heard);
+    await put(keys.alive(lab.a, 'machine-2'), present);
     await refused({ primaryNode: N2, phase: 'Degraded', copies: synced(NODE) }, 'the primary does not serve');
     const divergent = [{ nodeId: NODE, name: 'divergent-1', epoch: 1, at: new Date(0).toISOString() }];
     await refused({ primaryNode: N2, copies: synced(NODE), divergent }, 'something was set aside there');
@@ -303,7 +303,7 @@ describe('volumes over HTTP', () => {
     expect((await drop('?force=true')).status).to.equal(200);
   });
 
-  it('are judged anew when their silent node is heard again, or one of them changes, before it is gone', async () => {
+  it('are judged anew when their silent node sends heartbeats again, or one of them changes, before it is gone', async () => {
     const { id } = await make();
     const admin = await lab.tenantToken(lab.a, 'admin');
     await put(keys.nodeName('machine-1'), { claims: [{ tenant: lab.a, since: new Date(0).toISOString() }] });

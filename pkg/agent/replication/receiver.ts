@@ -192,7 +192,7 @@ export class Receiver {
 }
 
 /**
- * What is here of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary, that was not heard when
+ * What is here of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary, that had no contact when
  * another was promoted. What a former primary has set aside already holds all that it has.
  */
 function findApart(

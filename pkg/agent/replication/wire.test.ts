@@ -121,7 +121,7 @@ describe('PeerWire', () => {
     expect(failure)
       .to.be.an('error')
       .with.property('message')
-      .that.matches(/nothing was heard of the other node/);
+      .that.matches(/the other node sent nothing/);
   });
 
   it('gives up the frame that is being read when the rest is skipped', async () => {

@@ -18,7 +18,7 @@ const PIECES_MAX = 1024;
 
 export interface WireOptions {
   readonly clock: Clock;
-  /** How long nothing may be heard of the other end while something is expected of it. */
+  /** How long the other end may send nothing while something is expected of it. */
   readonly stallMs: number;
 }
 
@@ -75,7 +75,7 @@ export class PeerWire {
       if (end > LINE_MAX || (end < 0 && this.#arrivedBytes > LINE_MAX)) throw new PeerFault('a line is too long');
       if (end >= 0) return (await this.#take(end + 1)).subarray(0, end).toString();
       this.#letCome();
-      await this.#untilHeard();
+      await this.#untilReceived();
     }
   }
 
@@ -103,7 +103,7 @@ export class PeerWire {
     for (let left = SKIPPED_MAX; left > 0; ) {
       left -= this.#dropArrived();
       this.#letCome();
-      await this.#untilHeard();
+      await this.#untilReceived();
     }
   }
 
@@ -148,7 +148,7 @@ export class PeerWire {
     if (this.#isSkipping) throw broken();
     this.#wanted = wanted;
     for (let isFilled = this.#fill(); !isFilled; isFilled = wanted.filled === count) {
-      await this.#untilHeard();
+      await this.#untilReceived();
       if (this.#isSkipping) throw broken();
     }
     this.#wanted = undefined;
@@ -188,7 +188,7 @@ export class PeerWire {
   }
 
   /** Until all is there that is wanted, or anything where nothing is. Throws when nothing more will come. */
-  async #untilHeard(): Promise<void> {
+  async #untilReceived(): Promise<void> {
     const { readableEnded, destroyed, errored } = this.#stream;
     if (errored) throw errored instanceof PeerFault ? errored : broken(errored);
     if (readableEnded || destroyed) throw broken();
@@ -215,7 +215,7 @@ function toLength(length: number): Buffer {
 
 /** Made when it is thrown: with its stack it costs more than the bytes that it would wait for. */
 function stalled(): PeerFault {
-  return new PeerFault('nothing was heard of the other node for too long; see its agent and the network');
+  return new PeerFault('the other node sent nothing for too long; see its agent and the network');
 }
 
 function broken(cause?: unknown): PeerFault {

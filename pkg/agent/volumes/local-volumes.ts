@@ -36,7 +36,7 @@ const UNREADABLE = 'its record cannot be read; materialise it again';
 const CLEAN_MS = 10_000;
 /** Volumes that are brought back at the same time. */
 const LANES = 8;
-/** A stream of which nothing was heard for so long is given up. */
+/** A stream that sent nothing for so long is given up. */
 const STALL_MS = 300_000;
 
 export interface LocalVolumesEnv extends VolumeSizesEnv {

@@ -20,7 +20,7 @@ export interface EtcdConnectionOptions {
   readonly connectWithinMs: number;
 }
 
-/** Hears what etcd says on a stream. */
+/** Receives what etcd sends on a stream. */
 export interface MessageHandler {
   onMessage(message: Buffer): void;
   /** Nothing more will come. Called once. */

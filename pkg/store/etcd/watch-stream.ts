@@ -28,7 +28,7 @@ export interface WatchRequest {
   readonly livenessMs: number;
 }
 
-/** Hears one watch. */
+/** Receives what one watch delivers. */
 export interface EtcdWatchHandler {
   /** The server has taken up the watch. */
   onCreated(): void;
@@ -66,7 +66,7 @@ class WatchStream {
   /** The first revision that was not delivered yet. */
   #next: Revision;
   #fragments: Omit<WatchEvent, 'position'>[] = [];
-  #heard = true;
+  #hasReceived = true;
   #cancelTick: Cancel = () => undefined;
   #finish!: (why: WatchEnd) => void;
 
@@ -107,11 +107,11 @@ class WatchStream {
     return why;
   }
 
-  /** Asks for progress only to hear something: before 3.4.25 the revision of the answer can run ahead of the events. */
+  /** Asks for progress only to receive something: before 3.4.25 the revision of the answer can run ahead of the events. */
   #tick(missed = 0): void {
     this.#cancelTick = this.#clock.after(this.#ask.livenessMs, () => {
-      const silent = this.#heard ? 0 : missed + 1;
-      this.#heard = false;
+      const silent = this.#hasReceived ? 0 : missed + 1;
+      this.#hasReceived = false;
       if (silent === 2) return this.#finish('lost');
       this.#stream.send(encodeProgress());
       return this.#tick(silent);
@@ -119,7 +119,7 @@ class WatchStream {
   }
 
   #received(news: WatchResponse): void {
-    this.#heard = true;
+    this.#hasReceived = true;
     if (news.canceled) return this.#finish('discontinued');
     if (news.created) return this.#taken(news);
     if (news.watchId !== this.#watchId || news.events.length === 0) return undefined;
