@@ -80,7 +80,7 @@ export function renderApiPage(routes: readonly RouteDescription[]): string {
 
 function renderRouteSection({ method, path, summary, tokens, query, body, answer, codes }: RouteDescription): string {
   const rows: readonly (readonly [string, string])[] = [
-    ['Who', tokens.length === 0 ? 'anybody' : escapeHtml(tokens.join(', '))],
+    ['Who', tokens.length === 0 ? 'every caller, without a token' : escapeHtml(tokens.join(', '))],
     ['Query', list(query)],
     ['Body', body === undefined ? '' : `<code>${escapeHtml(body)}</code>`],
     [

@@ -35,8 +35,8 @@ export const volumeReasons = {
     meaning: 'The volume moves to another node: what mounts it is stopped, and is started there when it has moved.',
     remedy: 'Wait: a move that does not come to its end within five minutes is aborted, and all is as before.',
   },
-  volume_move_requested: { meaning: 'Somebody asked for the volume to move to another node.' },
-  volume_move_cancelled: { meaning: 'Somebody cancelled the move of the volume.' },
+  volume_move_requested: { meaning: 'A user asked for the volume to move to another node.' },
+  volume_move_cancelled: { meaning: 'A user cancelled the move of the volume.' },
   volume_move_started: {
     meaning: 'The volume is to move. It is used as before until a copy on that node is complete.',
   },
@@ -76,13 +76,13 @@ export const volumeReasons = {
       'Restore a newer backup of the control plane, or bring back all nodes of the volume: when each says for five minutes that it has a copy, one that is complete takes over. Nothing is removed.',
   },
   volume_replica_requested: {
-    meaning: 'Somebody asked for one more copy of the volume, on the node that the message names.',
+    meaning: 'A user asked for one more copy of the volume, on the node that the message names.',
   },
   volume_replica_removal_requested: {
-    meaning: 'Somebody asked for the removal of a copy of the volume: its bytes are removed from that node.',
+    meaning: 'A user asked for the removal of a copy of the volume: its bytes are removed from that node.',
   },
   volume_divergent_discarded: {
-    meaning: 'Somebody asked for the removal of bytes that a former primary of the volume has set aside on its node.',
+    meaning: 'A user asked for the removal of bytes that a former primary of the volume has set aside on its node.',
   },
   volume_replica_added: {
     meaning: 'A node was chosen for a copy of the volume. The copy counts once its state is synced.',
@@ -92,7 +92,7 @@ export const volumeReasons = {
     remedy: 'Bring the node back; after 10 minutes a copy is made elsewhere by itself, where a node can hold it.',
   },
   volume_resize_requested: {
-    meaning: 'Somebody asked for another size of the volume. The agent of its node changes it while it is in use.',
+    meaning: 'A user asked for another size of the volume. The agent of its node changes it while it is in use.',
   },
   volume_resizing: {
     meaning: 'The agent of the node is changing the size of the volume.',
@@ -100,7 +100,7 @@ export const volumeReasons = {
   },
   volume_resized: { meaning: 'The volume has the size that was asked for.' },
   volume_deletion_requested: {
-    meaning: 'Somebody asked for the deletion of the volume: its bytes are removed from its node first.',
+    meaning: 'A user asked for the deletion of the volume: its bytes are removed from its node first.',
   },
   volume_deleting: {
     meaning: 'The agent of the node is removing the bytes of the volume.',
@@ -118,7 +118,7 @@ export const volumeReasons = {
   },
   recommendation_changed: { meaning: 'A recommendation has become more urgent, or less.' },
   recommendation_vanished: { meaning: 'The condition of a recommendation does not hold any more.' },
-  recommendation_applied: { meaning: 'Somebody applied a recommendation: the volume is changed as it says.' },
+  recommendation_applied: { meaning: 'A user applied a recommendation: the volume is changed as it says.' },
   recommendation_auto_applied: {
     meaning: 'A recommendation to grow a volume was applied by itself, because the tenant has switched that on.',
     remedy: '"moor recommendations auto-apply off" switches it off.',

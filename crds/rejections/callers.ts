@@ -143,7 +143,7 @@ export const callerRejections = defineEntries('ours', {
   node_proof_replayed: {
     status: 403,
     expected: 'a proof that was not used before',
-    why: 'A proof is good for one request, because a repeated one may have been recorded by someone else.',
+    why: 'A proof is good for one request, because a repeated one may have been recorded on its way and sent by an attacker.',
     remedy: 'Repeat the request with a new proof. If the agent did not repeat it, treat its connection as observed.',
     echo: 'never',
     example: 'POST /agent/v1/heartbeat twice with one Mooring-Proof',
@@ -153,7 +153,7 @@ export const callerRejections = defineEntries('ours', {
   renewal_replayed: {
     status: 403,
     expected: 'a time later than that of the node’s last renewal',
-    why: 'Each renewal is good once: a repeated one may have been recorded by someone else.',
+    why: 'Each renewal is good once: a repeated one may have been recorded on its way and sent by an attacker.',
     remedy: 'Sign again with the present time. Set the clock of the machine if it was set back.',
     example: 'POST /agent/v1/token twice with one body',
     fixed: 'POST /agent/v1/token with at of now',

@@ -27,7 +27,7 @@ export const placementRejections = defineEntries('7.4', {
     sample: { nodes: ['machine-1', 'machine-2'] },
     why: 'Work runs only on nodes that the deployment’s own tenant has enrolled.',
     remedy: 'Name one of your nodes, or leave nodeId out and let the scheduler choose.',
-    example: exampleDeployment({ nodeId: 'somebody-elses-machine' }),
+    example: exampleDeployment({ nodeId: 'machine-of-another-tenant' }),
     fixed: exampleDeployment({ nodeId: 'machine-1' }),
   },
 
@@ -88,7 +88,7 @@ export const placementRejections = defineEntries('7.4', {
     sample: { nodes: ['machine-1', 'machine-2'] },
     why: 'The tenant cannot place workloads on the named node, so nothing could ever use the network.',
     remedy: 'Name one of your nodes.',
-    example: network({ nodeId: 'somebody-elses-machine' }),
+    example: network({ nodeId: 'machine-of-another-tenant' }),
     fixed: network({ nodeId: 'machine-1' }),
   },
 

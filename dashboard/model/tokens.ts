@@ -37,7 +37,7 @@ export function listTokenActions({ id, kind, description }: TokenView, who: Pick
       label: 'Revoke',
       method: 'DELETE',
       path: `/api/v1/tokens/${encodeURIComponent(id)}`,
-      question: `Revoke ${named}? Whoever uses it is refused from then on.${self}`,
+      question: `Revoke ${named}? Requests with it are refused from then on.${self}`,
     },
   ];
 }

@@ -27,7 +27,7 @@ interface ShownVolume {
   readonly replicas: readonly { readonly state: string }[];
 }
 
-/** W23c: the processor time of the agent of a node that has 200 replicated volumes, of which nobody uses any. */
+/** W23c: the processor time of the agent of a node that has 200 replicated volumes that no container uses. */
 export async function keepIdleVolumes(): Promise<BenchResult[]> {
   const plane = await ControlPlane.start({});
   const fleet = await Fleet.start(plane);
@@ -54,7 +54,7 @@ export async function keepIdleVolumes(): Promise<BenchResult[]> {
     return [
       {
         workload: 'W23c',
-        what: `processor time of an agent with ${COUNT} replicated volumes that nobody uses, over the time of one core`,
+        what: `processor time of an agent with ${COUNT} idle replicated volumes, over the time of one core`,
         ratio: ratio([usedMs], [watchedMs]),
         floor: 0.01,
         target: 0.005,

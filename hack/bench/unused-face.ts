@@ -11,7 +11,7 @@ const TABLES = 500;
 const LOOKUPS = 200_000;
 /** How often each round repeats: the least disturbed repetition counts. */
 const REPETITIONS = 5;
-/** Memory that a server may hold for a face that nobody uses. */
+/** Memory that a server may hold for a face that no client uses. */
 const ALLOWED_BYTES = 5 * 2 ** 20;
 
 const NOTHING = { status: 200, type: '', body: Buffer.alloc(0) };
@@ -19,7 +19,7 @@ const own = ['deployments', 'jobs', 'networks', 'nodes', 'events', 'tokens'].fla
   [`/api/v1/${kind}`, `/api/v1/${kind}/{name}`].map(path => defineRoute('viewer', 'GET', path, () => NOTHING)),
 );
 
-/** W24: what the Kubernetes face costs a server that nobody asks below `/k8s`: its rows, and their place in the table. */
+/** W24: what the Kubernetes face costs a server that no client asks below `/k8s`: its rows, and their place in the table. */
 export async function measureUnusedFace(rounds: number): Promise<BenchResult[]> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -81,7 +81,7 @@ async function send(from: LabNode, { address = '', publicKey }: VolumePeer, name
   await sendSnapshot(stream, order, { clock: systemClock, driver: from.driver, bandwidth, stallMs: 60_000, signal });
 }
 
-/** W23: what replication makes of disk and network, against the tools by hand; and what a replicated volume costs that nobody uses. */
+/** W23: what replication makes of disk and network, against the tools by hand; and what an idle replicated volume costs. */
 export async function replicateVolumes(rounds: number): Promise<BenchResult[]> {
   const base = mkdtempSync(join(tmpdir(), 'mooring-bench-'));
   const store = (id: string) => join(base, 'a', id, 'store');
@@ -128,7 +128,7 @@ export async function replicateVolumes(rounds: number): Promise<BenchResult[]> {
       },
       {
         workload: 'W23b',
-        what: `sectors written to a replicated volume that nobody uses, and to its copy, in ${IDLE_MS / 1000} s`,
+        what: `sectors written to an idle replicated volume, and to its copy, in ${IDLE_MS / 1000} s`,
         ratio: ratio([written], [1]),
         floor: 0,
         target: 0,
