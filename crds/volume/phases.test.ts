@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { canMove, stepTowards, type VolumePhase, volumePhases } from './phases.js';
+import { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 
 describe('phases of a volume', () => {
   const moves: Readonly<Record<VolumePhase, readonly VolumePhase[]>> = {
@@ -14,10 +14,12 @@ describe('phases of a volume', () => {
     Failed: ['Promoting'],
     Deleting: [],
   };
+  const listMoves = (from: VolumePhase): readonly VolumePhase[] =>
+    from === 'Deleting' ? [] : [...moves[from], 'Deleting'];
   for (const from of volumePhases) {
-    const wanted = from === 'Deleting' ? [] : [...moves[from], 'Deleting' as const];
+    const wanted = listMoves(from);
     it(`${from} leads to ${wanted.join(', ') || 'nothing'}`, () => {
-      expect(volumePhases.filter(to => canMove(from, to))).to.have.members(wanted);
+      expect(volumePhases.filter(to => to !== from && stepTowards(from, to) === to)).to.have.members(wanted);
     });
   }
 
@@ -40,7 +42,7 @@ describe('phases of a volume', () => {
       fc.property(phase, phase, (from, to) => {
         const seen: VolumePhase[] = [from];
         for (let at = from, next = stepTowards(at, to); next !== at; at = next, next = stepTowards(at, to)) {
-          expect(canMove(at, next)).to.equal(true);
+          expect(listMoves(at)).to.include(next);
           expect(seen).not.to.include(next);
           seen.push(next);
         }

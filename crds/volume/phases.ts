@@ -24,10 +24,6 @@ const MOVES: Readonly<Record<VolumePhase, readonly VolumePhase[]>> = {
   Deleting: [],
 };
 
-export function canMove(from: VolumePhase, to: VolumePhase): boolean {
-  return MOVES[from].includes(to);
-}
-
 /** The phase that comes next on the shortest way to another; the phase itself when there is no way, or none is needed. */
 export function stepTowards(from: VolumePhase, to: VolumePhase): VolumePhase {
   const first = new Map<VolumePhase, VolumePhase>(MOVES[from].map(next => [next, next]));

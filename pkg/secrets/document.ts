@@ -94,12 +94,6 @@ export async function readKeyNames(store: SecretStore, path: CredentialPath, ver
 
 const BYTE_VALUES = 256;
 
-export function computeEntropy(generation: Generation): number {
-  return generation.by === 'bytes'
-    ? generation.bytes * Math.log2(BYTE_VALUES)
-    : generation.length * Math.log2(alphabets[generation.charset].length);
-}
-
 /** Generates a value for each key. `random` must be cryptographically secure. */
 export function generateDocument(generation: Generation, random: Random): SecretDocument {
   return new Map(generation.keys.map(key => [key, generateSecret(generation, random)]));
