@@ -16,12 +16,12 @@ const SOURCE = 'hack/crd-check/main.go';
 /** What is compiled already is linked in much less. */
 const BUILD_MS = 10_000;
 
-interface Ended {
+interface ProgramOutcome {
   readonly isDone: boolean;
   readonly said: string;
 }
 
-function run(program: string, argv: readonly string[], timeout = 60_000): Promise<Ended> {
+function run(program: string, argv: readonly string[], timeout = 60_000): Promise<ProgramOutcome> {
   // Without modules of its own Go would fetch them.
   const env = { ...process.env, GOPROXY: 'off', GOFLAGS: '-mod=mod' };
   return new Promise(end => {

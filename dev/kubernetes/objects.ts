@@ -56,14 +56,14 @@ export class StatusError extends Error {
   }
 }
 
-interface Kept {
+interface LocatedObject {
   readonly place: ResourcePlace;
   object: StoredObject;
 }
 
 /** The objects of a cluster, with the rules that all resources of Kubernetes share. */
 export class Objects {
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, LocatedObject>();
   readonly #listeners = new Set<() => void>();
   #changes: ObjectChange[] = [];
   #revision = 100;
@@ -74,7 +74,7 @@ export class Objects {
   }
 
   list({ group, plural, namespace }: ResourcePlace): readonly StoredObject[] {
-    const isListed = ({ place }: Kept) =>
+    const isListed = ({ place }: LocatedObject) =>
       place.group === group && place.plural === plural && (namespace === '' || place.namespace === namespace);
     const listed = [...this.#kept].filter(([, kept]) => isListed(kept));
     return listed.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, { object }]) => object);

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 import type { ObjectChange, Objects, ResourcePlace, StoredObject } from './objects.js';
 
-interface Watched {
+interface ClusterWatch {
   readonly place: ResourcePlace;
   readonly query: URLSearchParams;
   readonly isSelected: (object: StoredObject) => boolean;
@@ -10,7 +10,7 @@ interface Watched {
 }
 
 /** Answers a watch: what is there when no revision is named, then each change, until the client goes or its time is over. */
-export function answerWatch(objects: Objects, response: ServerResponse, watched: Watched): void {
+export function answerWatch(objects: Objects, response: ServerResponse, watched: ClusterWatch): void {
   const { place, query, isSelected, present } = watched;
   const send = (type: string, object: object) => response.write(`${JSON.stringify({ type, object })}\n`);
   response.writeHead(200, { 'content-type': 'application/json' });
@@ -60,7 +60,7 @@ export function answerWatch(objects: Objects, response: ServerResponse, watched:
 /** An object that is no longer selected is deleted for who watches the selection. */
 function judge(
   { type, object, before }: ObjectChange,
-  isSelected: Watched['isSelected'],
+  isSelected: ClusterWatch['isSelected'],
 ): ObjectChange['type'] | undefined {
   const was = before !== undefined && isSelected(before);
   if (type === 'DELETED') return was ? 'DELETED' : undefined;

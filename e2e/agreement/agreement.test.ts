@@ -4,15 +4,15 @@ import fc from 'fast-check';
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { run as Run } from '../../pkg/cli/run.js';
 import { act, jobSpecs, NAMES, rolls, specs } from './acts.js';
-import { findContradictions, type Testimony } from './contradictions.js';
-import { findJobContradictions, type JobTestimony } from './job-contradictions.js';
-import { World } from './world.js';
+import { findContradictions, type DeploymentSurfaces } from './contradictions.js';
+import { findJobContradictions, type JobSurfaces } from './job-contradictions.js';
+import { AgreementCluster } from './agreement-cluster.js';
 
 /** How often what was reached. */
 class Tally {
   readonly #counts = new Map<string, number>();
 
-  count({ deployment: { status, metadata }, events }: Testimony): void {
+  count({ deployment: { status, metadata }, events }: DeploymentSurfaces): void {
     const newest = events.at(-1)?.type;
     this.#add(metadata.deletedAt === undefined ? status.phase : 'Deleting');
     if (status.canary) this.#add('canary');
@@ -21,7 +21,7 @@ class Tally {
     for (const type of new Set(events.map(each => each.type))) if (/roll|canary/.test(type)) this.#add(`ever ${type}`);
   }
 
-  countJob({ job: { status, metadata } }: JobTestimony): void {
+  countJob({ job: { status, metadata } }: JobSurfaces): void {
     this.#add(`job ${metadata.deletedAt === undefined ? status.phase : 'Deleting'}`);
   }
 
@@ -35,7 +35,7 @@ class Tally {
   }
 }
 
-function expectAgreement(contradictions: readonly string[], told: Testimony | JobTestimony): void {
+function expectAgreement(contradictions: readonly string[], told: DeploymentSurfaces | JobSurfaces): void {
   expect(contradictions, `${contradictions.join('; ')} in ${JSON.stringify(told, undefined, 1)}`).to.deep.equal([]);
 }
 
@@ -57,29 +57,29 @@ describe('status, describe, explain and the newest event', () => {
       fc.asyncProperty(
         fc.array(fc.array(act, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 5 }),
         async rounds => {
-          const world = await new World(run).start();
+          const agreement = await new AgreementCluster(run).start();
           try {
-            await world.perform({ kind: 'enrol', node: 0 });
+            await agreement.perform({ kind: 'enrol', node: 0 });
             for (const acts of rounds) {
               for (const each of acts) {
-                await world.perform(each);
-                await world.cluster.clock.pass(500);
+                await agreement.perform(each);
+                await agreement.cluster.clock.pass(500);
               }
               // Long enough for every loop, for an event that waits for the last one to be a minute old, and for a stop that hangs.
-              await world.cluster.clock.pass(150_000);
+              await agreement.cluster.clock.pass(150_000);
               for (const deployment of NAMES) {
-                const told = await world.hear(deployment);
+                const told = await agreement.readSurfaces(deployment);
                 if (!told) continue;
                 tally.count(told);
                 expectAgreement(findContradictions(told), told);
               }
-              const told = await world.hearJob();
+              const told = await agreement.readJobSurfaces();
               if (!told) continue;
               tally.countJob(told);
               expectAgreement(findJobContradictions(told), told);
             }
           } finally {
-            await world.close();
+            await agreement.close();
           }
         },
       ),
@@ -88,19 +88,19 @@ describe('status, describe, explain and the newest event', () => {
   });
 
   it('are caught when one of them contradicts the others', async () => {
-    const world = await new World(run).start();
-    await world.perform({ kind: 'enrol', node: 0 });
-    await world.perform({ kind: 'enrol', node: 1 });
-    await world.perform({ kind: 'put', name: 'web', choice: 1 });
-    await world.cluster.clock.pass(5_000);
-    const told = (await world.hear('web'))!;
-    await world.close();
+    const agreement = await new AgreementCluster(run).start();
+    await agreement.perform({ kind: 'enrol', node: 0 });
+    await agreement.perform({ kind: 'enrol', node: 1 });
+    await agreement.perform({ kind: 'put', name: 'web', choice: 1 });
+    await agreement.cluster.clock.pass(5_000);
+    const told = (await agreement.readSurfaces('web'))!;
+    await agreement.close();
     expect(told.deployment.status.phase).to.equal('Unschedulable');
     expect(findContradictions(told)).to.deep.equal([]);
 
     const { deployment, explanation, events, printed } = told;
     const lastEvent = { ...events.at(-1)!, type: 'deployment.running', reason: 'running' };
-    const planted: readonly (readonly [Partial<Testimony>, RegExp])[] = [
+    const planted: readonly (readonly [Partial<DeploymentSurfaces>, RegExp])[] = [
       [{ revision: '1' }, /everything else of 1/],
       [
         { deployment: { ...deployment, status: { ...deployment.status, refusedBy: ['port'] } } },
@@ -131,17 +131,17 @@ describe('status, describe, explain and the newest event', () => {
   });
 
   it('are caught when a rollout that has failed, or was rolled back, is told of a deployment that runs or has failed', async () => {
-    const world = await new World(run).start();
-    await world.perform({ kind: 'enrol', node: 0 });
-    world.cluster.agentsWork = false;
-    await world.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ image }) => image === 'web:2') });
-    await world.cluster.clock.pass(70_000);
-    const failed = (await world.hear('web'))!;
-    world.cluster.agentsWork = true;
-    await world.perform({ kind: 'report', name: 'web', choice: 0 });
-    await world.cluster.clock.pass(70_000);
-    const running = (await world.hear('web'))!;
-    await world.close();
+    const agreement = await new AgreementCluster(run).start();
+    await agreement.perform({ kind: 'enrol', node: 0 });
+    agreement.cluster.agentsWork = false;
+    await agreement.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ image }) => image === 'web:2') });
+    await agreement.cluster.clock.pass(70_000);
+    const failed = (await agreement.readSurfaces('web'))!;
+    agreement.cluster.agentsWork = true;
+    await agreement.perform({ kind: 'report', name: 'web', choice: 0 });
+    await agreement.cluster.clock.pass(70_000);
+    const running = (await agreement.readSurfaces('web'))!;
+    await agreement.close();
     expect([failed.deployment.status.phase, running.deployment.status.phase]).to.deep.equal(['Failed', 'Running']);
     for (const told of [failed, running]) expect(findContradictions(told)).to.deep.equal([]);
 
@@ -158,31 +158,31 @@ describe('status, describe, explain and the newest event', () => {
 
   for (const [choice, [, { image, rollout }]] of rolls.entries()) {
     it(`agree on a rollout to ${image} with ${JSON.stringify(rollout)} (${choice})`, async () => {
-      const world = await new World(run).start();
-      for (const node of [0, 1, 2]) await world.perform({ kind: 'enrol', node });
-      await world.perform({ kind: 'roll', name: 'web', choice });
+      const agreement = await new AgreementCluster(run).start();
+      for (const node of [0, 1, 2]) await agreement.perform({ kind: 'enrol', node });
+      await agreement.perform({ kind: 'roll', name: 'web', choice });
       for (const ms of [20_000, 150_000]) {
-        await world.cluster.clock.pass(ms);
-        const told = (await world.hear('web'))!;
+        await agreement.cluster.clock.pass(ms);
+        const told = (await agreement.readSurfaces('web'))!;
         tally.count(told);
         expectAgreement(findContradictions(told), told);
       }
-      await world.close();
+      await agreement.close();
     });
   }
 
   it('are caught when they contradict each other about a canary or about a job', async () => {
-    const world = await new World(run).start();
-    for (const node of [0, 1, 2]) await world.perform({ kind: 'enrol', node });
+    const agreement = await new AgreementCluster(run).start();
+    for (const node of [0, 1, 2]) await agreement.perform({ kind: 'enrol', node });
     const choice = rolls.findIndex(
       ([, after]) => after.rollout?.canary && !after.rollout.canary.hold && !after.image?.startsWith('bad'),
     );
-    await world.perform({ kind: 'roll', name: 'web', choice });
-    await world.perform({ kind: 'job', choice: 0 });
-    await world.cluster.clock.pass(30_000);
-    const told = (await world.hear('web'))!;
-    const job = (await world.hearJob())!;
-    await world.close();
+    await agreement.perform({ kind: 'roll', name: 'web', choice });
+    await agreement.perform({ kind: 'job', choice: 0 });
+    await agreement.cluster.clock.pass(30_000);
+    const told = (await agreement.readSurfaces('web'))!;
+    const job = (await agreement.readJobSurfaces())!;
+    await agreement.close();
     expect(told.deployment.status.canary).to.not.equal(undefined);
     expect(findContradictions(told)).to.deep.equal([]);
     expect(job.job.status.phase).to.equal('Running');
@@ -203,14 +203,14 @@ describe('status, describe, explain and the newest event', () => {
   });
 
   it('describe of a job that no node takes names each reason, who is in the way, and what to do', async () => {
-    const world = await new World(run).start();
-    await world.perform({ kind: 'enrol', node: 0 });
-    await world.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ resources }) => resources?.cpu) });
-    await world.cluster.clock.pass(5_000);
-    await world.perform({ kind: 'job', choice: jobSpecs.findIndex(({ resources }) => resources?.cpu) });
-    await world.cluster.clock.pass(5_000);
-    const told = (await world.hearJob())!;
-    await world.close();
+    const agreement = await new AgreementCluster(run).start();
+    await agreement.perform({ kind: 'enrol', node: 0 });
+    await agreement.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ resources }) => resources?.cpu) });
+    await agreement.cluster.clock.pass(5_000);
+    await agreement.perform({ kind: 'job', choice: jobSpecs.findIndex(({ resources }) => resources?.cpu) });
+    await agreement.cluster.clock.pass(5_000);
+    const told = (await agreement.readJobSurfaces())!;
+    await agreement.close();
     expect(findJobContradictions(told)).to.deep.equal([]);
     expect(told.printed.describe)
       .to.match(

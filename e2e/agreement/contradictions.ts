@@ -8,7 +8,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { findReason } from '../../crds/reasons/index.js';
 
 /** Everything that Mooring says of one deployment at one moment. */
-export interface Testimony {
+export interface DeploymentSurfaces {
   readonly deployment: StoredDeployment & { readonly status: DeploymentStatus };
   /** Of the store, before and after everything else was read. */
   readonly revision: string;
@@ -49,7 +49,7 @@ const TRUE_OF: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What contradicts what, in words. Nothing when all of it can be true at once. */
-export function findContradictions(told: Testimony): readonly string[] {
+export function findContradictions(told: DeploymentSurfaces): readonly string[] {
   return [
     ...compareRevisions(told),
     ...compareTexts(told),
@@ -62,12 +62,12 @@ export function findContradictions(told: Testimony): readonly string[] {
   ];
 }
 
-function compareRevisions({ revision, explanation }: Testimony): readonly string[] {
+function compareRevisions({ revision, explanation }: DeploymentSurfaces): readonly string[] {
   const isOne = explanation.revision === revision;
   return isOne ? [] : [`the explanation is of revision ${explanation.revision}, everything else of ${revision}`];
 }
 
-function compareTexts({ deployment: { status }, explanation, printed }: Testimony): readonly string[] {
+function compareTexts({ deployment: { status }, explanation, printed }: DeploymentSurfaces): readonly string[] {
   const { phase, message } = status;
   return [
     ...(explanation.phase === phase ? [] : [`the status is ${phase}, the explanation says ${explanation.phase}`]),
@@ -80,7 +80,7 @@ function compareTexts({ deployment: { status }, explanation, printed }: Testimon
   ];
 }
 
-function compareSteps({ deployment, explanation }: Testimony): readonly string[] {
+function compareSteps({ deployment, explanation }: DeploymentSurfaces): readonly string[] {
   const own = listSteps(deployment, deployment.status).map(({ step, state }) => `${step} ${state}`);
   const told = explanation.steps.map(({ step, state }) => `${step} ${state}`);
   return [
@@ -106,7 +106,7 @@ function isLeaving({ placements }: DeploymentStatus): boolean {
   return placements.some(({ state }) => state === 'stopping' || state === 'removed');
 }
 
-function compareNodes({ deployment: { status, metadata }, explanation }: Testimony): readonly string[] {
+function compareNodes({ deployment: { status, metadata }, explanation }: DeploymentSurfaces): readonly string[] {
   const { unplaced, able, summary, candidates } = explanation;
   const unplacedInStatus = status.placements.filter(({ state }) => state === 'unplaced').length;
   const refused = candidates.filter(({ reasons }) => reasons.length > 0).length;
@@ -135,7 +135,11 @@ function compareNodes({ deployment: { status, metadata }, explanation }: Testimo
 }
 
 /** What is said of single replicas, of rotations and of filters: the same everywhere, and nothing of containers that nobody sees. */
-function compareReplicas({ deployment: { status, metadata }, explanation, printed }: Testimony): readonly string[] {
+function compareReplicas({
+  deployment: { status, metadata },
+  explanation,
+  printed,
+}: DeploymentSurfaces): readonly string[] {
   const { placements, conditions, refusedBy } = status;
   const problems = placements.flatMap(({ message }) => message ?? []);
   const shown = Object.entries({ status: printed.status, describe: printed.describe });
@@ -167,7 +171,7 @@ function compareReplicas({ deployment: { status, metadata }, explanation, printe
 const CANARY_EVENTS = ['canary_started', 'canary_promoted', 'canary_aborted'].map(word => `deployment.${word}`);
 
 /** What is said of a rollout and of its canary, which begins with an event and ends with another. */
-function compareRollout({ deployment: { status, metadata }, events, printed }: Testimony): readonly string[] {
+function compareRollout({ deployment: { status, metadata }, events, printed }: DeploymentSurfaces): readonly string[] {
   const { rollout, canary, phase } = status;
   if (metadata.deletedAt !== undefined) return [];
   const ofCanary = events.findLast(({ type }) => CANARY_EVENTS.includes(type))?.type;
@@ -188,7 +192,7 @@ function compareRollout({ deployment: { status, metadata }, events, printed }: T
   ];
 }
 
-function compareEvents({ deployment: { status, metadata }, events }: Testimony): readonly string[] {
+function compareEvents({ deployment: { status, metadata }, events }: DeploymentSurfaces): readonly string[] {
   if (metadata.deletedAt !== undefined) return [];
   const newest = events.findLast(({ type }) => type in TRUE_OF);
   if (!newest) return [];
@@ -205,7 +209,7 @@ export function isTrueOf(type: string, phase: string): boolean {
   return TRUE_OF[type]?.includes(phase) ?? true;
 }
 
-function findUnknown({ deployment: { status }, explanation, events }: Testimony): readonly string[] {
+function findUnknown({ deployment: { status }, explanation, events }: DeploymentSurfaces): readonly string[] {
   const given = [...status.conditions, ...status.placements, ...explanation.steps, ...events].flatMap(
     ({ reason }) => reason ?? [],
   );

@@ -3,7 +3,7 @@ import type { JobStatus, StoredJob } from '../../crds/job/index.js';
 import { findReason } from '../../crds/reasons/index.js';
 
 /** Everything that Mooring says of one job at one moment. */
-export interface JobTestimony {
+export interface JobSurfaces {
   readonly job: StoredJob & { readonly status: JobStatus };
   /** Of the store, before and after everything else was read. */
   readonly revision: string;
@@ -32,7 +32,7 @@ const TRUE_OF: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What contradicts what, in words. Nothing when all of it can be true at once. */
-export function findJobContradictions(told: JobTestimony): readonly string[] {
+export function findJobContradictions(told: JobSurfaces): readonly string[] {
   const { job, revision, explanation, events, printed } = told;
   const { phase, message, attempts, history } = job.status;
   const newest = events.findLast(({ type }) => type in TRUE_OF);

@@ -6,41 +6,41 @@ import type { Replica } from '../../crds/replica/index.js';
 import type { run as Run } from '../../pkg/cli/run.js';
 import { findContradictions } from './contradictions.js';
 import { findJobContradictions } from './job-contradictions.js';
-import { World } from './world.js';
+import { AgreementCluster } from './agreement-cluster.js';
 
 const CAUSE = /the agent of node n0 sends heartbeats, but has reported nothing of this replica since \S+/;
 const REMEDY = /look at the log of that agent, and restart it/;
 
 describe('an agent that sends heartbeats and reports nothing of a replica', () => {
   let run: typeof Run;
-  let world: World;
+  let agreement: AgreementCluster;
   before(async () => {
     ({ run } = await import('../../pkg/cli/run.js'));
   });
   beforeEach(async () => {
-    world = await new World(run).start();
-    world.cluster.agentsWork = false;
-    await world.perform({ kind: 'enrol', node: 0 });
+    agreement = await new AgreementCluster(run).start();
+    agreement.cluster.agentsWork = false;
+    await agreement.perform({ kind: 'enrol', node: 0 });
   });
-  afterEach(() => world.close());
+  afterEach(() => agreement.close());
 
   /** The agent is restarted: it reports what it was given. */
   const restartAgent = async (owner: string) => {
-    for (const replica of await world.cluster.all<Replica>(ranges.replicasOf(TENANT, owner))) {
-      await world.cluster.report(replica);
+    for (const replica of await agreement.cluster.all<Replica>(ranges.replicasOf(TENANT, owner))) {
+      await agreement.cluster.report(replica);
     }
-    await world.cluster.clock.pass(5_000);
+    await agreement.cluster.clock.pass(5_000);
   };
 
   it('is named by the status, describe, explain and an event of the deployment after a minute, and not before', async () => {
-    await world.perform({ kind: 'put', name: 'web', choice: 0 });
-    await world.cluster.clock.pass(50_000);
-    const early = (await world.hear('web'))!;
+    await agreement.perform({ kind: 'put', name: 'web', choice: 0 });
+    await agreement.cluster.clock.pass(50_000);
+    const early = (await agreement.readSurfaces('web'))!;
     expect(early.deployment.status.phase).to.equal('Progressing');
     expect(early.printed.describe).to.not.match(CAUSE);
 
-    await world.cluster.clock.pass(30_000);
-    const told = (await world.hear('web'))!;
+    await agreement.cluster.clock.pass(30_000);
+    const told = (await agreement.readSurfaces('web'))!;
     expect(findContradictions(told)).to.deep.equal([]);
     const { phase, placements } = told.deployment.status;
     expect(phase).to.equal('Degraded');
@@ -50,20 +50,20 @@ describe('an agent that sends heartbeats and reports nothing of a replica', () =
     expect(told.events.at(-1)).to.include({ type: 'deployment.degraded', reason: 'report_missing' });
 
     await restartAgent('web');
-    const after = (await world.hear('web'))!;
+    const after = (await agreement.readSurfaces('web'))!;
     expect(findContradictions(after)).to.deep.equal([]);
     expect(after.deployment.status.phase).to.equal('Running');
-    expect(await world.cluster.store.get(keys.deployment(TENANT, 'web'))).to.not.equal(undefined);
+    expect(await agreement.cluster.store.get(keys.deployment(TENANT, 'web'))).to.not.equal(undefined);
   });
 
   it('is named by the status and describe of a job, whose attempt waits', async () => {
-    await world.perform({ kind: 'job', choice: 0 });
-    await world.cluster.clock.pass(80_000);
-    const told = (await world.hearJob())!;
+    await agreement.perform({ kind: 'job', choice: 0 });
+    await agreement.cluster.clock.pass(80_000);
+    const told = (await agreement.readJobSurfaces())!;
     expect(findJobContradictions(told)).to.deep.equal([]);
     expect(told.job.status).to.include({ phase: 'Pending', reason: 'report_missing', attempts: 1 });
     expect(told.printed.describe).to.match(CAUSE).and.to.match(REMEDY);
     await restartAgent('job.batch');
-    expect((await world.hearJob())!.job.status).to.include({ phase: 'Running', attempts: 1 });
+    expect((await agreement.readJobSurfaces())!.job.status).to.include({ phase: 'Running', attempts: 1 });
   });
 });

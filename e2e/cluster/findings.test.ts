@@ -81,7 +81,7 @@ describe('three etcd members, broken on purpose', function () {
       const entry = await writer.get(`gone/${n}`);
       if (verdict.stored && entry) await remove(writer, entry);
     }
-    await tail.reached(await writer.revision(), { nudge: writer });
+    await tail.reached(await writer.revision(), { progressWriter: writer });
 
     // On a slow machine the frozen member finds more of the log in its sockets, and needs no snapshot at first.
     const wasSentSnapshot = () =>
@@ -138,7 +138,7 @@ describe('three etcd members, broken on purpose', function () {
     const proxy = await balance(() => member);
     const writer = open({ endpoints: [cluster.endpoints[leader]!] });
     const tail = follow(open({ endpoints: [`https://127.0.0.1:${proxy.port}`] }));
-    await tail.reached(await writer.revision(), { nudge: writer });
+    await tail.reached(await writer.revision(), { progressWriter: writer });
 
     cluster.network.isolate(follower);
     for (let n = 0; n < 5; n++) await create(writer, `ahead/${n}`, {});

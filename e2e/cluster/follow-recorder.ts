@@ -5,14 +5,14 @@ import { pollUntil } from './poll-until.js';
 export interface FollowRecorder {
   readonly keys: ReadonlySet<string>;
   readonly resets: number;
-  /** Waits until a revision was received; `nudge` writes something when the revision is none of the followed keys'. */
-  reached(revision: number, options?: { readonly nudge?: Store }): Promise<void>;
+  /** Waits until a revision was received; `progressWriter` writes a key when the revision is none of the followed keys'. */
+  reached(revision: number, options?: { readonly progressWriter?: Store }): Promise<void>;
   /** Revisions that were received after later ones, or twice. */
   disorder(): readonly string[];
   close(): Promise<void>;
 }
 
-let nudges = 0;
+let progressWrites = 0;
 
 export function followAll(store: Store): FollowRecorder {
   const keys = new Set<string>();
@@ -47,9 +47,9 @@ export function followAll(store: Store): FollowRecorder {
     get resets() {
       return resets;
     },
-    async reached(revision, { nudge } = {}) {
+    async reached(revision, { progressWriter } = {}) {
       await pollUntil('a tail to be told', 10_000, async () => (resets > 0 ? true : undefined));
-      if (nudge && last < revision) await create(nudge, `nudges/${++nudges}`, {});
+      if (progressWriter && last < revision) await create(progressWriter, `progress/${++progressWrites}`, {});
       await pollUntil(`revision ${revision} to be told`, 30_000, async () => (last >= revision ? true : undefined));
     },
     disorder: () =>

@@ -17,9 +17,12 @@ const event = (revision: number, key: string, bytes: string | undefined = 'x', c
 });
 const deleted = (revision: number, key: string): KeyChange => ({ revision, key, bytes: undefined, created: 0 });
 
-type Told = Partial<Pick<WriteRecord, 'outcome' | 'revision' | 'fence' | 'isProven'>>;
+type WriteFacts = Partial<Pick<WriteRecord, 'outcome' | 'revision' | 'fence' | 'isProven'>>;
 
-function change(told: Told, ...writes: readonly (readonly [key: string, guardedAt: number, bytes?: string | null])[]) {
+function change(
+  told: WriteFacts,
+  ...writes: readonly (readonly [key: string, guardedAt: number, bytes?: string | null])[]
+) {
   const record: WriteRecord = {
     kind: 'write',
     process: 'p',

@@ -4,26 +4,26 @@ import type { ShownDeployment, TenantClient } from './tenant-client.js';
 
 /** Milliseconds from sending a deployment until a tail that was already open shows every replica running. */
 export async function timeToRunning(
-  desk: TenantClient,
+  client: TenantClient,
   name: string,
-  wish: { readonly image: string; readonly replicas: number },
+  workload: { readonly image: string; readonly replicas: number },
 ): Promise<number> {
-  const took = await timeUntil<ShownDeployment>(desk, '/api/v1/deployments', {
-    act: () => desk.apply({ name, ...wish }),
+  const took = await timeUntil<ShownDeployment>(client, '/api/v1/deployments', {
+    act: () => client.apply({ name, ...workload }),
     isOver: shown => shown.name === name && shown.status?.phase === 'Running',
   });
-  await desk.remove(name);
+  await client.remove(name);
   return took;
 }
 
 /** Milliseconds from the beginning of `act` until a tail of `path` that was already open shows that it is over. */
 export async function timeUntil<T>(
-  desk: TenantClient,
+  client: TenantClient,
   path: string,
   { act, isOver }: { readonly act: () => Promise<unknown>; readonly isOver: (shown: T) => boolean },
 ): Promise<number> {
   const abort = new AbortController();
-  const changes = desk.client.watch<T>(path, { signal: abort.signal })[Symbol.asyncIterator]();
+  const changes = client.client.watch<T>(path, { signal: abort.signal })[Symbol.asyncIterator]();
   while ((await next(changes)).type !== 'bookmark');
 
   const begun = performance.now();
@@ -39,7 +39,7 @@ export async function timeUntil<T>(
 }
 
 /** Containers that the engine is asked for directly, in the network of a tenant. */
-interface EngineWish {
+interface EngineWorkload {
   readonly tenant: string;
   readonly name: string;
   readonly image: string;
@@ -47,9 +47,11 @@ interface EngineWish {
 }
 
 /** Milliseconds that the engine itself takes to create and start so many of the same containers at once. */
-export async function timeEngineAlone(engine: DockerEngine, wish: EngineWish): Promise<number> {
+export async function timeEngineAlone(engine: DockerEngine, workload: EngineWorkload): Promise<number> {
   const begun = performance.now();
-  const ids = await Promise.all(Array.from({ length: wish.count }, (_, slot) => startAlone(engine, wish, slot)));
+  const ids = await Promise.all(
+    Array.from({ length: workload.count }, (_, slot) => startAlone(engine, workload, slot)),
+  );
   const took = performance.now() - begun;
   await Promise.all(ids.map(id => engine.remove(id)));
   return took;
@@ -61,15 +63,15 @@ export async function timeEngineAlone(engine: DockerEngine, wish: EngineWish): P
  */
 export async function timeReplacingAlone(
   engine: DockerEngine,
-  wish: EngineWish & { readonly surge: number },
+  workload: EngineWorkload & { readonly surge: number },
 ): Promise<number> {
-  const { name, count, surge } = wish;
+  const { name, count, surge } = workload;
   const slots = Array.from({ length: count }, (_, slot) => slot);
-  const old = await Promise.all(slots.map(slot => startAlone(engine, { ...wish, name: `${name}-old` }, slot)));
+  const old = await Promise.all(slots.map(slot => startAlone(engine, { ...workload, name: `${name}-old` }, slot)));
   const fresh: string[] = [];
   const begun = performance.now();
   await inLanes(surge, slots, async slot => {
-    fresh.push(await startAlone(engine, wish, slot));
+    fresh.push(await startAlone(engine, workload, slot));
     await engine.stop(old[slot]!, 10);
     await engine.remove(old[slot]!);
   });
@@ -87,7 +89,11 @@ export async function inLanes<T>(lanes: number, items: readonly T[], run: (item:
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-async function startAlone(engine: DockerEngine, { tenant, name, image }: EngineWish, slot: number): Promise<string> {
+async function startAlone(
+  engine: DockerEngine,
+  { tenant, name, image }: EngineWorkload,
+  slot: number,
+): Promise<string> {
   const replica = `${name}-${slot}`;
   const owner = { nodeId: 'nobody', tenant, deployment: name, deploymentUid: name, generation: 1, templateHash: '0' };
   const id = await engine.create({

@@ -4,7 +4,7 @@ import type { Child } from './child.js';
 const PASSED_WITHIN_MS = 120_000;
 
 /** A process that is to die, where, and what is looked at while it is dead. */
-export interface Dying {
+export interface CrashPlan {
   readonly part: Child;
   readonly at: readonly FailpointName[];
   readonly whileDead?: () => Promise<void>;
@@ -14,7 +14,7 @@ export interface Dying {
  * Has a process die at one point after the other while `work` is done, and starts it again each time: armed for the next
  * point, and at last unarmed. A point that is not passed is a failure.
  */
-export async function dieAt({ part, at, whileDead }: Dying, work: () => Promise<void>): Promise<void> {
+export async function dieAt({ part, at, whileDead }: CrashPlan, work: () => Promise<void>): Promise<void> {
   const armed = at.map(point => `${point}=kill`);
   await part.restart('SIGKILL', armed[0]);
   const deaths = async () => {
@@ -28,7 +28,7 @@ export async function dieAt({ part, at, whileDead }: Dying, work: () => Promise<
 }
 
 /** Has several processes die while the same work is done. */
-export function dieTogether(deaths: readonly Dying[], work: () => Promise<void>): Promise<void> {
+export function dieTogether(deaths: readonly CrashPlan[], work: () => Promise<void>): Promise<void> {
   const [first, ...rest] = deaths;
   return first ? dieAt(first, () => dieTogether(rest, work)) : work();
 }

@@ -5,7 +5,7 @@ import type { EngineView } from './engine-view.js';
 const SLOT = ['mooring.io/deployment-uid', 'mooring.io/slot'] as const;
 
 /** A time during which two containers of one slot ran, as the engine itself tells it. */
-export interface Doubled {
+export interface SlotOverlap {
   readonly slot: string;
   readonly from: number;
   readonly until: number;
@@ -15,7 +15,7 @@ export interface Doubled {
 export class SlotWatch {
   readonly #view: Pick<EngineView, 'containers'>;
   readonly #open = new Map<string, number>();
-  readonly #past: Doubled[] = [];
+  readonly #past: SlotOverlap[] = [];
   /** Every deployment that has had a container: of one that has none the engine says nothing. */
   readonly #seen = new Set<string>();
   readonly #fewest = new Map<string, number>();
@@ -29,7 +29,7 @@ export class SlotWatch {
   }
 
   /** Every time that two ran at once, those under way included, the earliest first. */
-  get doubled(): readonly Doubled[] {
+  get doubled(): readonly SlotOverlap[] {
     const now = Date.now();
     return [...this.#past, ...[...this.#open].map(([slot, from]) => ({ slot, from, until: now }))];
   }

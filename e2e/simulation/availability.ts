@@ -13,14 +13,14 @@ import { isUp, listStaying, type ReadyReplicas } from './readiness.js';
 import type { WantedCounts } from './wanted.js';
 
 /** What is known of the replicas of a deployment that do its work. */
-interface Standing {
+interface AvailabilityRecord {
   readonly available: readonly Replica[];
   /** So many of them there must be: as many as are allowed at the least, once there were so many. */
   readonly floor: number;
 }
 
 /** Of a deployment that was not there before. One that takes the place of another of its name may begin anew. */
-const UNKNOWN: Standing = { available: [], floor: 0 };
+const UNKNOWN: AvailabilityRecord = { available: [], floor: 0 };
 
 /**
  * At every transaction: the available replicas of a deployment are as many as its rollout may leave, or as many as there were
@@ -28,7 +28,7 @@ const UNKNOWN: Standing = { available: [], floor: 0 };
  * abroad); what is decided on (a rollout, a canary, another number) costs nothing below the bound.
  */
 export function keepsAvailable(readiness: ReadyReplicas, wanted: WantedCounts): Invariant {
-  const known = new Map<string, Standing>();
+  const known = new Map<string, AvailabilityRecord>();
   return (changes, history) => {
     for (const key of listTouched(changes, history)) {
       const deployment = history.get<StoredDeployment>(key);
@@ -37,9 +37,9 @@ export function keepsAvailable(readiness: ReadyReplicas, wanted: WantedCounts): 
         known.delete(key);
         continue;
       }
-      const standing = known.get(key);
-      const isSame = standing?.available.every(({ deploymentUid }) => deploymentUid === deployment.metadata.uid);
-      const { available: before, floor: was } = standing && isSame ? standing : UNKNOWN;
+      const previous = known.get(key);
+      const isSame = previous?.available.every(({ deploymentUid }) => deploymentUid === deployment.metadata.uid);
+      const { available: before, floor: was } = previous && isSame ? previous : UNKNOWN;
       const available = listStaying(deployment, history).filter(each => readiness.wasLately(each, history));
       const least = Math.min(...wanted.listLately(deployment, history).map(countLeast));
       const uids = new Set(available.map(({ uid }) => uid));

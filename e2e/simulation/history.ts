@@ -39,7 +39,7 @@ export class History {
   readonly #stamps = new Map<string, Set<number>>();
   readonly #writes = new Map<string, number>();
   readonly #tickets = new Set<string>();
-  readonly #asked: { readonly wish: UserIntent; readonly told: Answer['told'] }[] = [];
+  readonly #asked: { readonly intent: UserIntent; readonly told: Answer['told'] }[] = [];
   readonly #invariants: readonly Invariant[];
   #changes = 0;
   #secretChanges = 0;
@@ -119,8 +119,8 @@ export class History {
     return version !== undefined && (this.#stamps.get(uid)?.has(version) ?? false);
   }
 
-  answered(wish: UserIntent, told: Answer['told']): void {
-    this.#asked.push({ wish, told });
+  answered(intent: UserIntent, told: Answer['told']): void {
+    this.#asked.push({ intent, told });
   }
 
   /** Secrets were handed out for a ticket. */
@@ -136,12 +136,12 @@ export class History {
 
   /** Compares the answers that users got with what was stored. */
   checkAnswers(): void {
-    for (const { wish, told } of this.#asked) {
-      const times = this.#writes.get(wish.op) ?? 0;
+    for (const { intent, told } of this.#asked) {
+      const times = this.#writes.get(intent.op) ?? 0;
       // A delete of an object that is being deleted is acknowledged.
-      if (told === 'stored' && wish.kind !== 'delete') expect(times, `${wish.op} was acknowledged`).to.equal(1);
-      if (told === 'refused') expect(times, `${wish.op} was refused`).to.equal(0);
-      expect(times, `${wish.op} was asked for once`).to.be.at.most(1);
+      if (told === 'stored' && intent.kind !== 'delete') expect(times, `${intent.op} was acknowledged`).to.equal(1);
+      if (told === 'refused') expect(times, `${intent.op} was refused`).to.equal(0);
+      expect(times, `${intent.op} was asked for once`).to.be.at.most(1);
     }
   }
 

@@ -28,7 +28,7 @@ export async function settleOwners(cluster: SimCluster): Promise<void> {
 }
 
 /** A machine that is to change hands, in time. */
-interface Deal {
+interface Handover {
   readonly cluster: SimCluster;
   readonly machine: Machine;
   readonly until: number;
@@ -37,7 +37,7 @@ interface Deal {
 const other = (tenant: string) => TENANTS.find(each => each !== tenant)!;
 
 /** The platform grants a second claim, the owner empties the machine and lets go, and the other tenant moves in. */
-function sell(deal: Deal): void {
+function sell(deal: Handover): void {
   const { cluster, machine } = deal;
   const { world } = cluster;
   void cluster.ownerOf(machine.name).then((owner = world.pick(TENANTS)) => {
@@ -50,7 +50,7 @@ function sell(deal: Deal): void {
 }
 
 /** The agent is gone for so long that the owner may let go of what runs there. */
-function abandon(deal: Deal): void {
+function abandon(deal: Handover): void {
   const { cluster, machine } = deal;
   const { world } = cluster;
   machine.seat.restart(world.between(17_000, 30_000));
@@ -62,7 +62,7 @@ function abandon(deal: Deal): void {
 }
 
 /** Both claim it and both let go of it, all at the same time. */
-function compete({ cluster, machine }: Deal): void {
+function compete({ cluster, machine }: Handover): void {
   const { world } = cluster;
   for (const tenant of TENANTS) {
     void claim(cluster, machine, tenant);
@@ -71,7 +71,7 @@ function compete({ cluster, machine }: Deal): void {
   void claim(cluster, machine, world.pick(TENANTS));
 }
 
-function letGo({ cluster, machine, until }: Deal, owner: string, afterMs: number): void {
+function letGo({ cluster, machine, until }: Handover, owner: string, afterMs: number): void {
   const { world } = cluster;
   world.after(afterMs, 'an owner lets go', () => {
     if (world.time < until) void release(cluster, machine, owner);
@@ -79,7 +79,7 @@ function letGo({ cluster, machine, until }: Deal, owner: string, afterMs: number
 }
 
 /** A tenant's people set the agent up with a join token of theirs, whether the machine is theirs or not. */
-function moveIn({ cluster, machine, until }: Deal, tenant: string, afterMs: number): void {
+function moveIn({ cluster, machine, until }: Handover, tenant: string, afterMs: number): void {
   const { world } = cluster;
   world.after(afterMs, 'a tenant moves in', () => {
     if (world.time >= until) return;

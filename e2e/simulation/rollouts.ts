@@ -32,8 +32,8 @@ export function rollDeployments(cluster: SimCluster, history: History, until: nu
           'registry.test/shop:3',
           `registry.test/shop${BAD_IMAGE}`,
         ]);
-        const wish = draw(cluster, world.pick(['create', 'change', 'change', 'change']), tenant, image);
-        void put(cluster, wish).then(({ told }) => history.answered(wish, told));
+        const intent = draw(cluster, world.pick(['create', 'change', 'change', 'change']), tenant, image);
+        void put(cluster, intent).then(({ told }) => history.answered(intent, told));
       }
       next();
     });

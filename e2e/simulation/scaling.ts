@@ -60,8 +60,8 @@ function draw({ world }: SimCluster, kind: UserIntent['kind'], tenant: string, n
   return { op, kind, tenant, name, spec: { image, replicas, labels: { op }, resources: SCALED_RESOURCES } };
 }
 
-async function ask(cluster: SimCluster, history: History, wish: UserIntent): Promise<void> {
-  history.answered(wish, (await put(cluster, wish)).told);
+async function ask(cluster: SimCluster, history: History, intent: UserIntent): Promise<void> {
+  history.answered(intent, (await put(cluster, intent)).told);
 }
 
 /** Ends the scaling of everything, and nobody measures any more. */

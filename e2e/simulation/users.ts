@@ -21,11 +21,11 @@ export function useCluster(cluster: SimCluster, history: History, until: number,
     if (world.time >= until) return;
     world.after(world.between(100, 3_000), 'a user asks', () => {
       if (world.chance(BACKED_UP)) void backUp(cluster);
-      const wish = draw(cluster, `${prefix}-${++asked}`);
+      const intent = draw(cluster, `${prefix}-${++asked}`);
       const rival = world.chance(RIVALLED)
-        ? [{ ...draw(cluster, `${prefix}-${++asked}`, wish), kind: 'change' as const }]
+        ? [{ ...draw(cluster, `${prefix}-${++asked}`, intent), kind: 'change' as const }]
         : [];
-      for (const each of [wish, ...rival]) void put(cluster, each).then(({ told }) => history.answered(each, told));
+      for (const each of [intent, ...rival]) void put(cluster, each).then(({ told }) => history.answered(each, told));
       next();
     });
   };

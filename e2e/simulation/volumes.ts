@@ -180,8 +180,8 @@ function drawConsumer({ cluster: { world }, history, tenant, op }: VolumeUser, v
   return { op, kind: isThere ? world.pick(KINDS) : 'create', tenant, name, spec };
 }
 
-function ask({ cluster, history }: VolumeUser, wish: UserIntent): void {
-  void put(cluster, wish).then(({ told }) => history.answered(wish, told));
+function ask({ cluster, history }: VolumeUser, intent: UserIntent): void {
+  void put(cluster, intent).then(({ told }) => history.answered(intent, told));
 }
 
 /** Asks for a volume of a name. */

@@ -12,7 +12,7 @@ import type { History, StoreChange } from './history.js';
 export const LATELY_MS = 25_000;
 
 /** A document that is not any more, and until when it was. */
-interface Former {
+interface FormerDocument {
   readonly document: unknown;
   readonly until: number;
 }
@@ -20,7 +20,7 @@ interface Former {
 /** How many replicas deployments are to have, and were to have lately where load moves the number. */
 export class WantedCounts {
   readonly #clock: { readonly time: number };
-  readonly #former = new Map<string, Former[]>();
+  readonly #former = new Map<string, FormerDocument[]>();
 
   constructor(clock: { readonly time: number }) {
     this.#clock = clock;

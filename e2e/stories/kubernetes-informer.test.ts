@@ -9,7 +9,7 @@ import { TenantClient } from '../lab/tenant-client.js';
 const KILLS = 10;
 const IMAGE = 'registry.example.com/web:1';
 
-interface Seen {
+interface CachedObject {
   readonly metadata?: { readonly name?: string; readonly uid?: string };
   readonly spec?: { readonly replicas?: number };
 }
@@ -21,7 +21,7 @@ interface Stored {
 }
 
 const sortLines = (lines: Iterable<string>) => [...lines].toSorted((a, b) => a.localeCompare(b));
-const describeSeen = ({ metadata, spec }: Seen) => `${metadata?.name} ${metadata?.uid} ${spec?.replicas}`;
+const describeCached = ({ metadata, spec }: CachedObject) => `${metadata?.name} ${metadata?.uid} ${spec?.replicas}`;
 
 describe('an informer of @kubernetes/client-node', function () {
   let plane: ControlPlane | undefined;
@@ -46,13 +46,13 @@ describe('an informer of @kubernetes/client-node', function () {
     );
     const api = config.makeApiClient(CustomObjectsApi);
     const of = { group: 'mooring.io', version: 'v1', namespace: id, plural: 'deployments' };
-    const list = async () => (await api.listNamespacedCustomObject(of)) as { items: Seen[]; metadata: object };
+    const list = async () => (await api.listNamespacedCustomObject(of)) as { items: CachedObject[]; metadata: object };
     const told = new Map<string, string>();
     let breaks = 0;
     let isOver = false;
     const informer = makeInformer(config, `/apis/mooring.io/v1/namespaces/${id}/deployments`, list as never);
     for (const event of ['add', 'update'] as const) {
-      informer.on(event, object => void told.set(object.metadata?.name ?? '', describeSeen(object as Seen)));
+      informer.on(event, object => void told.set(object.metadata?.name ?? '', describeCached(object as CachedObject)));
     }
     informer.on('delete', object => void told.delete(object.metadata?.name ?? ''));
     let isWaiting = false;
@@ -71,7 +71,7 @@ describe('an informer of @kubernetes/client-node', function () {
       isOver = true;
       await informer.stop();
     };
-    return { told, countBreaks: () => breaks, listCached: () => informer.list() as readonly Seen[], stop };
+    return { told, countBreaks: () => breaks, listCached: () => informer.list() as readonly CachedObject[], stop };
   };
 
   it(`has exactly what is stored after ${KILLS} SIGKILLs of the server, with deletions while it is down`, async function () {
@@ -104,7 +104,7 @@ describe('an informer of @kubernetes/client-node', function () {
       expect(stored).to.have.length(3);
       const hasAll = (lines: Iterable<string>) => sortLines(lines).join() === sortLines(stored).join();
       await until('the informer to have it all', () => hasAll(informer.told.values()));
-      await until('its cache to have it all', () => hasAll(informer.listCached().map(describeSeen)));
+      await until('its cache to have it all', () => hasAll(informer.listCached().map(describeCached)));
       expect(informer.countBreaks()).to.be.at.least(1);
     } finally {
       await informer.stop();

@@ -4,7 +4,7 @@ import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.j
 import { type SecretCanary, createCanary, readCommandLines, listFilesBelow, findCanaries } from '../lab/canary.js';
 import type { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { type Dying, dieAt } from '../lab/dying-at.js';
+import { type CrashPlan, dieAt } from '../lab/dying-at.js';
 import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
 import { SecretsView } from '../lab/secrets-view.js';
@@ -80,7 +80,7 @@ describe('a rotation, with a process killed at every step', function () {
     await until('more log-ins', async () => backend.logins.welcome > welcome + 4);
     expect(backend.logins.denied).to.equal(0);
   };
-  const rotate = async (part: Child, at: Dying['at'], material = fresh()) => {
+  const rotate = async (part: Child, at: CrashPlan['at'], material = fresh()) => {
     const before = await shop.show('web');
     await dieAt({ part, at, whileDead }, async () => {
       const next = await staged(material);

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /** How a program ended, and what it printed, where that was kept. */
-export interface Ended {
+export interface ProgramOutcome {
   readonly status: number | null;
   readonly printed: string;
 }
@@ -23,7 +23,7 @@ export class Programs {
   run(
     argv: readonly string[],
     options: { live: boolean; environment?: Readonly<Record<string, string>> },
-  ): Promise<Ended> {
+  ): Promise<ProgramOutcome> {
     const { live, environment = {} } = options;
     const output = live ? 'inherit' : 'pipe';
     const child = spawn(process.execPath, argv, {

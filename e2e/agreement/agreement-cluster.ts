@@ -15,11 +15,11 @@ import type { run as Run } from '../../pkg/cli/run.js';
 import { buildRevision } from '../../pkg/history/index.js';
 import { toCredentialPath, toSecretDocument } from '../../pkg/secrets/index.js';
 import { type Act, JOB, jobSpecs, LABEL, NODES, quotaChoices, reports, rolls, SECRET_PATH, specs } from './acts.js';
-import type { ExplanationView, Testimony } from './contradictions.js';
-import type { JobExplanation, JobTestimony } from './job-contradictions.js';
+import type { ExplanationView, DeploymentSurfaces } from './contradictions.js';
+import type { JobExplanation, JobSurfaces } from './job-contradictions.js';
 
 /** The loops, an API server and the command line over one store in memory. */
-export class World {
+export class AgreementCluster {
   readonly cluster = new TestCluster();
   readonly #lab: ApiLab;
   readonly #run: typeof Run;
@@ -216,25 +216,25 @@ export class World {
   }
 
   /** What is said of a deployment, all of it at one revision of the store. Undefined when there is none. */
-  async hear(deployment: string): Promise<Testimony | undefined> {
+  async readSurfaces(deployment: string): Promise<DeploymentSurfaces | undefined> {
     for (;;) {
       const revision = await this.cluster.store.revision();
-      const told = await this.#listen(deployment, String(revision));
+      const told = await this.#readOnce(deployment, String(revision));
       if ((await this.cluster.store.revision()) === revision) return told;
     }
   }
 
   /** The same of the job. */
-  async hearJob(): Promise<JobTestimony | undefined> {
+  async readJobSurfaces(): Promise<JobSurfaces | undefined> {
     for (;;) {
       const revision = await this.cluster.store.revision();
-      const told = await this.#listenToJob(String(revision));
+      const told = await this.#readJobOnce(String(revision));
       if ((await this.cluster.store.revision()) === revision) return told;
     }
   }
 
-  async #listenToJob(revision: string): Promise<JobTestimony | undefined> {
-    const job = await this.#get<JobTestimony['job']>(`jobs/${JOB}`);
+  async #readJobOnce(revision: string): Promise<JobSurfaces | undefined> {
+    const job = await this.#get<JobSurfaces['job']>(`jobs/${JOB}`);
     if (job.metadata === undefined) return undefined;
     return {
       job,
@@ -248,8 +248,8 @@ export class World {
     };
   }
 
-  async #listen(deployment: string, revision: string): Promise<Testimony | undefined> {
-    const shown = await this.#get<Testimony['deployment']>(`deployments/${deployment}`);
+  async #readOnce(deployment: string, revision: string): Promise<DeploymentSurfaces | undefined> {
+    const shown = await this.#get<DeploymentSurfaces['deployment']>(`deployments/${deployment}`);
     if (shown.metadata === undefined) return undefined;
     return {
       deployment: shown,
