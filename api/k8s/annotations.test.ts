@@ -99,13 +99,13 @@ describe('annotations', () => {
         expect((tried.body as unknown as TestObject).metadata['annotations']).to.deep.equal({ note: 'tried' });
         const changed = await annotate(plural, 'noted', { note: 'two', more: 'x' });
         expect(changed.status, changed.text).to.equal(200);
-        const shown = await read(plural, 'noted');
-        expect(shown.metadata['annotations']).to.deep.equal({ note: 'two', more: 'x' });
-        expect(shown.metadata.resourceVersion).to.not.equal(made.metadata.resourceVersion);
-        expect(shown['spec']).to.deep.equal(made['spec']);
-        expect(shown.metadata['generation']).to.equal(1);
+        const rendered = await read(plural, 'noted');
+        expect(rendered.metadata['annotations']).to.deep.equal({ note: 'two', more: 'x' });
+        expect(rendered.metadata.resourceVersion).to.not.equal(made.metadata.resourceVersion);
+        expect(rendered['spec']).to.deep.equal(made['spec']);
+        expect(rendered.metadata['generation']).to.equal(1);
         await annotate(plural, 'noted', { note: 'two' });
-        expect((await read(plural, 'noted')).metadata.resourceVersion).to.equal(shown.metadata.resourceVersion);
+        expect((await read(plural, 'noted')).metadata.resourceVersion).to.equal(rendered.metadata.resourceVersion);
         await annotate(plural, 'noted', { note: null, more: null });
         expect((await read(plural, 'noted')).metadata).to.not.have.property('annotations');
       });
@@ -147,8 +147,8 @@ describe('annotations', () => {
         const { causes } = refused.body['details'] as { readonly causes: readonly { readonly reason: string }[] };
         expect([refused.status, causes[0]?.reason]).to.deep.equal([422, code]);
       }
-      const shown = await read('deployments', 'both');
-      expect([shown.metadata.resourceVersion, shown.metadata['annotations']]).to.deep.equal([
+      const rendered = await read('deployments', 'both');
+      expect([rendered.metadata.resourceVersion, rendered.metadata['annotations']]).to.deep.equal([
         changed.metadata.resourceVersion,
         { note: 'two' },
       ]);

@@ -148,12 +148,12 @@ describe('server-side apply on the Kubernetes face', () => {
     expect(first.status, first.text).to.equal(201);
     const forced = await noted('two', 'you', '&force=true');
     expect(forced.status, forced.text).to.equal(200);
-    const shown = (await read('s')) as unknown as TestObject;
-    expect(shown.metadata['annotations']).to.deep.equal({ note: 'two' });
-    expect(listManagers(shown)).to.deep.equal(['me Apply', 'you Apply']);
-    expect(shown.metadata['generation']).to.equal(1);
+    const rendered = (await read('s')) as unknown as TestObject;
+    expect(rendered.metadata['annotations']).to.deep.equal({ note: 'two' });
+    expect(listManagers(rendered)).to.deep.equal(['me Apply', 'you Apply']);
+    expect(rendered.metadata['generation']).to.equal(1);
     const again = await noted('two', 'you');
-    expect([again.status, (await read('s'))['metadata']]).to.deep.equal([200, shown.metadata]);
+    expect([again.status, (await read('s'))['metadata']]).to.deep.equal([200, rendered.metadata]);
     expect((await noted('one', 'me')).status).to.equal(409);
   });
 

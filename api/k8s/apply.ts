@@ -8,12 +8,12 @@ import { type FieldTree, listLeaves } from './fields.js';
 import { readManagerName, toSentTree } from './notes.js';
 import { listOwners, type OwnView, toFieldTree } from './objects.js';
 import type { WriteEnv } from './own-writes.js';
-import { findShown, type ReadTarget } from './read.js';
+import { findRendered, type ReadTarget } from './read.js';
 import { type KubernetesBody, readSwitch } from './request.js';
 import { toStatusSubject } from './served.js';
 import { ConflictRejection, ObjectRejection, type StatusConflict } from './status.js';
-import type { Shown } from './table.js';
-import { changeShown, createWritten } from './write.js';
+import type { RenderedObject } from './table.js';
+import { changeRendered, createWritten } from './write.js';
 
 const ATTEMPTS = 5;
 
@@ -37,8 +37,8 @@ export async function applyObject(env: WriteEnv, call: ApiCall, target: ReadTarg
   const manager = { name: managerName, operation: 'Apply', at: new Date(env.clock.now()).toISOString() } as const;
 
   for (let attempt = 1; ; attempt++) {
-    if (await findShown(env, target, name)) {
-      return changeShown(env, call, target, ({ object, view }) => {
+    if (await findRendered(env, target, name)) {
+      return changeRendered(env, call, target, ({ object, view }) => {
         const live = toFieldTree(kind, view as OwnView, object.metadata.annotations);
         const owners = listOwners(kind, view as OwnView);
         const applied = applyFields({ live, owners, sent: said, manager, force });
@@ -63,7 +63,7 @@ function readApplied(sent: WrittenObject | RequestRejection, content: unknown): 
   });
 }
 
-function toApplied(object: Shown['object'], tree: FieldTree, { resourceVersion }: WrittenObject): object {
+function toApplied(object: RenderedObject['object'], tree: FieldTree, { resourceVersion }: WrittenObject): object {
   const { metadata, spec } = tree;
   const { labels: _labels, annotations: _annotations, ...identity } = object.metadata;
   const seen = resourceVersion === undefined ? {} : { resourceVersion };

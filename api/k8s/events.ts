@@ -6,7 +6,7 @@ import { GROUP, toTimestamp } from './objects.js';
 import { toPodName, toPodUid } from './pods.js';
 import { COMMON_FIELDS } from './selectors.js';
 import type { ServedResource } from './served.js';
-import type { Shown } from './table.js';
+import type { RenderedObject } from './table.js';
 
 const SELECTED = ['kind', 'name', 'namespace', 'uid', 'apiVersion'].map(field => `involvedObject.${field}`);
 
@@ -27,7 +27,7 @@ export function createEventResource(reader: KindReader): ServedResource {
     toStoredName: name => name.split('.')[0],
     project: ({ entry }, resourceVersion) => {
       const event = value<StoredEvent>(entry);
-      return [event, ...listPodEvents(event)].map(each => toShown(each, resourceVersion));
+      return [event, ...listPodEvents(event)].map(each => toRendered(each, resourceVersion));
     },
   };
 }
@@ -62,7 +62,7 @@ function isReplica(named: unknown): named is NamedReplica {
   return isFields(named) && Number.isInteger(named['replica']) && Number.isInteger(named['generation']);
 }
 
-function toShown(event: StoredEvent, resourceVersion: string): Shown {
+function toRendered(event: StoredEvent, resourceVersion: string): RenderedObject {
   const { id, tenant, subject, at, lastSeenAt, count, severity, reason, message } = event;
   const object = {
     apiVersion: 'v1',

@@ -23,7 +23,15 @@ import { OpenApiDocument } from './openapi.js';
 import { GROUP } from './objects.js';
 import { readPodLog } from './pod-logs.js';
 import { createPodResource, logOfPods } from './pods.js';
-import { findShown, hasTenant, listOrWatch, type ReadEnv, replyObject, replyShown, type ReadTarget } from './read.js';
+import {
+  findRendered,
+  hasTenant,
+  listOrWatch,
+  type ReadEnv,
+  replyObject,
+  replyRendered,
+  type ReadTarget,
+} from './read.js';
 import { APPLY_TYPE, type KubernetesBody } from './request.js';
 import { listOwnResources, type ServedResource, toStatusSubject } from './served.js';
 import {
@@ -224,8 +232,8 @@ export class Face {
   }
 
   async #show(call: ApiCall, target: ReadTarget, name: string): Promise<RouteResult> {
-    const shown = await findShown(this.#env, target, name);
-    if (shown) return replyShown(this.#env, call, target.served, shown);
+    const rendered = await findRendered(this.#env, target, name);
+    if (rendered) return replyRendered(this.#env, call, target.served, rendered);
     return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), toStatusSubject(target.served, name));
   }
 

@@ -125,12 +125,12 @@ export interface FieldConflict {
   readonly manager: FieldManager;
 }
 
-export type Applied =
+export type ApplyResult =
   | { readonly ok: true; readonly tree: FieldTree; readonly owners: readonly Owner[] }
   | { readonly ok: false; readonly conflicts: readonly FieldConflict[] };
 
 /** Server-side apply: sets what is sent, removes what only this manager had set, and touches nothing of others unless forced. */
-export function applyFields({ live, owners, sent, manager, force }: Application): Applied {
+export function applyFields({ live, owners, sent, manager, force }: Application): ApplyResult {
   const said = listLeaves(sent);
   const different = [...said].filter(([pointer, value]) => !isSaid(live, pointer, value)).map(([pointer]) => pointer);
   const own = owners.find(each => isSameManager(each.manager, manager));

@@ -3,7 +3,7 @@ import { rejectParameter } from '../http/query.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
 import { CONTAINER, parsePodName } from './pods.js';
-import { findShown, type ReadEnv, type ReadTarget } from './read.js';
+import { findRendered, type ReadEnv, type ReadTarget } from './read.js';
 import { readSwitch } from './request.js';
 import { toStatusSubject } from './served.js';
 import { ObjectRejection } from './status.js';
@@ -13,7 +13,7 @@ export async function readPodLog(env: ReadEnv, call: ApiCall, target: ReadTarget
   const name = call.params['name']!;
   const subject = toStatusSubject(target.served, name);
   const pod = parsePodName(name);
-  if (!pod || !(await findShown(env, target, name))) {
+  if (!pod || !(await findRendered(env, target, name))) {
     return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), subject);
   }
   const query = toOwnQuery(call, pod.replica);

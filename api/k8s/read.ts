@@ -14,7 +14,7 @@ import { formatContinue, formatVersion, parseContinue, parseVersion } from './re
 import { readSelectors } from './selectors.js';
 import { type ServedResource, toTopic } from './served.js';
 import { OBJECT_TYPE } from './status.js';
-import { buildTable, type IncludedObject, type Shown } from './table.js';
+import { buildTable, type IncludedObject, type RenderedObject } from './table.js';
 import { KubernetesLines, type ObjectForm, toRevision } from './watch-lines.js';
 
 /** What objects are read with. */
@@ -62,7 +62,7 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
 
   const topic = toTopic(served, target.tenant);
   const { entries, revision: now, readUpTo } = await listEntries(env, served, topic, topic + start.name);
-  const shown: Shown[] = [];
+  const rendered: RenderedObject[] = [];
   let next: string | undefined;
   let last = '';
   let bytes = 0;
@@ -71,11 +71,11 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
     const name = entry.key.slice(topic.length);
     const stored = join(env, served, entry);
     const found = served.project(stored, formatVersion(toRevision(stored), epoch)).filter(each => selects(each.object));
-    if (shown.length > 0 && (shown.length + found.length > limit || bytes > PAGE_BYTES)) {
+    if (rendered.length > 0 && (rendered.length + found.length > limit || bytes > PAGE_BYTES)) {
       next = last;
       break;
     }
-    shown.push(...found);
+    rendered.push(...found);
     if (found.length > 0) bytes += entry.bytes.length + (stored.joined?.bytes.length ?? 0);
     last = name;
   }
@@ -86,26 +86,30 @@ async function list(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<Ro
     resourceVersion: formatVersion(revision, epoch),
     ...(next !== undefined && { continue: formatContinue(next, revision, epoch) }),
   };
-  return replyObject(200, toList(served, shown, metadata, form));
+  return replyObject(200, toList(served, rendered, metadata, form));
 }
 
 function toList(
   { group, kind }: ServedResource,
-  shown: readonly Shown[],
+  rendered: readonly RenderedObject[],
   metadata: Readonly<Record<string, unknown>>,
   form: ObjectForm,
 ): object {
-  if (typeof form === 'object') return buildTable(shown, metadata, form);
+  if (typeof form === 'object') return buildTable(rendered, metadata, form);
   if (form === 'metadata') {
-    const items = shown.map(({ object }) => toPartial(object));
+    const items = rendered.map(({ object }) => toPartial(object));
     return { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata, items };
   }
   const apiVersion = group === '' ? 'v1' : `${group}/v1`;
-  return { kind: `${kind}List`, apiVersion, metadata, items: shown.map(({ object }) => object) };
+  return { kind: `${kind}List`, apiVersion, metadata, items: rendered.map(({ object }) => object) };
 }
 
 /** One object. Undefined when there is none of that name that the caller may see. */
-export async function findShown(env: ReadEnv, target: ReadTarget, name: string): Promise<Shown | undefined> {
+export async function findRendered(
+  env: ReadEnv,
+  target: ReadTarget,
+  name: string,
+): Promise<RenderedObject | undefined> {
   const { served, tenant, isVisible = () => true } = target;
   await env.cache.barrier();
   const { epoch } = env.watchHub.history;
@@ -141,12 +145,17 @@ async function listCandidates(
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 
 /** Shows one object in the form that the client asks for. */
-export function replyShown(env: ReadEnv, call: ApiCall, served: ServedResource, shown: Shown): RouteResult {
+export function replyRendered(
+  env: ReadEnv,
+  call: ApiCall,
+  served: ServedResource,
+  rendered: RenderedObject,
+): RouteResult {
   const form = readForm(env, call, served);
   if (form instanceof RequestRejection) return form;
-  const { resourceVersion } = shown.object.metadata;
-  if (typeof form === 'object') return replyObject(200, buildTable([shown], { resourceVersion }, form));
-  return replyObject(200, form === 'metadata' ? toPartial(shown.object) : shown.object);
+  const { resourceVersion } = rendered.object.metadata;
+  if (typeof form === 'object') return replyObject(200, buildTable([rendered], { resourceVersion }, form));
+  return replyObject(200, form === 'metadata' ? toPartial(rendered.object) : rendered.object);
 }
 
 function join({ cache }: ReadEnv, { reader }: ServedResource, entry: Entry): JoinedEntry {

@@ -4,7 +4,7 @@ import type { Subresource } from './discovery.js';
 import { GROUP, type KubernetesObject } from './objects.js';
 import { isFields } from '../admission/submitted.js';
 import { applyMergePatch } from './patch.js';
-import { findShown, replyObject, type ReadTarget } from './read.js';
+import { findRendered, replyObject, type ReadTarget } from './read.js';
 import type { KubernetesBody } from './request.js';
 import { toStatusSubject } from './served.js';
 import { ObjectRejection } from './status.js';
@@ -23,8 +23,8 @@ export const scaleOfDeployments: Subresource = {
 
 export async function getScale(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const name = call.params['name']!;
-  const shown = await findShown(env, target, name);
-  if (shown) return replyObject(200, toScale(shown.object));
+  const rendered = await findRendered(env, target, name);
+  if (rendered) return replyObject(200, toScale(rendered.object));
   return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), toStatusSubject(target.served, name));
 }
 

@@ -5,7 +5,7 @@ import type { JoinedEntry } from '../watch/frame.js';
 import { GROUP, type OwnView, toObject } from './objects.js';
 import { COMMON_FIELDS } from './selectors.js';
 import type { StatusSubject } from './status.js';
-import type { Shown } from './table.js';
+import type { RenderedObject } from './table.js';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
 
@@ -27,7 +27,7 @@ export interface ServedResource {
   /** The name of the stored object that one of this name is made from, where that is another name. */
   readonly toStoredName?: (name: string) => string | undefined;
   /** The objects that a stored one stands for. */
-  readonly project: (stored: JoinedEntry, resourceVersion: string) => readonly Shown[];
+  readonly project: (stored: JoinedEntry, resourceVersion: string) => readonly RenderedObject[];
 }
 
 /** The resources of our own group: the kinds whose objects are named by one word within a tenant. */

@@ -79,8 +79,8 @@ function classify({ code, status }: Rejection): { readonly code: number; readonl
       ? { code: 409, reason: 'AlreadyExists' }
       : { code: 422, reason: REASONS[422]! };
   }
-  const shown = status === 412 ? 409 : status;
-  return { code: shown, reason: REASONS[shown] ?? '' };
+  const mapped = status === 412 ? 409 : status;
+  return { code: mapped, reason: REASONS[mapped] ?? '' };
 }
 
 /** The `Status` that stands for a refusal: one cause for each code, and our own record untouched beside them. */

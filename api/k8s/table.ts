@@ -3,7 +3,7 @@ import { formatAge } from '../../pkg/cli/print/text.js';
 import { type KubernetesObject, toPartial } from './objects.js';
 
 /** An object, and what its table cells are made from. */
-export interface Shown {
+export interface RenderedObject {
   readonly object: KubernetesObject;
   readonly view: unknown;
 }
@@ -31,7 +31,7 @@ export function defineTableColumns(columns: readonly Column<never>[]): readonly 
 
 /** A table. `columnDefinitions` are left out of the tables of a watch that follow the first one. */
 export function buildTable(
-  shown: readonly Shown[],
+  rendered: readonly RenderedObject[],
   metadata: Readonly<Record<string, unknown>>,
   { columns, include, now }: TableOptions,
   isFirst = true,
@@ -41,7 +41,7 @@ export function buildTable(
     apiVersion: 'meta.k8s.io/v1',
     metadata,
     columnDefinitions: isFirst ? defineTableColumns(columns) : [],
-    rows: shown.map(({ object, view }) => ({
+    rows: rendered.map(({ object, view }) => ({
       cells: columns.map(column => formatCell(column, view, now)),
       ...(include !== 'None' && { object: include === 'Object' ? object : toPartial(object) }),
     })),

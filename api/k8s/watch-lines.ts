@@ -8,7 +8,7 @@ import { type KubernetesObject, toPartial } from './objects.js';
 import { formatChangeVersion, formatVersion } from './resource-version.js';
 import type { ServedResource } from './served.js';
 import { toStatus } from './status.js';
-import { buildTable, type Shown, type TableOptions } from './table.js';
+import { buildTable, type RenderedObject, type TableOptions } from './table.js';
 
 /** How a client wants objects: whole, by their metadata, or as rows of a table. */
 export type ObjectForm = 'whole' | 'metadata' | TableOptions;
@@ -42,7 +42,7 @@ export class KubernetesLines implements LineWriter {
 
   listed(stored: JoinedEntry, revision: number): Buffer | undefined {
     const version = formatVersion(Math.min(toRevision(stored), revision), this.#options.history.epoch);
-    return this.#encode(this.#project(stored, version).map(shown => ['ADDED', shown]));
+    return this.#encode(this.#project(stored, version).map(rendered => ['ADDED', rendered]));
   }
 
   opened(revision: number): Buffer {
@@ -55,14 +55,15 @@ export class KubernetesLines implements LineWriter {
     const { served, selects, isVisible, history } = this.#options;
     if (!isVisible(frame.current.entry.key)) return undefined;
     const { gone, now } = projectFrame(served, frame, formatChangeVersion(frame, history.epoch));
-    const toDeleted = (shown: Shown): [EventType, Shown][] => (selects(shown.object) ? [['DELETED', shown]] : []);
-    if (frame.type === 'deleted') return this.#encode(now.flatMap(({ shown }) => toDeleted(shown)));
+    const toDeleted = (rendered: RenderedObject): [EventType, RenderedObject][] =>
+      selects(rendered.object) ? [['DELETED', rendered]] : [];
+    if (frame.type === 'deleted') return this.#encode(now.flatMap(({ rendered }) => toDeleted(rendered)));
     const isKnown = frame.type === 'modified' && !frame.before; // of what is not cached the state before is unknown
-    const lines = now.flatMap(({ shown, former, isSame }): [EventType, Shown][] => {
-      if (!selects(shown.object)) return former ? toDeleted(former) : [];
+    const lines = now.flatMap(({ rendered, former, isSame }): [EventType, RenderedObject][] => {
+      if (!selects(rendered.object)) return former ? toDeleted(former) : [];
       const wasSelected = former !== undefined && selects(former.object);
       if (wasSelected && isSame) return [];
-      return [[wasSelected || isKnown ? 'MODIFIED' : 'ADDED', shown]];
+      return [[wasSelected || isKnown ? 'MODIFIED' : 'ADDED', rendered]];
     });
     return this.#encode([...gone.flatMap(toDeleted), ...lines]);
   }
@@ -76,7 +77,7 @@ export class KubernetesLines implements LineWriter {
     return encodeLine('ERROR', toStatus(refused, this.#options.baseUrl()));
   }
 
-  #project(stored: JoinedEntry, version: string): readonly Shown[] {
+  #project(stored: JoinedEntry, version: string): readonly RenderedObject[] {
     const { served, selects, isVisible } = this.#options;
     if (!isVisible(stored.entry.key)) return [];
     return served.project(stored, version).filter(({ object }) => selects(object));
@@ -91,19 +92,19 @@ export class KubernetesLines implements LineWriter {
     return encodeLine('BOOKMARK', typeof form === 'object' ? this.#table([], metadata, form) : object);
   }
 
-  #encode(events: readonly (readonly [EventType, Shown])[]): Buffer | undefined {
+  #encode(events: readonly (readonly [EventType, RenderedObject])[]): Buffer | undefined {
     if (events.length === 0) return undefined;
     const form = this.#options.form();
-    const lines = events.map(([type, shown]) => {
-      if (form === 'whole' || form === 'metadata') return encodeShared(type, shown, form);
-      const { resourceVersion } = shown.object.metadata;
-      return encodeLine(type, this.#table([shown], { resourceVersion }, form));
+    const lines = events.map(([type, rendered]) => {
+      if (form === 'whole' || form === 'metadata') return encodeShared(type, rendered, form);
+      const { resourceVersion } = rendered.object.metadata;
+      return encodeLine(type, this.#table([rendered], { resourceVersion }, form));
     });
     return lines.length === 1 ? lines[0] : Buffer.concat(lines);
   }
 
-  #table(shown: readonly Shown[], metadata: Readonly<Record<string, unknown>>, form: TableOptions): object {
-    const table = buildTable(shown, metadata, form, !this.#hasTable);
+  #table(rendered: readonly RenderedObject[], metadata: Readonly<Record<string, unknown>>, form: TableOptions): object {
+    const table = buildTable(rendered, metadata, form, !this.#hasTable);
     this.#hasTable = true;
     return table;
   }
@@ -112,14 +113,18 @@ export class KubernetesLines implements LineWriter {
 /** What a frame is to every watch of a resource, whatever it selects. */
 interface ProjectedFrame {
   /** Objects that were there before it. */
-  readonly gone: readonly Shown[];
-  readonly now: readonly { readonly shown: Shown; readonly former: Shown | undefined; readonly isSame: boolean }[];
+  readonly gone: readonly RenderedObject[];
+  readonly now: readonly {
+    readonly rendered: RenderedObject;
+    readonly former: RenderedObject | undefined;
+    readonly isSame: boolean;
+  }[];
 }
 
 /** A resource has hundreds of watches, and all are told of one frame before the next one comes. */
 const FRAMES_KEPT = 8;
 const projected = new WeakMap<ServedResource, Map<WatchFrame, ProjectedFrame>>();
-const encoded = new WeakMap<Shown, Map<string, Buffer>>();
+const encoded = new WeakMap<RenderedObject, Map<string, Buffer>>();
 
 function projectFrame(served: ServedResource, frame: WatchFrame, version: string): ProjectedFrame {
   const frames = projected.get(served) ?? new Map<WatchFrame, ProjectedFrame>();
@@ -127,11 +132,11 @@ function projectFrame(served: ServedResource, frame: WatchFrame, version: string
   const made = frames.get(frame);
   if (made) return made;
   const before = frame.before ? served.project(frame.before, version) : [];
-  const known = new Map(before.map(shown => [shown.object.metadata.name, shown]));
-  const now = served.project(frame.current, version).map(shown => {
-    const former = known.get(shown.object.metadata.name);
-    known.delete(shown.object.metadata.name);
-    return { shown, former, isSame: former !== undefined && isDeepStrictEqual(former.object, shown.object) };
+  const known = new Map(before.map(rendered => [rendered.object.metadata.name, rendered]));
+  const now = served.project(frame.current, version).map(rendered => {
+    const former = known.get(rendered.object.metadata.name);
+    known.delete(rendered.object.metadata.name);
+    return { rendered, former, isSame: former !== undefined && isDeepStrictEqual(former.object, rendered.object) };
   });
   const result = { gone: [...known.values()], now };
   const [oldest] = frames.keys();
@@ -141,11 +146,11 @@ function projectFrame(served: ServedResource, frame: WatchFrame, version: string
 }
 
 /** The same bytes for every watch that is told the same. */
-function encodeShared(type: EventType, shown: Shown, form: 'whole' | 'metadata'): Buffer {
-  const lines = encoded.get(shown) ?? new Map<string, Buffer>();
-  encoded.set(shown, lines);
+function encodeShared(type: EventType, rendered: RenderedObject, form: 'whole' | 'metadata'): Buffer {
+  const lines = encoded.get(rendered) ?? new Map<string, Buffer>();
+  encoded.set(rendered, lines);
   const key = `${type} ${form}`;
-  const line = lines.get(key) ?? encodeLine(type, form === 'whole' ? shown.object : toPartial(shown.object));
+  const line = lines.get(key) ?? encodeLine(type, form === 'whole' ? rendered.object : toPartial(rendered.object));
   lines.set(key, line);
   return line;
 }

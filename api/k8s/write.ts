@@ -10,12 +10,12 @@ import { type KeptNotes, listNextOwners, readManagerName, readNotes } from './no
 import type { OwnView } from './objects.js';
 import { callOwn, storeNotes, type WriteEnv } from './own-writes.js';
 import { applyMergePatch, applyPatchSteps } from './patch.js';
-import { findShown, replyObject, type ReadTarget } from './read.js';
+import { findRendered, replyObject, type ReadTarget } from './read.js';
 import type { KubernetesBody } from './request.js';
 import { isSameState } from './resource-version.js';
 import { toStatusSubject } from './served.js';
 import { ConflictRejection, ObjectRejection } from './status.js';
-import type { Shown } from './table.js';
+import type { RenderedObject } from './table.js';
 import { answerWritten } from './written.js';
 
 function readBody({ document }: ApiCall): KubernetesBody {
@@ -94,18 +94,18 @@ export function changeObject(
   target: ReadTarget,
   toNext: (object: object) => unknown,
 ): Promise<RouteResult> {
-  return changeShown(env, call, target, ({ object }) => {
+  return changeRendered(env, call, target, ({ object }) => {
     const next = toNext(object);
     return next instanceof RequestRejection ? next : { object: next };
   });
 }
 
 /** The same, by all that is shown of the object. */
-export async function changeShown(
+export async function changeRendered(
   env: WriteEnv,
   call: ApiCall,
   target: ReadTarget,
-  toNext: (shown: Shown) => NextObject | RequestRejection,
+  toNext: (rendered: RenderedObject) => NextObject | RequestRejection,
 ): Promise<RouteResult> {
   const name = call.params['name']!;
   const { kind } = target.served.reader;
@@ -113,36 +113,36 @@ export async function changeShown(
   const manager = readManagerName(call);
   if (manager instanceof RequestRejection) return manager;
   for (let attempt = 1; ; attempt++) {
-    const shown = await findShown(env, target, name);
-    if (!shown) return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), subject);
-    const next = toNext(shown);
+    const rendered = await findRendered(env, target, name);
+    if (!rendered) return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), subject);
+    const next = toNext(rendered);
     if (next instanceof ConflictRejection) return next;
     if (next instanceof RequestRejection) return new ObjectRejection(next, subject);
     const sent = readObject(kind, next.object, { namespace: target.tenant, name });
     if (sent instanceof RequestRejection) return new ObjectRejection(sent, subject);
-    const outdated = checkSeen(sent, shown);
+    const outdated = checkSeen(sent, rendered);
     if (outdated) return new ObjectRejection(outdated, subject);
     const at = new Date(env.clock.now()).toISOString();
-    const owners = next.owners ?? listNextOwners(kind, shown.view as OwnView, sent, { name: manager, at });
-    const stored = readObject(kind, shown.object, { namespace: target.tenant }) as WrittenObject;
-    const { fieldOwners: recorded } = (shown.view as OwnView)['metadata'] as ObjectNotes;
+    const owners = next.owners ?? listNextOwners(kind, rendered.view as OwnView, sent, { name: manager, at });
+    const stored = readObject(kind, rendered.object, { namespace: target.tenant }) as WrittenObject;
+    const { fieldOwners: recorded } = (rendered.view as OwnView)['metadata'] as ObjectNotes;
     const notes = readNotes(kind, sent, { stored, owners, recorded });
     const change = toChange(toDocument(kind, stored), toDocument(kind, sent));
-    const reply = await storeChange(env, call, target, shown.view as OwnView, { change, notes });
+    const reply = await storeChange(env, call, target, rendered.view as OwnView, { change, notes });
     const isOvertaken = reply instanceof RequestRejection && reply.rejections[0].code === 'revision_mismatch';
     // A client that names no version wants its change whatever the object is meanwhile.
-    if (isOvertaken && attempt < ATTEMPTS && namesNone(sent, shown)) continue;
+    if (isOvertaken && attempt < ATTEMPTS && namesNone(sent, rendered)) continue;
     if (reply instanceof RequestRejection) return reply;
     return answerWritten(env, call, target, reply, { status: 200, toNotes: notes.toNotes });
   }
 }
 
-function namesNone({ resourceVersion }: WrittenObject, { object }: Shown): boolean {
+function namesNone({ resourceVersion }: WrittenObject, { object }: RenderedObject): boolean {
   return resourceVersion === undefined || resourceVersion === object.metadata.resourceVersion;
 }
 
 /** Refuses an object that was read at another version than the stored one. */
-function checkSeen({ resourceVersion }: WrittenObject, { object }: Shown): RequestRejection | undefined {
+function checkSeen({ resourceVersion }: WrittenObject, { object }: RenderedObject): RequestRejection | undefined {
   if (resourceVersion === undefined) return undefined;
   if (isSameState(resourceVersion, object.metadata.resourceVersion)) return undefined;
   const current = object.metadata.resourceVersion;
@@ -183,12 +183,12 @@ async function storeChange(
 export async function removeObject(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const name = call.params['name']!;
   const subject = toStatusSubject(target.served, name);
-  const shown = await findShown(env, target, name);
-  if (!shown) return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), subject);
+  const rendered = await findRendered(env, target, name);
+  if (!rendered) return new ObjectRejection(rejectRequest('resource_not_found', 'name', name), subject);
   const { content } = readBody(call);
   const options = isFields(content) ? content : {};
   const { uid, resourceVersion } = isFields(options['preconditions']) ? options['preconditions'] : {};
-  const current = shown.object.metadata;
+  const current = rendered.object.metadata;
   const isOther =
     (uid !== undefined && uid !== current.uid) ||
     (resourceVersion !== undefined && !isSameState(resourceVersion, current.resourceVersion));
@@ -201,7 +201,7 @@ export async function removeObject(env: WriteEnv, call: ApiCall, target: ReadTar
   const isDryRun = call.isDryRun || (Array.isArray(options['dryRun']) && options['dryRun'].includes('All'));
   const reply = await callOwn(env, { ...call, isDryRun }, target, { operation: 'delete', name });
   if (reply instanceof RequestRejection) return reply;
-  const left = isDryRun ? shown : await findShown(env, target, name);
+  const left = isDryRun ? rendered : await findRendered(env, target, name);
   if (left && left.object.metadata.uid === current.uid) return replyObject(200, left.object);
   const details = { name, group: subject.group, kind: subject.resource, uid: current.uid };
   return replyObject(200, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details });

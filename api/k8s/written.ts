@@ -4,7 +4,7 @@ import { withNotes } from '../admission/notes.js';
 import type { Headers, WholeReply } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import { type OwnView, toObject } from './objects.js';
-import { findShown, type ReadEnv, replyObject, type ReadTarget } from './read.js';
+import { findRendered, type ReadEnv, replyObject, type ReadTarget } from './read.js';
 import { formatVersion } from './resource-version.js';
 
 /** What our own API answers to a write. */
@@ -33,8 +33,8 @@ export async function answerWritten(
     return { ...replyObject(status, await toTried(env, target, own as DryRunAnswer, toNotes), headers), ...more };
   const { kind } = target.served.reader;
   const name = String(own[kind.nameField]);
-  const shown = await findShown(env, target, name);
-  return { ...replyObject(status, shown?.object ?? toWritten(env, target, own), headers), ...more };
+  const rendered = await findRendered(env, target, name);
+  return { ...replyObject(status, rendered?.object ?? toWritten(env, target, own), headers), ...more };
 }
 
 /** An object that was gone again before it could be read. */
@@ -54,7 +54,7 @@ async function toTried(
   const { kind } = target.served.reader;
   const named = object?.[kind.nameField];
   const name = typeof named === 'string' ? named : '';
-  const stored = await findShown(env, target, name);
+  const stored = await findRendered(env, target, name);
   const now = new Date(env.clock.now()).toISOString();
   const known = stored && (stored.view as { readonly metadata: object; readonly status?: unknown });
   const metadata = (known?.metadata ?? { tenant: target.tenant, generation: 1, createdAt: now }) as Metadata;
