@@ -14,7 +14,7 @@ const LAST_MS = 600_000;
 /** How long steps of a shrink are taken without a word. */
 const STEPS_MS = 10_000;
 
-interface Refusal {
+interface FailedResize {
   readonly targetBytes: number;
   readonly heldBytes: number;
   readonly message: string;
@@ -31,7 +31,7 @@ interface Refusal {
 export class VolumeFitter {
   readonly #clock: Clock;
   readonly #log: Logger;
-  readonly #refused = new Map<string, Refusal>();
+  readonly #failed = new Map<string, FailedResize>();
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#clock = clock;
@@ -48,10 +48,10 @@ export class VolumeFitter {
     const wanted = roundSize(targetBytes, driver.describe());
     const isFitting = (size: number) => size === targetBytes || size === wanted;
     if (isFitting(heldBytes)) {
-      this.#refused.delete(id);
+      this.#failed.delete(id);
       return { capacityBytes: heldBytes, targetBytes };
     }
-    const known = this.#findRefusal(id, { targetBytes, heldBytes, usedBytes });
+    const known = this.#findFailure(id, { targetBytes, heldBytes, usedBytes });
     if (known && this.#clock.now() < known.dueAt) {
       return { capacityBytes: heldBytes, targetBytes, message: known.message };
     }
@@ -60,7 +60,7 @@ export class VolumeFitter {
     try {
       do ({ sizeBytes: capacityBytes } = await driver.resize(id, targetBytes));
       while (!isFitting(capacityBytes) && this.#clock.now() < until);
-      this.#refused.delete(id);
+      this.#failed.delete(id);
       this.#log.info('a volume was resized', { volume: id, because: `${targetBytes} bytes were asked for` });
       return { capacityBytes, targetBytes: isFitting(capacityBytes) ? targetBytes : capacityBytes };
     } catch (thrown) {
@@ -68,7 +68,7 @@ export class VolumeFitter {
       const message = normaliseMessage(error.message);
       const tries = (known?.tries ?? 0) + 1;
       const dueAt = this.#clock.now() + Math.min(FIRST_MS * 2 ** (tries - 1), LAST_MS);
-      this.#refused.set(id, { targetBytes, heldBytes: capacityBytes, usedBytes, message, tries, dueAt });
+      this.#failed.set(id, { targetBytes, heldBytes: capacityBytes, usedBytes, message, tries, dueAt });
       this.#log.warn('a volume cannot be resized, retrying', { volume: id, error });
       return { capacityBytes, targetBytes, message };
     }
@@ -76,16 +76,19 @@ export class VolumeFitter {
 
   /** In how long a refused size is to be tried again; undefined where none was refused. */
   findWait(id: string): number | undefined {
-    const { dueAt } = this.#refused.get(id) ?? {};
+    const { dueAt } = this.#failed.get(id) ?? {};
     return dueAt === undefined ? undefined : Math.max(0, dueAt - this.#clock.now());
   }
 
   forget(isKept: (id: string) => boolean): void {
-    for (const id of this.#refused.keys()) if (!isKept(id)) this.#refused.delete(id);
+    for (const id of this.#failed.keys()) if (!isKept(id)) this.#failed.delete(id);
   }
 
-  #findRefusal(id: string, now: Pick<Refusal, 'targetBytes' | 'heldBytes' | 'usedBytes'>): Refusal | undefined {
-    const known = this.#refused.get(id);
+  #findFailure(
+    id: string,
+    now: Pick<FailedResize, 'targetBytes' | 'heldBytes' | 'usedBytes'>,
+  ): FailedResize | undefined {
+    const known = this.#failed.get(id);
     const isSame = known?.targetBytes === now.targetBytes && known.heldBytes === now.heldBytes;
     return isSame && now.usedBytes >= known.usedBytes ? known : undefined;
   }

@@ -50,7 +50,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const { capacity: found, ...known } = await monitor.load();
       const capacity = env.room ? { ...found, disk: env.room.bytes } : found;
       const conditions = [...engine.conditions(), monitor.describe(), ...parts.state.conditions];
-      warnOf(conditions, warned, env);
+      warnAboutConditions(conditions, warned, env);
       const { containersSeenMsAgo } = monitor;
       const usage = sampler.unsent;
       const { address: volumeAddress } = env.peers ?? {};
@@ -84,7 +84,7 @@ function toKind(thrown: unknown): keyof typeof AGAIN {
 }
 
 /** Warns once of each condition that does not hold. */
-function warnOf(conditions: readonly AdvertisedCondition[], warned: Set<string>, { log }: AgentEnv): void {
+function warnAboutConditions(conditions: readonly AdvertisedCondition[], warned: Set<string>, { log }: AgentEnv): void {
   for (const { type, status, message } of conditions) {
     if (status === 'True') warned.delete(type);
     else if (!warned.has(type)) {

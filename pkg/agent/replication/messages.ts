@@ -27,10 +27,10 @@ export interface PeerMessages {
   /** The receiver, at last: the snapshot is on its disk. */
   readonly done: { readonly done: string };
   /** The receiver, in the place of any of its words. */
-  readonly refused: { readonly refused: PeerRefusal };
+  readonly refused: { readonly refused: PeerRejection };
 }
 
-const refusals = {
+const rejections = {
   not_named: 'the other node does not expect this volume from here; it follows what the control plane tells it',
   other_epoch: 'the other node is told of another epoch of this volume; one of both is not up to date yet',
   other_driver:
@@ -42,7 +42,7 @@ const refusals = {
 } as const;
 
 /** Why a receiver takes nothing, or not this. */
-export type PeerRefusal = keyof typeof refusals;
+export type PeerRejection = keyof typeof rejections;
 
 type Form = (value: unknown) => boolean;
 
@@ -86,7 +86,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
   },
   arrived: { arrived: isCount },
   done: { done: isSnapshot },
-  refused: { refused: value => typeof value === 'string' && Object.hasOwn(refusals, value) },
+  refused: { refused: value => typeof value === 'string' && Object.hasOwn(rejections, value) },
 };
 
 /** Reads a line that another machine wrote, as one of the messages that may come now. Throws when it is none of them. */
@@ -115,8 +115,8 @@ function readObject(line: string): Readonly<Record<string, unknown>> {
 }
 
 /** A refusal as the sender tells it to people. */
-export function toRefusalFault(refusal: PeerRefusal): PeerFault {
-  return new PeerFault(refusals[refusal], { refusal });
+export function toRejectionFault(rejection: PeerRejection): PeerFault {
+  return new PeerFault(rejections[rejection], { rejection });
 }
 
 /** The name of a snapshot for copies. Names sort as the snapshots were taken. */

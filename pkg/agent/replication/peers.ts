@@ -37,10 +37,10 @@ export interface Peers {
 export class PeerFault extends Fault {
   readonly retriable = true;
   /** What the other agent has answered, if it has. */
-  readonly refusal: string | undefined;
+  readonly rejection: string | undefined;
 
-  constructor(message: string, { refusal, ...options }: ErrorOptions & { readonly refusal?: string } = {}) {
+  constructor(message: string, { rejection, ...options }: ErrorOptions & { readonly rejection?: string } = {}) {
     super(message, options);
-    this.refusal = refusal;
+    this.rejection = rejection;
   }
 }

@@ -44,7 +44,7 @@ interface CopyMemory extends CopyFacts {
 }
 
 /** A copy of which nothing has changed. */
-interface Rest {
+interface IdleCopy {
   readonly intervalMs: number;
   /** The snapshot that it shows. */
   readonly newest: string;
@@ -57,7 +57,7 @@ export class PrimaryRounds {
   readonly #bandwidth: Bandwidth;
   /** By `<volume> <node>`, as the queue. */
   readonly #copies = new Map<string, CopyMemory>();
-  readonly #resting = new Map<string, Rest>();
+  readonly #resting = new Map<string, IdleCopy>();
   readonly queue: WorkQueue;
 
   constructor(parts: PrimaryParts) {
@@ -137,7 +137,7 @@ export class PrimaryRounds {
     return again(intervalMs, 'the copy is brought up to date again');
   }
 
-  #rest(key: string, rest: Rest): void {
+  #rest(key: string, rest: IdleCopy): void {
     this.#resting.set(key, rest);
     const waitMs = findRestLook(rest.intervalMs, this.#parts.clock.monotonic());
     this.queue.addAfter(`${AT_REST}${rest.intervalMs}`, waitMs);
@@ -153,7 +153,7 @@ export class PrimaryRounds {
     return done;
   }
 
-  async #isAtRest(key: string, { newest }: Rest): Promise<boolean> {
+  async #isAtRest(key: string, { newest }: IdleCopy): Promise<boolean> {
     const [id = ''] = key.split(' ');
     const { askAt = 0 } = this.#copies.get(key) ?? {};
     if (askAt <= this.#parts.clock.monotonic()) return false;
@@ -217,7 +217,7 @@ export class PrimaryRounds {
       if (isNew) log.warn('a copy cannot be brought up to date, retrying', { volume: id, node: nodeId, error });
       const { snapshot } = record.common?.[nodeId] ?? {};
       const lagBytes = snapshot === undefined ? undefined : toKnownLag(await this.#snapshots.countSince(id, snapshot));
-      const isRefused = error instanceof PeerFault && error.refusal === 'bad_stream';
+      const isRefused = error instanceof PeerFault && error.rejection === 'bad_stream';
       this.#note(key, { transfer: undefined, failure, lagBytes, ...(isRefused && { isWhole: true }) });
       await this.#snapshots.makeRoom(id, nodeId);
       throw error;

@@ -7,7 +7,7 @@ import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
-import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRefusal } from './messages.js';
+import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRejection } from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
 import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
@@ -55,8 +55,8 @@ export class Receiver {
     const wire = new PeerWire(stream, this.#parts);
     try {
       const hello = parsePeerMessage(await wire.readLine(), 'hello');
-      const refusal = this.#judge(hello, publicKey);
-      if (refusal) return await this.#turnAway(wire, refusal);
+      const rejection = this.#judge(hello, publicKey);
+      if (rejection) return await this.#turnAway(wire, rejection);
       admit();
       await this.#visit(wire, hello, publicKey);
     } catch (thrown) {
@@ -79,7 +79,7 @@ export class Receiver {
     }
   }
 
-  #judge({ volume: id, epoch, driver }: PeerMessages['hello'], publicKey: string): PeerRefusal | undefined {
+  #judge({ volume: id, epoch, driver }: PeerMessages['hello'], publicKey: string): PeerRejection | undefined {
     const volume = this.#parts.find(id);
     const { replication } = volume ?? {};
     const isNamed = replication?.role === 'replica' && replication.peers.some(peer => peer.publicKey === publicKey);
@@ -88,7 +88,7 @@ export class Receiver {
     return driver === undefined || driver === this.#parts.driver.name ? undefined : 'other_driver';
   }
 
-  async #turnAway(wire: PeerWire, refused: PeerRefusal): Promise<void> {
+  async #turnAway(wire: PeerWire, refused: PeerRejection): Promise<void> {
     const now = this.#parts.clock.monotonic();
     if (refused === 'not_named') this.#strangers++;
     if (this.#strangers > 0 && now - this.#toldAt >= STRANGERS_MS) {
@@ -135,7 +135,7 @@ export class Receiver {
     } catch (thrown) {
       const error = asError(thrown);
       log.warn('a copy could not be received', { volume, error });
-      await wire.writeLine({ refused: toRefusal(error) });
+      await wire.writeLine({ refused: toPeerRejection(error) });
       return wire.skip();
     }
     const apart = findApart(record, header, held);
@@ -208,7 +208,7 @@ function findApart(
   return isIncluded ? undefined : { name, epoch: own, at: synced.at };
 }
 
-function toRefusal(error: Error): PeerRefusal {
+function toPeerRejection(error: Error): PeerRejection {
   if (!(error instanceof VolumeFault)) return 'failed';
   return error.why === 'no_space' || error.why === 'bad_stream' ? error.why : 'failed';
 }

@@ -6,7 +6,7 @@ import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import type { Disk } from '../disk.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
-import { Turns } from '../volumes/turns.js';
+import { SerialTasks } from '../volumes/serial-tasks.js';
 import type { Peers } from './peers.js';
 import { PrimaryRounds } from './primary.js';
 import { Receiver } from './receiver.js';
@@ -43,7 +43,7 @@ export type SeenReplication = Pick<
 export class Replication {
   readonly #parts: ReplicationParts;
   readonly #records: ReplicationRecords;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialTasks();
   readonly #receiver: Receiver;
   readonly #primary: PrimaryRounds | undefined;
   #assigned: ReadonlyMap<string, AssignedVolume> = new Map();

@@ -5,7 +5,7 @@ import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { Bandwidth } from './bandwidth.js';
-import { isSyncName, parsePeerMessage, type PeerMessages, toRefusalFault } from './messages.js';
+import { isSyncName, parsePeerMessage, type PeerMessages, toRejectionFault } from './messages.js';
 import { PeerFault } from './peers.js';
 import { PeerWire } from './wire.js';
 
@@ -56,7 +56,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
   try {
     await wire.writeLine({ volume, epoch, driver: tools.driver.name });
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
-    if (held.kind === 'refused') throw toRefusalFault(held.refused);
+    if (held.kind === 'refused') throw toRejectionFault(held.refused);
     const { shared = held.snapshots, ...chosen } = await order.choose(held);
     const { name: snapshot, at, finalFor } = chosen;
     if (shared.includes(snapshot)) {
@@ -169,7 +169,7 @@ function watchArrival(
 async function readOutcome(wire: PeerWire, snapshot: string, isStuck: ArrivalWatch): Promise<void> {
   for (;;) {
     const said = parsePeerMessage(await wire.readLine(), 'arrived', 'done', 'refused');
-    if (said.kind === 'refused') throw toRefusalFault(said.refused);
+    if (said.kind === 'refused') throw toRejectionFault(said.refused);
     if (said.kind === 'arrived') {
       if (!isStuck(said.arrived)) continue;
       throw new PeerFault('the other node comes no further with what was sent to it; see its disk and its agent');

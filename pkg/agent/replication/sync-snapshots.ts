@@ -3,7 +3,7 @@ import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import type { Logger } from '../../log/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
-import type { Turns } from '../volumes/turns.js';
+import type { SerialTasks } from '../volumes/serial-tasks.js';
 import { listKept } from './copies.js';
 import { formatSyncName, type PeerMessages, readSyncName } from './messages.js';
 import { PeerFault } from './peers.js';
@@ -19,7 +19,7 @@ export interface SyncSnapshotsParts {
   readonly driver: VolumeDriver;
   readonly records: ReplicationRecords;
   /** By volume: of what reads and writes its record. */
-  readonly turns: Turns;
+  readonly turns: SerialTasks;
   readonly find: (id: string) => AssignedVolume | undefined;
   /** The container, in words, that may write to a volume at this moment. */
   readonly findWriter?: (id: string) => Promise<string | undefined>;

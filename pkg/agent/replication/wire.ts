@@ -193,7 +193,7 @@ export class PeerWire {
     if (errored) throw errored instanceof PeerFault ? errored : broken(errored);
     if (readableEnded || destroyed) throw broken();
     const { clock, stallMs } = this.#options;
-    const watch = new StallWatch(clock, stallMs, () => this.#stream.destroy(stalled()));
+    const watch = new StallWatch(clock, stallMs, () => this.#stream.destroy(createPeerStallFault()));
     this.#watch = watch;
     await new Promise<void>(resolve => {
       this.#wake = resolve;
@@ -214,7 +214,7 @@ function toLength(length: number): Buffer {
 }
 
 /** Made when it is thrown: with its stack it costs more than the bytes that it would wait for. */
-function stalled(): PeerFault {
+function createPeerStallFault(): PeerFault {
   return new PeerFault('the other node sent nothing for too long; see its agent and the network');
 }
 

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { BoundFolders, explainBadRoot, explainOpenRoot, findBadRoot } from './bound-folders.js';
-import { A, B, refusal } from './driver-lab.testing.js';
+import { A, B, catchCause } from './driver-lab.testing.js';
 
 describe('the root of folders that may be volumes', () => {
   const STATE = '/var/lib/mooring';
@@ -92,11 +92,11 @@ describe('volumes of type bind', () => {
     makeRoot(join(base, 'absent'), 'data');
     await check('data', true);
     renameSync(join(root, 'data'), join(base, 'outside', 'data'));
-    expect(await refusal(check('data', true)), 'below another root').to.equal('refused');
+    expect(await catchCause(check('data', true)), 'below another root').to.equal('refused');
     rmSync(join(base, 'absent'), { recursive: true });
     mkdirSync(join(root, 'data'));
-    expect(await refusal(check('data', true)), 'in its place').to.equal('refused');
-    expect(await refusal(check('data')), 'a control plane that knows less').to.equal('not_found');
+    expect(await catchCause(check('data', true)), 'in its place').to.equal('refused');
+    expect(await catchCause(check('data')), 'a control plane that knows less').to.equal('not_found');
     rmSync(join(root, 'data'), { recursive: true });
     renameSync(join(base, 'outside', 'data'), join(root, 'data'));
     await check('data', true);
@@ -107,7 +107,7 @@ describe('volumes of type bind', () => {
       await check('data');
       renameSync(join(root, 'data'), mkdtempSync(join(base, 'outside', 'data-')));
       mkdirSync(join(root, 'data'));
-      expect(await refusal(check('data', true))).to.equal('refused');
+      expect(await catchCause(check('data', true))).to.equal('refused');
       await forget();
       await check('data', true);
     }
@@ -123,12 +123,12 @@ describe('volumes of type bind', () => {
     const found = await findBadRoot([root, absent], join(base, 'state'));
     expect(found?.root).to.equal(absent);
     expect(found?.why).to.match(/written to by others than root.*; give it to root and "chmod go-w"/);
-    expect(await refusal(check('data'))).to.equal('refused');
+    expect(await catchCause(check('data'))).to.equal('refused');
   });
 
   it('are nowhere else, whatever they are called', async () => {
     for (const name of ['..', '.', '', '../outside', 'data/..', '/etc', 'Data', 'da ta', 'data\0', '../allowed/data']) {
-      expect(await refusal(check(name)), name).to.equal('refused');
+      expect(await catchCause(check(name)), name).to.equal('refused');
     }
   });
 
@@ -139,7 +139,7 @@ describe('volumes of type bind', () => {
     symlinkSync('nothing', join(root, 'dangling'));
     writeFileSync(join(root, 'file'), '');
     for (const name of ['out', 'inside', 'itself', 'dangling', 'file']) {
-      expect(await refusal(check(name)), name).to.equal('refused');
+      expect(await catchCause(check(name)), name).to.equal('refused');
     }
   });
 
@@ -147,12 +147,12 @@ describe('volumes of type bind', () => {
     await check('data');
     renameSync(join(root, 'data'), join(base, 'outside', 'data'));
     symlinkSync(join(base, 'outside', 'data'), join(root, 'data'));
-    expect(await refusal(check('data', true))).to.equal('refused');
+    expect(await catchCause(check('data', true))).to.equal('refused');
   });
 
   it('wait for a folder that is missing, and miss one that was there', async () => {
-    expect(await refusal(check('later'))).to.equal('refused');
-    expect(await refusal(check('later', true))).to.equal('not_found');
+    expect(await catchCause(check('later'))).to.equal('refused');
+    expect(await catchCause(check('later', true))).to.equal('not_found');
     mkdirSync(join(root, 'later'));
     await check('later');
   });
@@ -160,7 +160,7 @@ describe('volumes of type bind', () => {
   it('need a root, which leads nowhere near the state folder, and an agent that is root', async () => {
     symlinkSync(base, join(base, 'above'));
     for (const folders of [open([]), open([root], false), open([join(base, 'above')])]) {
-      expect(await refusal(folders.check({ id: A, name: 'data' }))).to.equal('refused');
+      expect(await catchCause(folders.check({ id: A, name: 'data' }))).to.equal('refused');
     }
   });
 });

@@ -6,9 +6,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { createDirectoryDisk, type Disk, readStateFile } from '../disk.js';
 import { VolumeFault } from './driver.js';
-import { forbidRights, pathsOf, pinFolder, unmountBelow } from './loop-image.js';
+import { forbidRights, buildVolumePaths, pinFolder, unmountBelow } from './loop-image.js';
 import { openBelow } from './sub-path.js';
-import { Turns } from './turns.js';
+import { SerialTasks } from './serial-tasks.js';
 import { toVolumeFault } from './volume-checks.js';
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
@@ -48,7 +48,7 @@ export class BoundFolders {
   static readonly limits =
     'It is a folder that the operator of its node has made, and its files stay when the volume is deleted. Its size is neither enforced nor measured, and it has no copies and no snapshots.';
   readonly #env: BoundFoldersEnv;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialTasks();
   /** Which folder each volume has. */
   readonly #known: Disk;
 
@@ -88,7 +88,7 @@ export class BoundFolders {
   release(id: string): Promise<void> {
     return this.#turns.run(id, async () => {
       const own = this.#ownFolder(id);
-      const { pins } = pathsOf(own);
+      const { pins } = buildVolumePaths(own);
       try {
         await unmountBelow(pins);
         // Never with what is in them: a mount that is still there would be emptied.

@@ -8,7 +8,7 @@ import type { Backend } from './backend.js';
 import { countWritten, forgetCounters, readChangeMark } from './btrfs-counters.js';
 import { guardStream, INCOMING } from './btrfs-stream.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
-import { finishSwap, isPresent, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
+import { finishSwap, isPresent, buildDataPaths, ROOT_MODE, swap, syncFolder } from './files.js';
 import {
   countMissing,
   detach,
@@ -16,7 +16,7 @@ import {
   ensureSize,
   mountStore,
   mountSubvolume,
-  pathsOf,
+  buildVolumePaths,
   pinFolder,
   takeSpace,
   unmountBelow,
@@ -139,14 +139,14 @@ export const btrfsBackend: Backend = {
 
   recover: detachRemoved,
 
-  isMade: folder => isPresent(pathsOf(folder).image),
+  isMade: folder => isPresent(buildVolumePaths(folder).image),
 
   countMissing,
   takeSpace,
 
   async settle(folder, sizeBytes) {
-    const { store } = pathsOf(folder);
-    const { data } = placesIn(store);
+    const { store } = buildVolumePaths(folder);
+    const { data } = buildDataPaths(store);
     await mountStore(folder);
     await finishSwap(store, removeSubvolume);
     if (!(await isPresent(data))) await makeRoot(data);
@@ -155,7 +155,7 @@ export const btrfsBackend: Backend = {
   },
 
   async openRoot(folder) {
-    const { mount } = pathsOf(folder);
+    const { mount } = buildVolumePaths(folder);
     if (await isMounted(mount)) return mount;
     throw new VolumeFault('failed', 'the volume is not mounted; materialise it again');
   },
@@ -169,15 +169,15 @@ export const btrfsBackend: Backend = {
   },
 
   async takeSnapshot(folder, name) {
-    const { store } = pathsOf(folder);
-    const { data } = placesIn(store);
+    const { store } = buildVolumePaths(folder);
+    const { data } = buildDataPaths(store);
     await checkNoneNested(data);
     await runTool('btrfs', 'subvolume', 'snapshot', '-r', '--', data, join(store, name));
   },
 
   async moveAside(folder, name) {
-    const { store, mount, pins } = pathsOf(folder);
-    const { data, next } = placesIn(store);
+    const { store, mount, pins } = buildVolumePaths(folder);
+    const { data, next } = buildDataPaths(store);
     await makeRoot(next);
     for (const path of [pins, mount]) await unmountBelow(path);
     await rename(data, join(store, name));
@@ -185,17 +185,17 @@ export const btrfsBackend: Backend = {
   },
 
   async listSnapshots(folder) {
-    return (await readdir(pathsOf(folder).store)).filter(name => !name.startsWith('.')).sort();
+    return (await readdir(buildVolumePaths(folder).store)).filter(name => !name.startsWith('.')).sort();
   },
 
-  dropSnapshot: (folder, name) => removeSubvolume(join(pathsOf(folder).store, name)),
+  dropSnapshot: (folder, name) => removeSubvolume(join(buildVolumePaths(folder).store, name)),
 
   // Taking a snapshot raises the generation of what it is taken of; every later change raises it further.
   // What was only flushed by a workload is in a log that does not count there until it is committed.
   async differs(folder, snapshot) {
-    const { store } = pathsOf(folder);
+    const { store } = buildVolumePaths(folder);
     await runTool('sync', '--file-system', '--', store);
-    const [data, taken] = [await readHistory(placesIn(store).data), await readHistory(join(store, snapshot))];
+    const [data, taken] = [await readHistory(buildDataPaths(store).data), await readHistory(join(store, snapshot))];
     const isPromoted = data.parent === taken.uuid && data.generation === data.madeIn;
     return data.generation !== taken.madeIn && !isPromoted;
   },
@@ -204,7 +204,7 @@ export const btrfsBackend: Backend = {
   readChangeMark,
 
   send(folder, snapshot, parent) {
-    const { store } = pathsOf(folder);
+    const { store } = buildVolumePaths(folder);
     const { child, ended } = startBtrfs([
       'send',
       '--quiet',
@@ -217,7 +217,7 @@ export const btrfsBackend: Backend = {
   },
 
   async receive(folder, chunks, { parent, signal, giveBack }) {
-    const { store } = pathsOf(folder);
+    const { store } = buildVolumePaths(folder);
     const uuids = parent === undefined ? [] : await readUuids(join(store, parent));
     const { child, ended } = startBtrfs(['receive', '--quiet', '--chroot', store]);
     child.stdout.resume();
@@ -235,26 +235,26 @@ export const btrfsBackend: Backend = {
   },
 
   async accept(folder, name) {
-    const { store } = pathsOf(folder);
+    const { store } = buildVolumePaths(folder);
     await rename(join(store, INCOMING), join(store, name));
     await syncFolder(store);
   },
 
   async discard(folder) {
-    const incoming = join(pathsOf(folder).store, INCOMING);
+    const incoming = join(buildVolumePaths(folder).store, INCOMING);
     if (await isPresent(incoming)) await removeSubvolume(incoming);
   },
 
   async promote(folder, snapshot) {
-    const { store, mount, pins } = pathsOf(folder);
-    await runTool('btrfs', 'subvolume', 'snapshot', '--', join(store, snapshot), placesIn(store).next);
+    const { store, mount, pins } = buildVolumePaths(folder);
+    await runTool('btrfs', 'subvolume', 'snapshot', '--', join(store, snapshot), buildDataPaths(store).next);
     for (const path of [pins, mount]) await unmountBelow(path);
     await swap(store, removeSubvolume);
   },
 
   async release(folder) {
     await unmountBelow(folder);
-    await detach(pathsOf(folder).image);
+    await detach(buildVolumePaths(folder).image);
     forgetCounters(folder);
   },
 };

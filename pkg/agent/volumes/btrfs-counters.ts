@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-import { pathsOf } from './loop-image.js';
+import { buildVolumePaths } from './loop-image.js';
 import { listLoopDevices } from './mounts.js';
 
 const SECTOR_BYTES = 512;
@@ -19,7 +19,7 @@ const tellers = new Map<string, readonly number[]>();
  */
 export async function readChangeMark(folder: string): Promise<string | undefined> {
   try {
-    if (!tellers.has(folder)) openTellers(folder, await readUuid(pathsOf(folder).image));
+    if (!tellers.has(folder)) openTellers(folder, await readUuid(buildVolumePaths(folder).image));
     return tellers.get(folder)?.map(readAgain).join(' ');
   } catch {
     forgetTellers(folder);
@@ -52,7 +52,7 @@ const devices = new Map<string, string>();
 
 /** What was written to the device of a volume since it was attached; undefined while it has none. */
 export async function countWritten(folder: string): Promise<number | undefined> {
-  const { image } = pathsOf(folder);
+  const { image } = buildVolumePaths(folder);
   let device = devices.get(folder);
   if (device === undefined || readKernel(`/sys/block/${device}/loop/backing_file`) !== image) {
     device = (await listLoopDevices()).find(({ file }) => file === image)?.device.slice('/dev/'.length);

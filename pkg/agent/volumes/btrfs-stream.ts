@@ -1,4 +1,4 @@
-import { badStream } from './volume-checks.js';
+import { createStreamFault } from './volume-checks.js';
 
 /**
  * The stream of `btrfs send`, version 1: `btrfs-stream\0`, the version, then commands. A command is the length of its
@@ -41,7 +41,7 @@ export async function* guardStream(
     }
     if (bytes.length > 0) begunBytes = (yield* pass(bytes)).copy(begun);
   }
-  if (state !== 'end') throw badStream('it ends too early');
+  if (state !== 'end') throw createStreamFault('it ends too early');
 
   /** Lets whole commands through, and returns what is left. */
   function* pass(bytes: Buffer): Generator<Buffer, Buffer> {
@@ -59,12 +59,12 @@ export async function* guardStream(
       }
       passed = at;
       if (state === 'first') checkBeginning(each, parentUuids);
-      else if (!each.equals(MAGIC)) throw badStream('it is not a stream of btrfs, version 1');
+      else if (!each.equals(MAGIC)) throw createStreamFault('it is not a stream of btrfs, version 1');
       yield state === 'first' ? renameSubvolume(each) : MAGIC;
       state = state === 'first' ? 'commands' : 'first';
     }
     if (at > passed) yield bytes.subarray(passed, at);
-    if (state === 'end' && bytes.length > at) throw badStream('it goes on after its end');
+    if (state === 'end' && bytes.length > at) throw createStreamFault('it goes on after its end');
     return bytes.subarray(at);
   }
 
@@ -73,7 +73,7 @@ export async function* guardStream(
     if (state === 'magic') return MAGIC.length;
     if (bytes.length - at < HEADER) return HEADER;
     const length = bytes.readUInt32LE(at);
-    if (length > COMMAND_MAX) throw badStream('a command is too long');
+    if (length > COMMAND_MAX) throw createStreamFault('a command is too long');
     return HEADER + length;
   }
 }
@@ -86,7 +86,7 @@ interface Attribute {
 function* readAttributes(each: Buffer): Generator<Attribute> {
   for (let at = HEADER; at < each.length; ) {
     const end = at + 4 > each.length ? Number.POSITIVE_INFINITY : at + 4 + each.readUInt16LE(at + 2);
-    if (end > each.length) throw badStream('an attribute is longer than its command');
+    if (end > each.length) throw createStreamFault('an attribute is longer than its command');
     yield { number: each.readUInt16LE(at), value: each.subarray(at + 4, end) };
     at = end;
   }
@@ -96,26 +96,27 @@ function* readAttributes(each: Buffer): Generator<Attribute> {
 function checkBeginning(each: Buffer, parentUuids: readonly string[]): void {
   const number = each.readUInt16LE(4);
   if (number !== command.subvolume && number !== command.snapshot)
-    throw badStream('it does not begin with a subvolume');
+    throw createStreamFault('it does not begin with a subvolume');
   const attributes = [...readAttributes(each)];
   const names = attributes.filter(each => each.number === attribute.path);
-  if (names.length !== 1) throw badStream('it names no subvolume, or several');
+  if (names.length !== 1) throw createStreamFault('it names no subvolume, or several');
   const parent = attributes.find(({ number: each }) => each === attribute.cloneUuid)?.value.toString('hex');
   const isRight = number === command.snapshot ? parentUuids.includes(parent ?? '') : parentUuids.length === 0;
-  if (!isRight) throw badStream('it is the difference to another parent');
+  if (!isRight) throw createStreamFault('it is the difference to another parent');
 }
 
 function checkCommand(each: Buffer): void {
   const number = each.readUInt16LE(4);
-  if (number <= command.snapshot || number > command.last) throw badStream('it has a command that is not expected');
-  if (number === command.makeDevice) throw badStream('it makes a device, which a volume cannot hold');
+  if (number <= command.snapshot || number > command.last)
+    throw createStreamFault('it has a command that is not expected');
+  if (number === command.makeDevice) throw createStreamFault('it makes a device, which a volume cannot hold');
   for (const { number: name, value } of readAttributes(each)) {
     const isPath =
       name === attribute.path ||
       name === attribute.pathTo ||
       name === attribute.clonePath ||
       (name === attribute.pathLink && number === command.link); // of a symbolic link it is the text that it holds
-    if (isPath && !isInside(value)) throw badStream('it names a path outside of the volume');
+    if (isPath && !isInside(value)) throw createStreamFault('it names a path outside of the volume');
   }
 }
 

@@ -22,7 +22,7 @@ import { systemClock } from '../../clock/index.js';
 import { sealCommand } from './btrfs-stream.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { describeDriver } from './driver.contract.js';
-import { A, arriving, B, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
+import { A, arriving, B, type Lab, listTree, MIB, openLab, catchCause } from './driver-lab.testing.js';
 import { listLoopDevices, listMounts } from './mounts.js';
 import { explainNoBtrfs, openVolumeDriver } from './open-driver.js';
 import { describeSnapshots } from './snapshots.contract.js';
@@ -144,7 +144,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect((await lab.driver.usage(A)).usedBytes).to.be.within(sizeBytes * 0.7, sizeBytes);
       await lab.driver.resize(A, 512 * MIB);
       writeFileSync(join(path, 'more'), zeros(200 * MIB), { flush: true });
-      expect(await refusal(lab.driver.resize(A, 256 * MIB))).to.equal('refused');
+      expect(await catchCause(lab.driver.resize(A, 256 * MIB))).to.equal('refused');
       rmSync(join(path, 'file'));
       rmSync(join(path, 'more'));
       writeFileSync(join(path, 'again'), zeros(200 * MIB), { flush: true });
@@ -222,14 +222,14 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       await lab.driver.materialise({ id: A, sizeBytes: 400 * MIB });
       const path = await lab.driver.mountPoint(A);
       writeFileSync(join(path, 'file'), zeros(255 * MIB), { flush: true });
-      expect(await refusal(lab.driver.resize(A, 256 * MIB))).to.equal('refused');
+      expect(await catchCause(lab.driver.resize(A, 256 * MIB))).to.equal('refused');
       expect(await lab.driver.list()).to.deep.equal([{ id: A, sizeBytes: 400 * MIB }]);
       writeFileSync(join(path, 'more'), zeros(60 * MIB), { flush: true });
     });
 
     it('refuses a volume that would not leave the reserve, and leaves nothing of it', async () => {
       const strict = await openLab('btrfs', 2 ** 60);
-      expect(await refusal(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
+      expect(await catchCause(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
       expect(await strict.driver.list()).to.deep.equal([]);
       await strict.close();
     });
@@ -238,7 +238,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       const strict = await openLab('btrfs', 2 ** 60);
       mkdirSync(join(strict.root, A));
       writeFileSync(join(strict.root, A, 'volume.json'), JSON.stringify({ driver: 'btrfs', sizeBytes: 128 * MIB }));
-      expect(await refusal(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
+      expect(await catchCause(strict.driver.materialise({ id: A, sizeBytes: MIB }))).to.equal('no_space');
       expect(readdirSync(join(strict.root, A))).to.deep.equal(['volume.json']);
       await strict.driver.remove(A);
       await strict.close();
@@ -269,7 +269,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       };
       await lab.driver.snapshot(A, 'first');
       await nest();
-      expect(await refusal(lab.driver.snapshot(A, 'second'))).to.equal('refused');
+      expect(await catchCause(lab.driver.snapshot(A, 'second'))).to.equal('refused');
       await lab.driver.promote(A, 'first');
       expect(readdirSync(await lab.driver.mountPoint(A))).to.deep.equal([]);
       expect(readdirSync(join(lab.root, A, 'store')).sort()).to.deep.equal(['.data', 'first']);
@@ -290,7 +290,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       await lab.driver.mountPoint(A, 'folder');
       for (const mount of [...(await mountsBelow())].reverse()) spawnSync('umount', [mount.path]);
       for (const { device } of await devicesBelow()) spawnSync('losetup', ['--detach', device]);
-      expect(await refusal(lab.driver.mountPoint(A)), 'nothing is written below a mount').to.equal('failed');
+      expect(await catchCause(lab.driver.mountPoint(A)), 'nothing is written below a mount').to.equal('failed');
       await lab.driver.recover();
       expect(readFileSync(join(await lab.driver.mountPoint(A), 'file'), 'utf8')).to.equal('kept');
     });
@@ -327,7 +327,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       spawnSync('ln', ['-s', '/etc', join(path, 'folder')]);
       writeFileSync(join(pinned, 'file'), 'inside');
       expect(readFileSync(join(path, 'moved/file'), 'utf8')).to.equal('inside');
-      expect(await refusal(lab.driver.mountPoint(A, 'folder'))).to.equal('refused');
+      expect(await catchCause(lab.driver.mountPoint(A, 'folder'))).to.equal('refused');
     });
   });
 
@@ -390,7 +390,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       it(`refuses ${name}, and nothing is written`, async () => {
         const store = join(lab.root, A, 'store');
         const before = listTree(store);
-        expect(await refusal(receive(make()))).to.be.oneOf(['bad_stream', 'failed']);
+        expect(await catchCause(receive(make()))).to.be.oneOf(['bad_stream', 'failed']);
         expect(listTree(store)).to.equal(before);
         expect(readFileSync(outside, 'utf8')).to.equal('outside');
         expect(await lab.driver.listSnapshots(A)).to.deep.equal(['kept']);
@@ -410,7 +410,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       const { stream, checksum } = await lab.driver.send(B, 'large');
       const bytes = await buffer(stream);
       const refused = lab.driver.receive(A, arriving(bytes), { snapshot: 'large', checksum });
-      expect(await refusal(refused)).to.equal('no_space');
+      expect(await catchCause(refused)).to.equal('no_space');
       expect(await lab.driver.listSnapshots(A)).to.deep.equal(['kept']);
     });
   });

@@ -7,7 +7,7 @@ import type { Backend } from './backend.js';
 import { receiveFolder } from './directory-receive.js';
 import { isOther, lacksOlder, sendFolder } from './directory-send.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
-import { finishSwap, isPresent, makePrivateFolder, placesIn, ROOT_MODE, swap, syncFolder } from './files.js';
+import { finishSwap, isPresent, makePrivateFolder, buildDataPaths, ROOT_MODE, swap, syncFolder } from './files.js';
 import { pinFolder, unmountBelow } from './loop-image.js';
 import { runLongTool, runTool } from './run-tool.js';
 
@@ -84,7 +84,7 @@ export const directoryBackend: Backend = {
   async recover() {},
 
   async isMade(folder) {
-    const { data, next } = placesIn(folder);
+    const { data, next } = buildDataPaths(folder);
     return (await isPresent(data)) || isPresent(next);
   },
 
@@ -95,13 +95,13 @@ export const directoryBackend: Backend = {
     await finishSwap(folder, remove);
     await makePrivateFolder(snapshotsIn(folder));
     await remove(draftIn(folder, 'copy'));
-    const { data } = placesIn(folder);
+    const { data } = buildDataPaths(folder);
     if (!(await isPresent(data))) await makeRoot(data);
     await syncFolder(folder);
   },
 
   async openRoot(folder) {
-    return placesIn(folder).data;
+    return buildDataPaths(folder).data;
   },
 
   async pin(folder, path, descriptor) {
@@ -111,20 +111,20 @@ export const directoryBackend: Backend = {
   },
 
   async measure(folder) {
-    const { data } = placesIn(folder);
+    const { data } = buildDataPaths(folder);
     const printed = await runTool('du', '--summarize', '--one-file-system', '--block-size=1', '--', data);
     return Number.parseInt(printed, 10);
   },
 
   async takeSnapshot(folder, name) {
     const draft = draftIn(folder, 'copy');
-    await copyLive(placesIn(folder).data, draft);
+    await copyLive(buildDataPaths(folder).data, draft);
     await rename(draft, join(snapshotsIn(folder), name));
     await syncFolder(snapshotsIn(folder));
   },
 
   async moveAside(folder, name) {
-    const { data, next } = placesIn(folder);
+    const { data, next } = buildDataPaths(folder);
     await makeRoot(next);
     await rename(data, join(snapshotsIn(folder), name));
     await syncFolder(snapshotsIn(folder));
@@ -143,7 +143,8 @@ export const directoryBackend: Backend = {
   },
 
   // A file that goes away while it is looked at is a change.
-  differs: (folder, snapshot) => isOther(placesIn(folder).data, join(snapshotsIn(folder), snapshot)).catch(() => true),
+  differs: (folder, snapshot) =>
+    isOther(buildDataPaths(folder).data, join(snapshotsIn(folder), snapshot)).catch(() => true),
 
   countWritten: () => Promise.resolve(undefined),
   readChangeMark: () => Promise.resolve(undefined),
@@ -174,7 +175,7 @@ export const directoryBackend: Backend = {
   discard: folder => remove(draftIn(folder, 'incoming')),
 
   async promote(folder, snapshot) {
-    await copy(join(snapshotsIn(folder), snapshot), placesIn(folder).next);
+    await copy(join(snapshotsIn(folder), snapshot), buildDataPaths(folder).next);
     await swap(folder, remove);
   },
 

@@ -4,7 +4,7 @@ import { chmod, lchown, link, mkdir, open, symlink, utimes } from 'node:fs/promi
 
 import { type FolderRecord, MAGIC, parseFolderRecord } from './directory-record.js';
 import { findFile, toBytes } from './directory-send.js';
-import { badStream } from './volume-checks.js';
+import { createStreamFault } from './volume-checks.js';
 
 const LINE_MAX = 64 * 1024;
 
@@ -20,7 +20,7 @@ class Budget {
 
   take(bytes: number): void {
     this.#left -= bytes;
-    if (this.#left < 0) throw badStream('it holds more than the volume can; grow the volume');
+    if (this.#left < 0) throw createStreamFault('it holds more than the volume can; grow the volume');
   }
 }
 
@@ -36,14 +36,14 @@ class Reader {
   async readLine(): Promise<string> {
     for (;;) {
       const end = this.#rest.indexOf(10);
-      if (end > LINE_MAX || (end < 0 && this.#rest.length > LINE_MAX)) throw badStream('an entry is too long');
+      if (end > LINE_MAX || (end < 0 && this.#rest.length > LINE_MAX)) throw createStreamFault('an entry is too long');
       if (end >= 0) {
         const line = this.#rest.subarray(0, end).toString();
         this.#rest = this.#rest.subarray(end + 1);
         return line;
       }
       const more = await this.#next();
-      if (!more) throw badStream('it ends too early');
+      if (!more) throw createStreamFault('it ends too early');
       this.#rest = this.#rest.length === 0 ? more : Buffer.concat([this.#rest, more]);
     }
   }
@@ -52,7 +52,7 @@ class Reader {
     let left = count;
     while (left > 0) {
       const chunk: Buffer | undefined = this.#rest.length > 0 ? this.#rest : await this.#next();
-      if (!chunk) throw badStream('it ends too early');
+      if (!chunk) throw createStreamFault('it ends too early');
       this.#rest = chunk.subarray(left);
       left -= chunk.length - this.#rest.length;
       yield chunk.subarray(0, chunk.length - this.#rest.length);
@@ -78,36 +78,38 @@ export async function receiveFolder(source: AsyncIterable<Buffer>, place: Place)
   const { root } = place;
   const budget = new Budget(place.maxBytes);
   const reader = new Reader(source);
-  if (`${await reader.readLine()}\n` !== MAGIC) throw badStream('it is not the stream of a folder');
+  if (`${await reader.readLine()}\n` !== MAGIC) throw createStreamFault('it is not the stream of a folder');
   const folders = new Map<string, Extract<FolderRecord, { kind: 'folder' }>>();
   const files = new Set<string>();
   let entries = 0;
   for (;;) {
     const record = parseFolderRecord(await reader.readLine());
     if (record.kind === 'end') {
-      if (record.entries !== entries || !(await reader.isAtEnd())) throw badStream('it does not end where it says');
+      if (record.entries !== entries || !(await reader.isAtEnd()))
+        throw createStreamFault('it does not end where it says');
       break;
     }
     entries++;
     budget.take(ENTRY_BYTES);
     const { path } = record;
-    if (path !== '' && !folders.has(parentOf(path))) throw badStream('an entry is not inside of a folder of its own');
+    if (path !== '' && !folders.has(findParent(path)))
+      throw createStreamFault('an entry is not inside of a folder of its own');
     if (record.kind === 'folder') {
-      if (folders.has(path)) throw badStream('a folder comes twice');
+      if (folders.has(path)) throw createStreamFault('a folder comes twice');
       if (path !== '') await mkdir(toBytes(root, path), 0o700);
       folders.set(path, record);
     } else if (record.kind === 'symlink') {
       await symlink(Buffer.from(record.to, 'latin1'), toBytes(root, path));
       await own(toBytes(root, path), record);
     } else if (record.kind === 'link') {
-      if (!files.has(record.to)) throw badStream('a hard link leads to nothing that came before');
+      if (!files.has(record.to)) throw createStreamFault('a hard link leads to nothing that came before');
       await link(toBytes(root, record.to), toBytes(root, path));
     } else {
       await writeFile(record, { ...place, reader, budget });
       files.add(path);
     }
   }
-  if (!folders.has('')) throw badStream('the folder itself is missing');
+  if (!folders.has('')) throw createStreamFault('the folder itself is missing');
   // Last, and the inner ones first: writing into a folder changes its time, and its mode may forbid it.
   for (const folder of [...folders.values()].reverse()) await finish(toBytes(root, folder.path), folder, 0o3777);
 }
@@ -151,10 +153,10 @@ async function* readSame({ path, digest }: { path: string; digest: string }, par
 }
 
 function wrongParent() {
-  return badStream('it is the difference to another parent');
+  return createStreamFault('it is the difference to another parent');
 }
 
-function parentOf(path: string): string {
+function findParent(path: string): string {
   return path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
 }
 

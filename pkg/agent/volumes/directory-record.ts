@@ -1,4 +1,4 @@
-import { badStream } from './volume-checks.js';
+import { createStreamFault } from './volume-checks.js';
 
 /**
  * The stream of a folder: `MAGIC`, then one line of JSON for each entry, parents first; a `file` is followed by its bytes. It ends
@@ -6,7 +6,7 @@ import { badStream } from './volume-checks.js';
  */
 export const MAGIC = 'mooring-folder 1\n';
 
-interface Owned {
+interface EntryMetadata {
   /** Relative; empty for the folder itself. */
   readonly path: string;
   readonly mode: number;
@@ -17,10 +17,10 @@ interface Owned {
 }
 
 export type FolderRecord =
-  | ({ readonly kind: 'folder' } & Owned)
-  | ({ readonly kind: 'file'; readonly size: number } & Owned)
+  | ({ readonly kind: 'folder' } & EntryMetadata)
+  | ({ readonly kind: 'file'; readonly size: number } & EntryMetadata)
   /** As the file of this path in the parent, whose SHA-256 is told. */
-  | ({ readonly kind: 'same'; readonly digest: string } & Owned)
+  | ({ readonly kind: 'same'; readonly digest: string } & EntryMetadata)
   | { readonly kind: 'symlink'; readonly path: string; readonly to: string; readonly uid: number; readonly gid: number }
   /** Another name of a file that came before. */
   | { readonly kind: 'link'; readonly path: string; readonly to: string }
@@ -58,7 +58,7 @@ export function parseFolderRecord(line: string): FolderRecord {
   const kind = String(record['kind']);
   const form = Object.hasOwn(forms, kind) ? forms[kind] : undefined;
   if (form && Object.entries(form).every(([field, isSound]) => isSound(record[field]))) return record as never;
-  throw badStream('an entry is malformed or names a path outside of the volume');
+  throw createStreamFault('an entry is malformed or names a path outside of the volume');
 }
 
 function readObject(line: string): Readonly<Record<string, unknown>> {
@@ -68,5 +68,5 @@ function readObject(line: string): Readonly<Record<string, unknown>> {
   } catch {
     // told below, without quoting it
   }
-  throw badStream('an entry is not JSON');
+  throw createStreamFault('an entry is not JSON');
 }

@@ -21,7 +21,7 @@ import { BoundFolders } from './bound-folders.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { lacksOnlyRemoved } from './directory-backend.js';
 import { describeDriver } from './driver.contract.js';
-import { A, arriving, type Lab, listTree, MIB, openLab, refusal } from './driver-lab.testing.js';
+import { A, arriving, type Lab, listTree, MIB, openLab, catchCause } from './driver-lab.testing.js';
 import type { VolumeFault } from './driver.js';
 import { listMounts } from './mounts.js';
 import { describeSnapshots } from './snapshots.contract.js';
@@ -144,14 +144,14 @@ describe('the directory driver', () => {
         ['nodev', 'nosuid'],
       ]);
       symlinkSync(at('outside'), join(path, 'out'));
-      expect(await refusal(folders.mountPoint(volume, 'out'))).to.equal('refused');
+      expect(await catchCause(folders.mountPoint(volume, 'out'))).to.equal('refused');
       renameSync(at('root/data'), at('root/moved'));
       symlinkSync(at('outside'), at('root/data'));
-      expect(await refusal(folders.mountPoint(volume))).to.equal('refused');
+      expect(await catchCause(folders.mountPoint(volume))).to.equal('refused');
       expect(readFileSync(join(path, 'file'), 'utf8'), 'exchanged after it was mounted').to.equal('root/data');
       rmSync(at('root/data'));
       mkdirSync(at('root/data'));
-      expect(await refusal(folders.mountPoint(volume)), 'another folder of that name').to.equal('not_found');
+      expect(await catchCause(folders.mountPoint(volume)), 'another folder of that name').to.equal('not_found');
       rmSync(at('state/binds', `${A}.json`));
       expect(await folders.mountPoint(volume), 'it was accepted').to.equal(path);
       expect(readdirSync(path)).to.deep.equal([]);
@@ -229,7 +229,7 @@ describe('the directory driver', () => {
     for (const [name, records] of Object.entries(hostile)) {
       it(`refuses ${name}, and nothing is written`, async () => {
         const before = listTree(join(lab.root, 'outside'));
-        expect(await refusal(receive(records))).to.be.oneOf(['bad_stream', 'failed']);
+        expect(await catchCause(receive(records))).to.be.oneOf(['bad_stream', 'failed']);
         expect(await lab.driver.listSnapshots(A)).to.deep.equal([]);
         expect(listTree(join(lab.root, 'outside'))).to.equal(before);
         expect(readdirSync(join(lab.root, A)).sort()).to.deep.equal(['.data', 'snapshots', 'volume.json']);
@@ -241,12 +241,12 @@ describe('the directory driver', () => {
       await receive([root, { kind: 'symlink', path: 'l', to, uid: 0, gid: 0 }]);
       const digest = createHash('sha256').update('outside').digest('hex');
       const guessed = [root, { ...root, path: 'l' }, { kind: 'same', path: 'l/file', ...owned, digest }];
-      expect(await refusal(receive(guessed, guessed.length, { parent: 'bad' }))).to.equal('bad_stream');
+      expect(await catchCause(receive(guessed, guessed.length, { parent: 'bad' }))).to.equal('bad_stream');
       expect(await lab.driver.listSnapshots(A)).to.deep.equal(['bad']);
     });
 
     it('refuses a wrong count of entries', async () => {
-      expect(await refusal(receive([root], 2))).to.equal('bad_stream');
+      expect(await catchCause(receive([root], 2))).to.equal('bad_stream');
     });
 
     it('takes no setuid bit over', async () => {

@@ -8,7 +8,7 @@ import { systemClock } from '../../clock/index.js';
 import { createDirectoryDisk } from '../disk.js';
 import { directoryBackend } from './directory-backend.js';
 import { DiskMark } from './disk-mark.js';
-import { A, B, refusal } from './driver-lab.testing.js';
+import { A, B, catchCause } from './driver-lab.testing.js';
 import { LocalVolumes } from './local-volumes.js';
 
 const sizeBytes = 2 ** 20;
@@ -56,8 +56,10 @@ describe('a disk of volumes that is not mounted', () => {
       await driver.materialise({ id: A, sizeBytes });
       unmount();
       if (restarts) driver = await open();
-      expect(await refusal(driver.remove(A))).to.equal('not_found');
-      expect(await refusal(driver.materialise({ id: B, sizeBytes })), 'none is made in its place').to.equal('failed');
+      expect(await catchCause(driver.remove(A))).to.equal('not_found');
+      expect(await catchCause(driver.materialise({ id: B, sizeBytes })), 'none is made in its place').to.equal(
+        'failed',
+      );
       expect(readdirSync(root)).to.deep.equal([]);
       mount();
       await driver.remove(A);
@@ -70,13 +72,13 @@ describe('a disk of volumes that is not mounted', () => {
     const driver = await open();
     await driver.remove(A);
     missing = 2 ** 60;
-    expect(await refusal(driver.materialise({ id: A, sizeBytes }))).to.equal('no_space');
+    expect(await catchCause(driver.materialise({ id: A, sizeBytes }))).to.equal('no_space');
     missing = 0;
     mkdirSync(away);
     mount();
     await driver.materialise({ id: A, sizeBytes });
     unmount();
-    expect(await refusal(driver.remove(A))).to.equal('not_found');
+    expect(await catchCause(driver.remove(A))).to.equal('not_found');
   });
 
   it('is told from the first one, which is empty too, and from another one', async () => {
@@ -84,11 +86,11 @@ describe('a disk of volumes that is not mounted', () => {
     await driver.materialise({ id: A, sizeBytes });
     await driver.remove(A);
     unmount();
-    expect(await refusal(driver.remove(A))).to.equal('not_found');
+    expect(await catchCause(driver.remove(A))).to.equal('not_found');
     renameSync(join(state, 'volume-disk.json'), join(state, 'kept'));
     await driver.materialise({ id: B, sizeBytes });
     renameSync(join(state, 'kept'), join(state, 'volume-disk.json'));
-    expect(await refusal(driver.remove(A)), 'the disk of another agent').to.equal('not_found');
+    expect(await catchCause(driver.remove(A)), 'the disk of another agent').to.equal('not_found');
     await driver.remove(B);
   });
 
@@ -96,7 +98,7 @@ describe('a disk of volumes that is not mounted', () => {
     const driver = await open();
     await driver.materialise({ id: A, sizeBytes });
     unmount();
-    expect(await refusal(driver.remove(A))).to.equal('not_found');
+    expect(await catchCause(driver.remove(A))).to.equal('not_found');
     unlinkSync(join(state, 'volume-disk.json'));
     await driver.remove(A);
     await driver.materialise({ id: B, sizeBytes });
@@ -110,7 +112,7 @@ describe('a disk of volumes that is not mounted', () => {
     mount();
     await driver.remove(B);
     unmount();
-    expect(await refusal(driver.remove(A)), 'what it was mounted on has another mark').to.equal('not_found');
+    expect(await catchCause(driver.remove(A)), 'what it was mounted on has another mark').to.equal('not_found');
   });
 
   it('gets one mark when several ask for it at once', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 
 import { createDirectoryDisk, type Disk, readStateFile } from '../disk.js';
 import { VolumeFault } from './driver.js';
-import { Turns } from './turns.js';
+import { SerialTasks } from './serial-tasks.js';
 import { listKeptIds } from './volume-record.js';
 
 const ON_DISK = 'disk.json';
@@ -16,7 +16,7 @@ export class DiskMark {
   readonly #root: string;
   readonly #disk: Disk;
   readonly #state: Disk | undefined;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialTasks();
 
   constructor(root: string, state: Disk | undefined, disk = createDirectoryDisk(root)) {
     this.#root = root;

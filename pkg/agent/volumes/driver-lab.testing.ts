@@ -15,7 +15,7 @@ export const B = 'vol_01jx4t9mk3v8q2zr5w7y6n0rdb';
 export const MIB = 2 ** 20;
 
 /** The faults of a call; anything else that it does is an error of the test. */
-export async function refusal(call: Promise<unknown>): Promise<VolumeFaultCause> {
+export async function catchCause(call: Promise<unknown>): Promise<VolumeFaultCause> {
   const outcome = await call.then(
     () => 'it was done',
     (thrown: unknown) => thrown,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import type { VolumeDriver } from './driver.js';
-import { A, B, type Lab, listTree, MIB, openEach, refusal } from './driver-lab.testing.js';
+import { A, B, type Lab, listTree, MIB, openEach, catchCause } from './driver-lab.testing.js';
 
 /** What every driver does, whatever it keeps volumes in. `sizeBytes` is one that can be halved. */
 export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number): void {
@@ -27,17 +27,17 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
 
   it('refuses what is no id and what is no name of a snapshot, and does not find what is not there', async () => {
     for (const id of ['', '..', '../etc', 'vol_', `${A}/../${A}`, `${A}\n`, 'net_01jx4t9mk3v8q2zr5w7y6n0rda']) {
-      expect(await refusal(driver.materialise({ id, sizeBytes })), id).to.equal('refused');
-      expect(await refusal(driver.remove(id)), id).to.equal('refused');
+      expect(await catchCause(driver.materialise({ id, sizeBytes })), id).to.equal('refused');
+      expect(await catchCause(driver.remove(id)), id).to.equal('refused');
     }
-    expect(await refusal(driver.mountPoint(A))).to.equal('not_found');
-    expect(await refusal(driver.usage(A))).to.equal('not_found');
+    expect(await catchCause(driver.mountPoint(A))).to.equal('not_found');
+    expect(await catchCause(driver.usage(A))).to.equal('not_found');
     await make(A);
     for (const name of ['', '.', '..', '.data', 'a/b', '-a', 'A', 'a'.repeat(64)]) {
-      expect(await refusal(driver.snapshot(A, name)), name).to.equal('refused');
+      expect(await catchCause(driver.snapshot(A, name)), name).to.equal('refused');
     }
-    expect(await refusal(driver.send(A, 'absent'))).to.equal('not_found');
-    expect(await refusal(driver.promote(A, 'absent'))).to.equal('not_found');
+    expect(await catchCause(driver.send(A, 'absent'))).to.equal('not_found');
+    expect(await catchCause(driver.promote(A, 'absent'))).to.equal('not_found');
     await driver.dropSnapshot(A, 'absent');
     await driver.remove(B);
   });
@@ -52,7 +52,7 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     symlinkSync('..', join(path, 'up'));
     symlinkSync('/nowhere', join(path, 'dangling'));
     for (const subPath of ['etc', 'etc/ssl', 'up', 'up/x', 'dangling', '..', 'a/../../x', '/etc', 'a/b/file', 'a\0b']) {
-      expect(await refusal(driver.mountPoint(A, subPath)), subPath).to.equal('refused');
+      expect(await catchCause(driver.mountPoint(A, subPath)), subPath).to.equal('refused');
     }
     expect(readdirSync(lab.root)).to.deep.equal([A]);
   });
@@ -76,13 +76,13 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
       expect((await driver.usage(A)).sizeBytes).to.equal(size);
       expect(listTree(await driver.mountPoint(A))).to.equal(before);
     }
-    expect(await refusal(driver.resize(A, MIB))).to.equal('refused');
-    expect(await refusal(driver.resize(B, sizeBytes))).to.equal('not_found');
+    expect(await catchCause(driver.resize(A, MIB))).to.equal('refused');
+    expect(await catchCause(driver.resize(B, sizeBytes))).to.equal('not_found');
     expect(await driver.list()).to.deep.equal([{ id: A, sizeBytes }]);
   });
 
   it('makes no empty volume in the place of one whose bytes are away', async () => {
-    expect(await refusal(driver.materialise({ id: A, sizeBytes, isMade: true }))).to.equal('not_found');
+    expect(await catchCause(driver.materialise({ id: A, sizeBytes, isMade: true }))).to.equal('not_found');
     expect(await driver.list()).to.deep.equal([]);
     const path = await make(A);
     writeFileSync(join(path, 'file'), 'kept', { flush: true });
@@ -91,7 +91,7 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     const away = join(lab.root, 'away');
     renameSync(bytes, away);
     await driver.recover();
-    expect(await refusal(driver.materialise({ id: A, sizeBytes, isMade: true }))).to.equal('not_found');
+    expect(await catchCause(driver.materialise({ id: A, sizeBytes, isMade: true }))).to.equal('not_found');
     renameSync(away, bytes);
     await driver.materialise({ id: A, sizeBytes, isMade: true });
     expect(readFileSync(join(await driver.mountPoint(A), 'file'), 'utf8')).to.equal('kept');
@@ -106,8 +106,8 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     if (!hold('+i')) throw new Error('chattr: a file that cannot be removed is needed here');
     try {
       await driver.recover();
-      expect(await refusal(driver.remove(A))).to.equal('failed');
-      expect(await refusal(driver.remove(A))).to.equal('failed');
+      expect(await catchCause(driver.remove(A))).to.equal('failed');
+      expect(await catchCause(driver.remove(A))).to.equal('failed');
     } finally {
       hold('-i');
     }
@@ -122,9 +122,9 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     const own = readFileSync(record, 'utf8');
     writeFileSync(record, own.replace(choice, 'other'));
     await driver.recover();
-    expect(await refusal(driver.mountPoint(A))).to.equal('refused');
-    expect(await refusal(driver.materialise({ id: A, sizeBytes }))).to.equal('refused');
-    expect(await refusal(driver.remove(A))).to.equal('refused');
+    expect(await catchCause(driver.mountPoint(A))).to.equal('refused');
+    expect(await catchCause(driver.materialise({ id: A, sizeBytes }))).to.equal('refused');
+    expect(await catchCause(driver.remove(A))).to.equal('refused');
     expect((await driver.list())[0])
       .to.have.property('fault')
       .that.matches(/--volume-driver other/);

@@ -45,13 +45,13 @@ const NEXT = '.next';
 const OLD = '.old';
 
 /** The three places of a volume's files. `next` is complete once `data` is gone. */
-export function placesIn(folder: string) {
+export function buildDataPaths(folder: string) {
   return { data: join(folder, DATA), next: join(folder, NEXT), old: join(folder, OLD) };
 }
 
 /** Puts `next` into the place of `data`. A crash in between is completed by `finishSwap`. */
 export async function swap(folder: string, remove: (path: string) => Promise<void>): Promise<void> {
-  const { data, old } = placesIn(folder);
+  const { data, old } = buildDataPaths(folder);
   failpoint('volume.promoting');
   await rename(data, old);
   failpoint('volume.swapping');
@@ -60,7 +60,7 @@ export async function swap(folder: string, remove: (path: string) => Promise<voi
 
 /** Completes a swap, or takes back one that had not begun or cannot be completed. */
 export async function finishSwap(folder: string, remove: (path: string) => Promise<void>): Promise<void> {
-  const { data, next, old } = placesIn(folder);
+  const { data, next, old } = buildDataPaths(folder);
   const [isWhole, isReady, isLeft] = await Promise.all([data, next, old].map(isPresent));
   if (isWhole && isReady) await remove(next);
   if (!isWhole && isReady) await rename(next, data);

@@ -16,9 +16,9 @@ import {
   type VolumeUsage,
 } from './driver.js';
 import { isPresent, makePrivateFolder, removeFolder, syncFolder } from './files.js';
-import { checkSum, stalled, StallWatch, StreamChecksum, summing, toOutgoing } from './stream-checksum.js';
+import { checkSum, createStallFault, StallWatch, StreamChecksum, summing, toOutgoing } from './stream-checksum.js';
 import { openBelow } from './sub-path.js';
-import { Turns } from './turns.js';
+import { SerialTasks } from './serial-tasks.js';
 import { checkRecord, checkSnapshotName, roundSize, throwLost, throwVolumeFault } from './volume-checks.js';
 import {
   listKeptIds,
@@ -49,7 +49,7 @@ export interface LocalVolumesEnv extends VolumeSizesEnv {
 export class LocalVolumes implements VolumeDriver {
   readonly #env: LocalVolumesEnv;
   readonly #backend: LocalVolumesEnv['backend'];
-  readonly #turns = new Turns();
+  readonly #turns = new SerialTasks();
   readonly #sizes: VolumeSizes;
   readonly #mark: DiskMark;
   readonly #receiving = new Map<string, AbortController>();
@@ -267,7 +267,7 @@ export class LocalVolumes implements VolumeDriver {
   }
 
   #watch(giveUp: (fault: VolumeFault) => void): StallWatch {
-    return new StallWatch(this.#env.clock, this.#env.stallMs ?? STALL_MS, () => giveUp(stalled()));
+    return new StallWatch(this.#env.clock, this.#env.stallMs ?? STALL_MS, () => giveUp(createStallFault()));
   }
 
   async #checkSnapshots(folder: string, names: readonly string[]): Promise<void> {

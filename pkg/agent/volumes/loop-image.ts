@@ -13,7 +13,7 @@ const NO_RIGHTS = ['nosuid', 'nodev'] as const;
 const OPTIONS = `noatime,nodiscard,${NO_RIGHTS.join(',')}`;
 
 /** The paths of a volume. `store` shows the whole file system to the driver, `mount` the workload's files alone. */
-export function pathsOf(folder: string) {
+export function buildVolumePaths(folder: string) {
   return {
     image: join(folder, 'image'),
     store: join(folder, 'store'),
@@ -28,12 +28,12 @@ export function pathsOf(folder: string) {
  */
 const SMALL_BYTES = 2 ** 30;
 
-const draftOf = (image: string) => `${image}.new`;
+const toDraftPath = (image: string) => `${image}.new`;
 
 /** What the image of a volume lacks of a size. What a killed process has left of a draft is given back first. */
 export async function countMissing(folder: string, sizeBytes: number): Promise<number> {
-  const { image } = pathsOf(folder);
-  const taken = (await statIfPresent(image))?.size ?? ((await statIfPresent(draftOf(image)))?.blocks ?? 0) * 512;
+  const { image } = buildVolumePaths(folder);
+  const taken = (await statIfPresent(image))?.size ?? ((await statIfPresent(toDraftPath(image)))?.blocks ?? 0) * 512;
   return Math.max(0, sizeBytes - taken);
 }
 
@@ -42,7 +42,7 @@ export async function countMissing(folder: string, sizeBytes: number): Promise<n
  * the machine's disk full.
  */
 export async function takeSpace(folder: string, sizeBytes: number): Promise<void> {
-  const { image } = pathsOf(folder);
+  const { image } = buildVolumePaths(folder);
   const made = await statIfPresent(image);
   if (!made) return makeImage(folder, sizeBytes);
   await grow(image, made.size, sizeBytes);
@@ -50,8 +50,8 @@ export async function takeSpace(folder: string, sizeBytes: number): Promise<void
 }
 
 async function makeImage(folder: string, sizeBytes: number): Promise<void> {
-  const { image } = pathsOf(folder);
-  const draft = draftOf(image);
+  const { image } = buildVolumePaths(folder);
+  const draft = toDraftPath(image);
   await rm(draft, { force: true });
   try {
     await runTool('fallocate', '--length', String(sizeBytes), '--', draft);
@@ -75,7 +75,7 @@ async function attach(image: string): Promise<string> {
 
 /** Mounts the whole file system for the driver. No symbolic link on it is followed, whoever planted it. */
 export async function mountStore(folder: string): Promise<void> {
-  const { image, store } = pathsOf(folder);
+  const { image, store } = buildVolumePaths(folder);
   if (await isMounted(store)) return;
   await makePrivateFolder(store);
   const device = await attach(image);
@@ -85,7 +85,7 @@ export async function mountStore(folder: string): Promise<void> {
 
 /** Mounts a subvolume where workloads find it. */
 export async function mountSubvolume(folder: string, subvolume: string): Promise<void> {
-  const { store, mount } = pathsOf(folder);
+  const { store, mount } = buildVolumePaths(folder);
   if (await isMounted(mount)) return;
   await makePrivateFolder(mount);
   const device = (await findMount(store))?.source ?? '';
@@ -94,7 +94,7 @@ export async function mountSubvolume(folder: string, subvolume: string): Promise
 
 /** Brings image and file system to a size that the image has or exceeds, while they are in use. */
 export async function ensureSize(folder: string, sizeBytes: number): Promise<void> {
-  const { image, store } = pathsOf(folder);
+  const { image, store } = buildVolumePaths(folder);
   const { size: imageBytes } = await stat(image);
   const { blocks, bsize } = await statfs(store);
   if (imageBytes === sizeBytes && blocks * bsize === sizeBytes) return;
@@ -146,7 +146,7 @@ export async function detachRemoved(root: string): Promise<void> {
 
 /** Mounts an open folder of a volume beside it, where no workload can put anything else in its place; answers where. */
 export async function pinFolder(folder: string, path: string, descriptor: number): Promise<string> {
-  const target = join(pathsOf(folder).pins, createHash('sha256').update(path).digest('hex').slice(0, 32));
+  const target = join(buildVolumePaths(folder).pins, createHash('sha256').update(path).digest('hex').slice(0, 32));
   await bind(descriptor, target);
   return target;
 }

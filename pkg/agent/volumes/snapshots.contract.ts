@@ -17,7 +17,7 @@ import { expect } from 'chai';
 
 import { systemClock } from '../../clock/index.js';
 import type { IncomingSnapshot, VolumeDriver } from './driver.js';
-import { A, arriving, B, type Lab, listTree, MIB, openEach, refusal } from './driver-lab.testing.js';
+import { A, arriving, B, type Lab, listTree, MIB, openEach, catchCause } from './driver-lab.testing.js';
 import { openVolumeDriver } from './open-driver.js';
 
 /** What every driver does with snapshots: taken, sent, received and promoted. */
@@ -173,10 +173,10 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     }
     for (const [name, [stream, incoming]] of Object.entries(bad)) {
       const refused = receive(stream, { snapshot: 'first', checksum, ...incoming });
-      expect(await refusal(refused), name).to.be.oneOf(['bad_stream', 'failed']);
+      expect(await catchCause(refused), name).to.be.oneOf(['bad_stream', 'failed']);
       expect(await driver.listSnapshots(B), name).to.deep.equal([]);
     }
-    expect(await refusal(receive(difference.bytes, { snapshot: 'x', parent: 'first', checksum }))).to.equal(
+    expect(await catchCause(receive(difference.bytes, { snapshot: 'x', parent: 'first', checksum }))).to.equal(
       'not_found',
     );
     await receive(bytes, { snapshot: 'first', checksum });
@@ -192,7 +192,7 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     writeFileSync(join(path, 'more'), 'more');
     await driver.snapshot(A, 'second');
     const { bytes, checksum } = await send('second', 'first');
-    expect(await refusal(receive(bytes, { snapshot: 'second', parent: 'first', checksum }))).to.equal('bad_stream');
+    expect(await catchCause(receive(bytes, { snapshot: 'second', parent: 'first', checksum }))).to.equal('bad_stream');
     expect(await driver.listSnapshots(B)).to.deep.equal(['first']);
   });
 
@@ -201,7 +201,7 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     for (const afterMs of [2, 4, 6, 8, 10, 15, 100]) {
       await make(B);
       const stalled = new Readable({ read: () => undefined });
-      const arrival = refusal(driver.receive(B, stalled, { snapshot: 'first', checksum: '' }));
+      const arrival = catchCause(driver.receive(B, stalled, { snapshot: 'first', checksum: '' }));
       await new Promise(resolve => setTimeout(resolve, afterMs));
       await driver.remove(B);
       expect(await arrival, `after ${afterMs} ms`).to.be.oneOf(['failed', 'not_found']);
@@ -216,15 +216,15 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     writeFileSync(join(path, 'file'), randomBytes(8 * MIB), { flush: true });
     await driver.snapshot(A, 'first');
     const unread = await hasty.send(A, 'first');
-    expect(await refusal(unread.checksum), 'nobody reads it').to.equal('failed');
+    expect(await catchCause(unread.checksum), 'nobody reads it').to.equal('failed');
     const { bytes, checksum } = await send('first');
     const stalled = new Readable({ read: () => undefined });
     stalled.push(bytes.subarray(0, 1000));
     const late = hasty.receive(B, stalled, { snapshot: 'first', checksum });
-    expect(await refusal(late), 'no more comes').to.equal('failed');
+    expect(await catchCause(late), 'no more comes').to.equal('failed');
     const never = new Promise<string>(() => undefined);
     const unsealed = hasty.receive(B, arriving(bytes), { snapshot: 'first', checksum: never });
-    expect(await refusal(unsealed), 'no checksum comes').to.equal('failed');
+    expect(await catchCause(unsealed), 'no checksum comes').to.equal('failed');
     expect(await driver.listSnapshots(B)).to.deep.equal([]);
     await receive(bytes, { snapshot: 'first', checksum });
     expect(await driver.listSnapshots(B)).to.deep.equal(['first']);

@@ -57,7 +57,7 @@ export class StallWatch {
   }
 }
 
-export function stalled(): VolumeFault {
+export function createStallFault(): VolumeFault {
   const message = 'nothing of the stream has passed for too long; see the network and the disks of both nodes';
   return new VolumeFault('failed', `${message}, and send it again`);
 }

@@ -58,7 +58,7 @@ export function checkSnapshotName(name: string): string {
 }
 
 /** The fault of a stream that is not taken. */
-export function badStream(why: string): VolumeFault {
+export function createStreamFault(why: string): VolumeFault {
   return new VolumeFault('bad_stream', `the stream is refused: ${why}; send it again from a sound copy`);
 }
 

@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { FailpointFault } from '../../failpoint/index.js';
 import type { Disk } from '../disk.js';
 import type { Backend } from './backend.js';
-import type { Turns } from './turns.js';
+import type { SerialTasks } from './serial-tasks.js';
 import { checkRecord, checkReserve, checkShrink, roundSize, stepSize, toVolumeFault } from './volume-checks.js';
 import { readRecord, type VolumeRecord, writeRecord } from './volume-record.js';
 
@@ -23,10 +23,10 @@ export interface VolumeSizesEnv {
 /** Brings volumes to the sizes that their records say, as far as the machine's disk has room for them. */
 export class VolumeSizes {
   readonly #env: VolumeSizesEnv;
-  readonly #turns: Turns;
+  readonly #turns: SerialTasks;
   readonly #faults = new Map<string, string>();
 
-  constructor(env: VolumeSizesEnv, turns: Turns) {
+  constructor(env: VolumeSizesEnv, turns: SerialTasks) {
     this.#env = env;
     this.#turns = turns;
   }

@@ -6,7 +6,7 @@ import type { KubernetesApi } from './kubernetes-api.js';
 import { LOGIN_KEY } from './pod.js';
 import { findSecret, isGated, type Pod } from './pod-status.js';
 
-interface Made {
+interface CreatedSecret {
   readonly metadata: { readonly name: string; readonly uid: string };
 }
 
@@ -19,7 +19,7 @@ export class PodSecrets {
   /** Pods whose Secret is gone, by uid. */
   readonly #cleared = new Set<string>();
   /** The Secrets that this agent has made, by the uid of their Pod. */
-  readonly #made = new Map<string, Made['metadata']>();
+  readonly #made = new Map<string, CreatedSecret['metadata']>();
 
   constructor(api: KubernetesApi) {
     this.#api = api;
@@ -30,7 +30,7 @@ export class PodSecrets {
     const name = findSecret(pod);
     if (name === undefined) return;
     const body = buildSecret(pod, name, content);
-    const make = () => this.#api.create<Made>('secrets', body);
+    const make = () => this.#api.create<CreatedSecret>('secrets', body);
     try {
       let made = await make();
       if (!made) {

@@ -1,5 +1,5 @@
 /** Work that is kept apart: what has the same key runs one after another, in the order in which it was asked for. */
-export class Turns {
+export class SerialTasks {
   readonly #last = new Map<string, Promise<unknown>>();
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
