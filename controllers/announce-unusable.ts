@@ -10,7 +10,7 @@ export type FindOwner = (entry: Entry, cache: Cache) => Pick<EventDraft, 'type' 
 /** What the keys of the queue begin with that name a record, and not an object of the loop. */
 const MARK = 'unusable ';
 
-interface ToldRecord {
+interface AnnouncedRecord {
   readonly revision: Revision;
   readonly event: string;
 }
@@ -21,7 +21,7 @@ interface ToldRecord {
  */
 export function announceUnusable(loop: Loop, prefixes: readonly string[], findOwner: FindOwner): Loop {
   const noticed = new Map<string, Entry>();
-  const told = new Map<string, ToldRecord>();
+  const told = new Map<string, AnnouncedRecord>();
   const notice = (prefix: string): Wake => ({
     prefix,
     keys: ({ key, entry }) => {
@@ -59,7 +59,7 @@ function findRemedy(key: string): string {
 async function putOrCount(
   entry: Entry,
   owner: Pick<EventDraft, 'type' | 'tenant' | 'subject'>,
-  known: ToldRecord | undefined,
+  known: AnnouncedRecord | undefined,
   env: LoopEnv,
 ): Promise<Put> {
   const fault = findRecordFault(entry);

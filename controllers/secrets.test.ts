@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { Unresolved } from '../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../crds/delivery/index.js';
 import type { StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
@@ -33,7 +33,7 @@ describe('controllers, for a deployment with secrets,', () => {
   const write = (values: Readonly<Record<string, string>>, path = PATH, after = 0) =>
     cluster.secrets.write(toCredentialPath(TENANT, path), { document: toSecretDocument(values), after, as: 'current' });
   const replicas = () => cluster.all<Replica>(ranges.replicas);
-  const unresolved = () => cluster.get<Unresolved>(keys.unresolved(TENANT, 'web'));
+  const unresolved = () => cluster.get<UnresolvedRecord>(keys.unresolved(TENANT, 'web'));
   const events = async () =>
     (await cluster.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'secret.unresolved');
 

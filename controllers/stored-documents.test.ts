@@ -110,15 +110,15 @@ describe('any job that admission accepts', () => {
 });
 
 describe('a stored document that cannot be worked with', () => {
-  interface Told {
+  interface ExpectedReport {
     readonly condition: readonly [type: string, status: string, reason: string];
     /** Reason of the event. */
     readonly event: string;
   }
-  const unusable: Told = { condition: ['Progressing', 'False', 'record_unusable'], event: 'record_unusable' };
-  const unmet: Told = { condition: ['DependenciesHealthy', 'False', 'Unmet'], event: 'dependency' };
-  const placed: Told = { condition: ['Placed', 'True', 'AllPlaced'], event: 'placed' };
-  const broken: readonly [title: string, change: Record<string, unknown>, told: Told][] = [
+  const unusable: ExpectedReport = { condition: ['Progressing', 'False', 'record_unusable'], event: 'record_unusable' };
+  const unmet: ExpectedReport = { condition: ['DependenciesHealthy', 'False', 'Unmet'], event: 'dependency' };
+  const placed: ExpectedReport = { condition: ['Placed', 'True', 'AllPlaced'], event: 'placed' };
+  const broken: readonly [title: string, change: Record<string, unknown>, told: ExpectedReport][] = [
     ['a dependency whose name is no name', { dependsOn: [{ name: 'X Y', condition: 'healthy' }] }, unmet],
     ['a dependency that is a path', { dependsOn: [{ name: 'a/b', condition: 'started' }] }, unmet],
     ['secrets that are no list', { secrets: 5 }, unusable],

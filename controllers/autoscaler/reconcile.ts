@@ -80,14 +80,14 @@ export function scaleDeployment(decide = decideScaling): Reconcile {
   };
 }
 
-type Seen = ObservedDeployment['replicas'][number];
+type ReplicaObservation = ObservedDeployment['replicas'][number];
 
 /** The replicas that are to stay. */
-function listOwn({ replicas }: ObservedDeployment, { metadata }: StoredDeployment): readonly Seen[] {
+function listOwn({ replicas }: ObservedDeployment, { metadata }: StoredDeployment): readonly ReplicaObservation[] {
   return replicas.filter(({ replica }) => replica.deploymentUid === metadata.uid && !replica.retiringSince);
 }
 
-function observe(seen: Seen, { cache, clock }: LoopEnv): ScaledReplica {
+function observe(seen: ReplicaObservation, { cache, clock }: LoopEnv): ScaledReplica {
   const { replica, nodeName } = seen;
   const isReady = isServing(seen);
   if (!isReady || nodeName === undefined || replica.nodeId === undefined) return { isReady };

@@ -12,7 +12,7 @@ import { type FaceEvent, isRecent, toClusterEvent, writeEvent } from './events.j
 import { type MirrorSide, OvertakenFault } from './mirror-side.js';
 import { LeaseHolder, nameLease } from './lease.js';
 import type { MirroredKind, MirroredObject } from './mirror.js';
-import { formatKey, type Mirrored, type MirrorEnv, reconcileObject } from './reconcile.js';
+import { formatKey, type MirrorTarget, type MirrorEnv, reconcileObject } from './reconcile.js';
 import { copySecret, formatSecretKey, type SecretMapping } from './secrets.js';
 
 const LOOP = 'bridge';
@@ -199,14 +199,14 @@ export class KubernetesBridge {
   }
 
   /** The reverse of `formatKey`: names that were seen once need not be kept. */
-  #readKey(key: string): Mirrored | undefined {
+  #readKey(key: string): MirrorTarget | undefined {
     const [namespace = '', plural = '', name = ''] = key.split('/');
     const mapped = this.#options.namespaces.find(each => each.namespace === namespace);
     const kind = mirroredKinds.find(each => each.plural === plural);
     return mapped && kind && { kind, namespace, tenant: mapped.tenant, name };
   }
 
-  async #mirror(key: string, at: Mirrored): Promise<void> {
+  async #mirror(key: string, at: MirrorTarget): Promise<void> {
     const object = await reconcileObject(this.#env, at);
     const waiting = this.#events.get(key);
     for (const event of waiting?.values() ?? []) {

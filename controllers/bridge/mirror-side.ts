@@ -22,14 +22,14 @@ export class OvertakenFault extends Fault {
 }
 
 /** What a request was refused with. */
-export interface ApiRefusal {
+export interface ApiRejection {
   readonly ok: false;
   readonly status: number;
   readonly reason: string;
   readonly message: string;
 }
 
-export type KubernetesAnswer<T> = { readonly ok: true; readonly value: T } | ApiRefusal;
+export type KubernetesAnswer<T> = { readonly ok: true; readonly value: T } | ApiRejection;
 
 interface StatusBody {
   readonly kind?: string;

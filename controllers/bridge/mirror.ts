@@ -50,7 +50,7 @@ export interface MirrorRecord {
 }
 
 /** What the conditions of the object of the cluster say. */
-export interface Told {
+export interface SyncReport {
   readonly synced: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
@@ -63,7 +63,7 @@ export type MirrorStep =
   | { readonly do: 'leave' }
   | { readonly do: 'prepare' | 'hold' | 'adopt' | 'create' | 'update' | 'release' }
   | { readonly do: 'pin' | 'delete'; readonly uid: string }
-  | ({ readonly do: 'report' } & Told);
+  | ({ readonly do: 'report' } & SyncReport);
 
 /**
  * Decides the next step for one name.
@@ -75,7 +75,7 @@ export function decideMirror(kind: MirroredKind, cluster: Side, mooring: Side): 
   const isDeleting = cluster.metadata.deletionTimestamp !== undefined;
   if (isDeleting && !isHeld(cluster)) return { do: 'leave' };
   if (mooring === 'unknown')
-    return tell('Unknown', 'MooringUnreadable', 'Mooring could not be read; nothing is changed.');
+    return toReportStep('Unknown', 'MooringUnreadable', 'Mooring could not be read; nothing is changed.');
   if (isDeleting) return decideDeletion(cluster, mooring);
 
   if (mooring === 'absent') return decideCreation(kind, cluster);
@@ -83,7 +83,7 @@ export function decideMirror(kind: MirroredKind, cluster: Side, mooring: Side): 
   if (!isHeld(cluster)) return { do: 'hold' };
   const { uid, deletionTimestamp } = mooring.metadata;
   if (isOwned(cluster, mooring) && readPin(cluster) !== uid) return { do: 'pin', uid };
-  if (deletionTimestamp !== undefined) return tell('False', 'BeingDeleted', 'It is being deleted in Mooring.');
+  if (deletionTimestamp !== undefined) return toReportStep('False', 'BeingDeleted', 'It is being deleted in Mooring.');
   if (!isOwned(cluster, mooring)) return { do: 'adopt' };
   return decideChange(kind, cluster, mooring);
 }
@@ -93,26 +93,26 @@ function decideDeletion(cluster: MirroredObject, mooring: MirroredObject | 'abse
   const { uid, deletionTimestamp } = mooring.metadata;
   if (readPin(cluster) !== uid) return { do: 'pin', uid };
   if (deletionTimestamp === undefined) return { do: 'delete', uid };
-  return tell('False', 'BeingDeleted', 'It is being deleted in Mooring, and goes here when it is gone there.');
+  return toReportStep('False', 'BeingDeleted', 'It is being deleted in Mooring, and goes here when it is gone there.');
 }
 
 function decideCreation({ isMadeAgain }: MirroredKind, cluster: MirroredObject): MirrorStep {
   const isPrepared = isHeld(cluster) && cluster.metadata.annotations?.[UID] === undefined;
   if (isPrepared) return { do: 'create' };
   if (isMadeAgain || readPin(cluster) === undefined) return { do: 'prepare' };
-  return tell('False', 'Gone', 'It was removed in Mooring and is not made again: delete it here, and create it anew.');
+  return toReportStep('False', 'Gone', 'It was removed in Mooring and is not made again: delete it here, and create it anew.');
 }
 
 function decideChange(kind: MirroredKind, cluster: MirroredObject, mooring: MirroredObject): MirrorStep {
   const sent = readMirrorRecord(cluster);
   const isSent = sent?.specHash === hashWanted(cluster);
-  if (kind.changed !== 'all') return isSent ? tellSynced() : decideFewFields(kind.kind, kind.changed, cluster, mooring);
+  if (kind.changed !== 'all') return isSent ? reportSynced() : decideFewFields(kind.kind, kind.changed, cluster, mooring);
   if (!isSent) return { do: 'update' };
-  if (sent.generation === (mooring.metadata.generation ?? 0)) return tellSynced();
+  if (sent.generation === (mooring.metadata.generation ?? 0)) return reportSynced();
   // What was found not to work is not sent again: the two sides would take turns for ever.
   if (isRolledBack(mooring)) {
     const message = 'The rollout failed and Mooring went back to an earlier revision: change the spec to try again.';
-    return tell('False', 'RolledBack', message);
+    return toReportStep('False', 'RolledBack', message);
   }
   return { do: 'update' };
 }
@@ -129,9 +129,9 @@ function decideFewFields(
   const isKept = sent ? sent.fixedHash === hashFixed(cluster, changed) : includes(found.fixed, wanted.fixed);
   // Without a record nobody knows who has changed it: what is there is kept, unless more is asked for.
   const isAsked = sent ? !includes(found.open, wanted.open) : isMore(found.open, wanted.open);
-  if (isKept) return isAsked ? { do: 'update' } : tellSynced();
+  if (isKept) return isAsked ? { do: 'update' } : reportSynced();
   const others = changed.length > 0 ? `, except for ${changed.join(', ')}: undo that, or` : ':';
-  return tell('False', 'Immutable', `A ${kind} is not changed once it exists${others} delete it, and create it anew.`);
+  return toReportStep('False', 'Immutable', `A ${kind} is not changed once it exists${others} delete it, and create it anew.`);
 }
 
 type Spec = Readonly<Record<string, unknown>>;
@@ -162,12 +162,12 @@ function isRolledBack({ status }: MirroredObject): boolean {
   return failure?.rolledBackTo !== undefined;
 }
 
-function tell(synced: Told['synced'], reason: string, message: string): MirrorStep {
+function toReportStep(synced: SyncReport['synced'], reason: string, message: string): MirrorStep {
   return { do: 'report', synced, reason, message };
 }
 
-function tellSynced(): MirrorStep {
-  return tell('True', 'Synced', 'Mooring has what is asked for here.');
+function reportSynced(): MirrorStep {
+  return toReportStep('True', 'Synced', 'Mooring has what is asked for here.');
 }
 
 function tellConflict({ metadata: { name, uid, annotations } }: MirroredObject): MirrorStep {

@@ -33,7 +33,7 @@ export interface MirrorEnv {
 }
 
 /** One name on both sides. */
-export interface Mirrored {
+export interface MirrorTarget {
   readonly kind: MirroredKind;
   readonly namespace: string;
   readonly tenant: string;
@@ -51,7 +51,7 @@ class RestlessFault extends Fault {
 }
 
 /** Does what is to be done about one name, until nothing is. Answers what the cluster has, when that stands for what Mooring has. */
-export async function reconcileObject(env: MirrorEnv, at: Mirrored): Promise<MirroredObject | undefined> {
+export async function reconcileObject(env: MirrorEnv, at: MirrorTarget): Promise<MirroredObject | undefined> {
   const path = `/apis/mooring.io/v1/namespaces/${at.namespace}/${at.kind.plural}`;
   const own = `/apis/mooring.io/v1/namespaces/${at.tenant}/${at.kind.plural}`;
   const paths = { cluster: path, mooring: own };
@@ -83,7 +83,7 @@ interface Paths {
   readonly mooring: string;
 }
 
-interface Reported {
+interface ReportInput {
   readonly kind: MirroredKind;
   readonly step: Extract<MirrorStep, { do: 'report' }>;
   readonly cluster: MirroredObject;
@@ -93,17 +93,17 @@ interface Reported {
 async function report(
   env: MirrorEnv,
   paths: Paths,
-  { kind, step, cluster, mooring }: Reported,
+  { kind, step, cluster, mooring }: ReportInput,
 ): Promise<MirroredObject | undefined> {
   const isOwn = typeof mooring !== 'string' && !step.isConflict;
   // What has nothing to send any more was created as it is.
   const record = isOwn && step.synced === 'True' ? toRecord(kind, cluster, mooring) : undefined;
-  await writeStatus(env, paths, cluster, { told: step, mooring: isOwn ? mooring : undefined, record });
+  await writeStatus(env, paths, cluster, { report: step, mooring: isOwn ? mooring : undefined, record });
   if (mooring === 'unknown') throw new SideUnreadableFault(`${paths.mooring} cannot be read`);
   return isOwn ? cluster : undefined;
 }
 
-interface Planned {
+interface PlannedStep {
   readonly step: Exclude<MirrorStep, { do: 'report' | 'leave' }>;
   readonly cluster: MirroredObject;
   readonly mooring: Side;
@@ -112,9 +112,9 @@ interface Planned {
 /** Takes one step. True when Mooring has refused it: nothing follows until something changes. */
 async function carryOut(
   env: MirrorEnv,
-  at: Mirrored,
+  at: MirrorTarget,
   paths: Paths,
-  { step, cluster, mooring }: Planned,
+  { step, cluster, mooring }: PlannedStep,
 ): Promise<boolean> {
   env.checkLead();
   const { name } = at;
@@ -177,7 +177,7 @@ async function askMooring(
     if (!(thrown instanceof SideUnreadableFault)) throw thrown;
     const message =
       'Mooring did not answer a change, or does not allow it to the token of the bridge; it is tried again.';
-    await writeStatus(env, paths, cluster, { told: { synced: 'Unknown', reason: 'MooringUnwritable', message } });
+    await writeStatus(env, paths, cluster, { report: { synced: 'Unknown', reason: 'MooringUnwritable', message } });
     throw thrown;
   }
 }
@@ -189,8 +189,8 @@ async function recordSent(
   record: MirrorRecord,
   mooring: MirroredObject,
 ): Promise<void> {
-  const told = { synced: 'True', reason: 'Synced', message: 'Mooring has what is asked for here.' } as const;
-  await writeStatus(env, paths, cluster, { told, mooring, record });
+  const syncReport = { synced: 'True', reason: 'Synced', message: 'Mooring has what is asked for here.' } as const;
+  await writeStatus(env, paths, cluster, { report: syncReport, mooring, record });
 }
 
 /** Tells why Mooring refused. It is asked again when something changes, and with every resync. */
@@ -205,8 +205,8 @@ async function settle(
     key: `${paths.cluster}/${cluster.metadata.name}`,
     code: reason,
   });
-  const told = { synced: 'False', reason: 'Refused', message: 'Mooring does not accept it: see Admitted.' } as const;
-  await writeStatus(env, paths, cluster, { told, refusal: { reason, message } });
+  const syncReport = { synced: 'False', reason: 'Refused', message: 'Mooring does not accept it: see Admitted.' } as const;
+  await writeStatus(env, paths, cluster, { report: syncReport, rejection: { reason, message } });
   return true;
 }
 
@@ -230,6 +230,6 @@ async function writeStatus(env: MirrorEnv, paths: Paths, cluster: MirroredObject
 }
 
 /** For logs and the work queue. */
-export function formatKey({ namespace, kind, name }: Mirrored): string {
+export function formatKey({ namespace, kind, name }: MirrorTarget): string {
   return `${namespace}/${kind.plural}/${name}`;
 }

@@ -11,7 +11,7 @@ const mooring: MirroredObject = {
   status: { phase: 'Ready', conditions: [{ ...condition, observedGeneration: 3 }] },
 };
 const record = { specHash: 'h', generation: 3, fields: [] };
-const told = { synced: 'True', reason: 'Synced', message: '' } as const;
+const report = { synced: 'True', reason: 'Synced', message: '' } as const;
 const lines = (status: object) =>
   (status as { conditions: readonly Record<string, unknown>[] }).conditions.map(
     each => `${String(each['type'])} ${String(each['status'])} ${String(each['observedGeneration'])}`,
@@ -19,33 +19,36 @@ const lines = (status: object) =>
 
 describe('the status of an object of the cluster', () => {
   it('is Mooring’s, in the generations of the cluster', () => {
-    const status = composeStatus(cluster, { told, mooring, record }, now);
+    const status = composeStatus(cluster, { report, mooring, record }, now);
     expect(status).to.deep.include({ phase: 'Ready', observedGeneration: 7, mirror: record });
     expect(lines(status)).to.deep.equal(['Admitted True 7', 'Synced True 7', 'Available True 7']);
     const behind = { ...mooring, metadata: { ...mooring.metadata, generation: 4 } };
-    expect(lines(composeStatus(cluster, { told, mooring: behind, record }, now)).at(-1)).to.equal('Available True 6');
+    expect(lines(composeStatus(cluster, { report, mooring: behind, record }, now)).at(-1)).to.equal('Available True 6');
   });
 
   it('keeps what was known when Mooring cannot be read, and its times while nothing changes', () => {
-    const status = composeStatus(cluster, { told, mooring, record }, now);
-    const again = composeStatus({ ...cluster, status }, { told, mooring, record }, '2026-11-17T03:00:00Z');
+    const status = composeStatus(cluster, { report, mooring, record }, now);
+    const again = composeStatus({ ...cluster, status }, { report, mooring, record }, '2026-11-17T03:00:00Z');
     expect(isSameStatus(again, status)).to.equal(true);
     const unknown = { synced: 'Unknown', reason: 'MooringUnreadable', message: '' } as const;
-    const blind = composeStatus({ ...cluster, status }, { told: unknown }, '2026-11-17T03:00:00Z');
+    const blind = composeStatus({ ...cluster, status }, { report: unknown }, '2026-11-17T03:00:00Z');
     expect(blind).to.deep.include({ phase: 'Ready', mirror: record });
     expect(lines(blind)).to.deep.equal(['Admitted True 7', 'Synced Unknown 7', 'Available True 7']);
   });
 
-  it('tells a refusal by its code, and a conflict while there is one', () => {
-    const refusal = { reason: 'image_required', message: 'x'.repeat(5_000) };
-    const refused = composeStatus(cluster, { told: { ...told, synced: 'False' }, refusal }, now);
+  it('tells a rejection by its code, and a conflict while there is one', () => {
+    const rejection = { reason: 'image_required', message: 'x'.repeat(5_000) };
+    const refused = composeStatus(cluster, { report: { ...report, synced: 'False' }, rejection }, now);
     const [admitted] = (refused as { conditions: readonly { reason: string; message: string }[] }).conditions;
     expect(admitted).to.include({ status: 'False', reason: 'image_required' });
     expect(admitted?.message.length).to.equal(1_000);
-    const other = { told: { ...told, synced: 'False' as const }, refusal: { ...refusal, message: 'another number' } };
+    const other = {
+      report: { ...report, synced: 'False' as const },
+      rejection: { ...rejection, message: 'another number' },
+    };
     expect(isSameStatus(composeStatus({ ...cluster, status: refused }, other, now), refused)).to.equal(true);
-    const conflict = composeStatus(cluster, { told: { ...told, synced: 'False', isConflict: true } }, now);
+    const conflict = composeStatus(cluster, { report: { ...report, synced: 'False', isConflict: true } }, now);
     expect(lines(conflict)).to.deep.equal(['Synced False 7', 'Conflict True 7']);
-    expect(lines(composeStatus({ ...cluster, status: conflict }, { told }, now))).to.deep.equal(['Synced True 7']);
+    expect(lines(composeStatus({ ...cluster, status: conflict }, { report }, now))).to.deep.equal(['Synced True 7']);
   });
 });

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { MirroredObject, MirrorRecord, Told } from './mirror.js';
+import type { MirroredObject, MirrorRecord, SyncReport } from './mirror.js';
 import { readMirrorRecord } from './mirror.js';
 
 /** A refusal of Mooring, for the condition `Admitted`. */
-export interface MirrorRefusal {
+export interface MirrorRejection {
   /** The code of the first rejection. */
   readonly reason: string;
   readonly message: string;
@@ -12,10 +12,10 @@ export interface MirrorRefusal {
 
 /** What the status is made from. */
 export interface Findings {
-  readonly told: Told;
+  readonly report: SyncReport;
   /** What Mooring has. Undefined when there is nothing, or it is not known, or not the cluster's. */
   readonly mooring?: MirroredObject | undefined;
-  readonly refusal?: MirrorRefusal | undefined;
+  readonly rejection?: MirrorRejection | undefined;
   /** Left out: as it was. */
   readonly record?: MirrorRecord | undefined;
 }
@@ -40,7 +40,7 @@ export function composeStatus(
   findings: Findings,
   now: string,
 ): Readonly<Record<string, unknown>> {
-  const { told, refusal, mooring } = findings;
+  const { report, rejection, mooring } = findings;
   const generation = cluster.metadata.generation ?? 0;
   const record = findings.record ?? readMirrorRecord(cluster);
   const before = cluster.status ?? {};
@@ -59,17 +59,17 @@ export function composeStatus(
   };
   const refusedFormerly = formerly.find(
     ({ type, status, reason, observedGeneration }) =>
-      type === 'Admitted' && status === 'False' && reason === refusal?.reason && observedGeneration === generation,
+      type === 'Admitted' && status === 'False' && reason === rejection?.reason && observedGeneration === generation,
   );
   const own = [
-    ...(refusal
+    ...(rejection
       ? // A message that says something else each time must not make the bridge try for ever.
-        [refusedFormerly ?? at('Admitted', 'False', refusal.reason, refusal.message)]
-      : record && told.synced === 'True'
+        [refusedFormerly ?? at('Admitted', 'False', rejection.reason, rejection.message)]
+      : record && report.synced === 'True'
         ? [at('Admitted', 'True', 'Admitted', 'Mooring has accepted the spec.')]
         : formerly.filter(({ type }) => type === 'Admitted')),
-    at('Synced', told.synced, told.reason, told.message),
-    ...(told.isConflict ? [at('Conflict', 'True', told.reason, told.message)] : []),
+    at('Synced', report.synced, report.reason, report.message),
+    ...(report.isConflict ? [at('Conflict', 'True', report.reason, report.message)] : []),
   ];
   const isKnown = mooring !== undefined;
   const { conditions: _conditions, observedGeneration: _observed, ...rest } = isKnown ? (mooring.status ?? {}) : before;

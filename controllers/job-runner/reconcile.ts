@@ -1,4 +1,4 @@
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
 import type { JobStatus, StoredJob } from '../../crds/job/index.js';
 import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
 import { parseJobOwner } from '../../crds/replica/index.js';
@@ -82,7 +82,7 @@ function findObstacle(
   const uid = job?.metadata.uid;
   const scheduling = readValue<SchedulingReport>(cache, keys.scheduling(tenant, owner));
   if (scheduling && scheduling.uid === uid) return { reason: 'unschedulable', message: scheduling.summary };
-  const unresolved = readValue<Unresolved>(cache, keys.unresolved(tenant, owner));
+  const unresolved = readValue<UnresolvedRecord>(cache, keys.unresolved(tenant, owner));
   if (unresolved && unresolved.uid === uid) return { reason: unresolved.reason, message: unresolved.message };
   const now = new Date(clock.now()).toISOString();
   const troubles = records.map(seen => explainTrouble(seen, now));

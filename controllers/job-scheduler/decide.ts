@@ -10,7 +10,7 @@ import {
   type StoredJob,
 } from '../../crds/job/index.js';
 import type { Reason } from '../../crds/reasons/index.js';
-import { findDue, type LeftOut } from './due.js';
+import { findDue, type SkippedTicks } from './due.js';
 
 /** Finished runs that are kept, as Kubernetes does. */
 const KEPT = { Succeeded: 3, Failed: 1 } as const;
@@ -50,7 +50,7 @@ export interface RunsDecision<Run extends ObservedRun = ObservedRun> {
   readonly status?: JobStatus;
   /** The run to make. */
   readonly create?: { readonly name: string; readonly scheduledAt: string };
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly SkippedTicks[];
   /** Runs to delete, and those of them that make place for another one. */
   readonly remove: readonly Run[];
   readonly replaced: readonly Run[];
@@ -103,7 +103,7 @@ export function decideRuns<Run extends ObservedRun>(input: RunsInput<Run>): Runs
 function settle<Run extends ObservedRun>(
   { job, runs, isTaken }: RunsInput<Run>,
   tick: number | undefined,
-): Pick<RunsDecision<Run>, 'create' | 'replaced'> & { readonly skipped: readonly LeftOut[] } {
+): Pick<RunsDecision<Run>, 'create' | 'replaced'> & { readonly skipped: readonly SkippedTicks[] } {
   if (tick === undefined) return { skipped: [], replaced: [] };
   const name = formatRunName(job.name, tick);
   const scheduledAt = toTime(tick);
@@ -155,9 +155,9 @@ function sortRuns<Run extends ObservedRun>(runs: readonly Run[]): readonly Run[]
   return runs.toSorted((a, b) => Date.parse(a.scheduledAt) - Date.parse(b.scheduledAt));
 }
 
-interface Settled {
+interface SettledTicks {
   readonly create: RunsDecision['create'];
-  readonly leftOut: readonly LeftOut[];
+  readonly leftOut: readonly SkippedTicks[];
   readonly next: number | undefined;
   /** The tick whose run waits until others have stopped. */
   readonly waiting?: number | undefined;
@@ -167,7 +167,7 @@ interface Settled {
 function describe(
   { job, runs }: RunsInput,
   { missed, lastRun, lastScheduledAt, settledUntil }: ScheduleStatus,
-  { create, leftOut, next, waiting }: Settled,
+  { create, leftOut, next, waiting }: SettledTicks,
 ): JobStatus {
   const shown = [...sortRuns(runs).map(toRunStatus), ...(create ? [{ ...create, phase: 'Pending' as const }] : [])];
   const active = [...runs.filter(isActive), ...(create ? [create] : [])].map(({ name }) => name);

@@ -5,7 +5,7 @@ import type { Reason } from '../../crds/reasons/index.js';
 const COUNTED_MAX = 100;
 
 /** Ticks without a run. */
-export interface LeftOut {
+export interface SkippedTicks {
   readonly count: number;
   /** The last of them. */
   readonly at: string;
@@ -19,7 +19,7 @@ export interface DueTicks {
   readonly run: number | undefined;
   /** The last tick that came due, run or not. */
   readonly last: number | undefined;
-  readonly missed: readonly LeftOut[];
+  readonly missed: readonly SkippedTicks[];
 }
 
 /** Of the ticks after `settled`, the last one is run unless it is too old; the others are missed. A clock that was set back finds none. */

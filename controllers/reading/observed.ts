@@ -60,7 +60,7 @@ export function needsResolving({ replica, report }: ObservedReplica): boolean {
 }
 
 /** Since when a running container counts as available, where nothing but its running shows that it works. */
-export interface Settling {
+export interface SettleTime {
   readonly now: number;
   readonly settleMs: number;
 }
@@ -69,12 +69,12 @@ export interface Settling {
  * Whether a rollout may count on the replica: it serves, and either its health check says so, or it has run for the settle time.
  * A container without a health check that fails at once would otherwise count for a moment.
  */
-export function isAvailable(seen: ObservedReplica, settling: Settling): boolean {
+export function isAvailable(seen: ObservedReplica, settling: SettleTime): boolean {
   return isServing(seen) && countUnsettledMs(seen, settling) === 0;
 }
 
 /** How long the replica has to run on until it is available; 0 when it does not have to. */
-export function countUnsettledMs({ report }: ObservedReplica, { now, settleMs }: Settling): number {
+export function countUnsettledMs({ report }: ObservedReplica, { now, settleMs }: SettleTime): number {
   if (report?.health !== 'none' || report.since === undefined) return 0;
   const left = Date.parse(report.since) + settleMs - now;
   // The clock of a node may be ahead: it is never waited for longer than the settle time.

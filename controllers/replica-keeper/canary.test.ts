@@ -9,7 +9,7 @@ import { isAvailable, type ObservedReplica } from '../reading/index.js';
 import { decideCanary } from './canary.js';
 import { decideReplicas } from './decide.js';
 import { judgeCanary } from './judge-canary.js';
-import { type How, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
+import { type ReplicaCase, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
 
 const baseline = { templateHash: computeTemplateHash(old), template: toContainerTemplate(old) };
 const held = (replicas: number, canary: number | string, change: Partial<StoredDeployment> = {}) =>
@@ -345,8 +345,10 @@ describe('a canary, decided', () => {
     asked: fc.integer({ min: 1, max: 7 }),
     maxSurge: fc.nat(3),
     maxUnavailable: fc.nat(2),
-    before: fc.array(fc.constantFrom<How[]>('ready', 'ready', 'exited', 'crash_loop', 'nowhere'), { maxLength: 7 }),
-    canaries: fc.array(fc.constantFrom<How[]>('ready', 'starting', 'nowhere'), { maxLength: 4 }),
+    before: fc.array(fc.constantFrom<ReplicaCase[]>('ready', 'ready', 'exited', 'crash_loop', 'nowhere'), {
+      maxLength: 7,
+    }),
+    canaries: fc.array(fc.constantFrom<ReplicaCase[]>('ready', 'starting', 'nowhere'), { maxLength: 4 }),
     order: fc.infiniteStream(fc.nat(6)),
   });
 
@@ -387,7 +389,7 @@ describe('a canary, decided', () => {
           const next = moving[order.next().value! % Math.max(1, moving.length)];
           if (!next) continue;
           const { slot, retiringSince } = next.replica;
-          const how: How = retiringSince ? 'removed' : next.node === 'nowhere' ? 'starting' : 'ready';
+          const how: ReplicaCase = retiringSince ? 'removed' : next.node === 'nowhere' ? 'starting' : 'ready';
           replicas.set(slot, seen(slot, how, formOf(next)));
         }
         expect(rounds, 'rounds').to.be.lessThan(400);

@@ -6,14 +6,15 @@ import { computeTemplateHash, isUpToDate, toContainerTemplate } from '../../crds
 import { isAvailable, type ObservedReplica } from '../reading/index.js';
 import { chooseLeaver, decideReplicas } from './decide.js';
 import { isLeaving } from './plan-rollout.js';
-import { type How, old, rollout, seen, settling, wanting } from './replicas.testing.js';
+import { type ReplicaCase, old, rollout, seen, settling, wanting } from './replicas.testing.js';
 
 const baseline = { templateHash: computeTemplateHash(old), template: toContainerTemplate(old) };
 /** Longer than any of them needs. */
 const ROUNDS = 300;
 
-const replica = (...hows: readonly How[]) => fc.record({ how: fc.constantFrom(...hows), isDraining: fc.boolean() });
-const given = (...hows: readonly How[]) =>
+const replica = (...hows: readonly ReplicaCase[]) =>
+  fc.record({ how: fc.constantFrom(...hows), isDraining: fc.boolean() });
+const given = (...hows: readonly ReplicaCase[]) =>
   fc.record({
     isCanary: fc.boolean(),
     isPaused: fc.boolean(),
@@ -37,7 +38,7 @@ function play({ isCanary, isPaused, wanted, canary, maxSurge, maxUnavailable, ol
   const { surge, unavailable } = getRolloutBounds(deployment);
   const size = getCanarySize(deployment);
   const replicas = new Map<number, ObservedReplica>();
-  const put = (slot: number, how: How, of: typeof deployment, draining = false) =>
+  const put = (slot: number, how: ReplicaCase, of: typeof deployment, draining = false) =>
     replicas.set(slot, { ...seen(slot, how, of), ...(draining && how !== 'nowhere' && { draining }) });
   const formOf = (each: ObservedReplica) => (isUpToDate(each.replica, deployment) ? deployment : old);
   olds.forEach(({ how, isDraining }, slot) => put(slot, how, old, isDraining));

@@ -1,9 +1,9 @@
 import { getCanaryHold, getCanarySize, type StoredDeployment } from '../../crds/deployment/index.js';
 import { formatCount } from '../../crds/grammar/index.js';
 import { type CanaryHealth, type CanaryRecord, isOfPresent } from '../../crds/rollout/index.js';
-import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
+import { isAvailable, type ObservedReplica, type SettleTime } from '../reading/index.js';
 
-export interface CanaryJudgement extends Settling {
+export interface CanaryJudgement extends SettleTime {
   readonly deployment: StoredDeployment;
   readonly replicas: readonly ObservedReplica[];
   readonly canary: CanaryRecord;

@@ -11,11 +11,11 @@ import {
   explainTrouble,
   isAvailable,
   type ObservedReplica,
-  type Settling,
+  type SettleTime,
 } from '../reading/index.js';
 import { judgeCanary } from './judge-canary.js';
 
-export interface RolloutJudgement extends Settling {
+export interface RolloutJudgement extends SettleTime {
   readonly deployment: StoredDeployment;
   readonly replicas: readonly ObservedReplica[];
   /** The stored record, of this deployment. */
@@ -112,10 +112,10 @@ function weighCanary(input: RolloutJudgement, canary: CanaryRecord): RolloutVerd
   }
 }
 
-type Reached = Pick<RolloutProgress, 'available' | 'placed' | 'old'>;
+type RolloutCounts = Pick<RolloutProgress, 'available' | 'placed' | 'old'>;
 
 /** Compares how far the rollout is with how far it has come before. Undefined when its deadline is over. */
-function weighProgress(input: RolloutJudgement, reached: Reached, settlesInMs: number): RolloutVerdict | undefined {
+function weighProgress(input: RolloutJudgement, reached: RolloutCounts, settlesInMs: number): RolloutVerdict | undefined {
   const { deployment, replicas, record, now, watchedSince } = input;
   const deadline = getProgressDeadline(deployment);
   const { generation: revision } = deployment.metadata;
@@ -135,7 +135,7 @@ function weighProgress(input: RolloutJudgement, reached: Reached, settlesInMs: n
   return left > 0 ? { kind: 'open', inMs } : undefined;
 }
 
-function joinProgress(before: Reached, reached: Reached): Reached {
+function joinProgress(before: RolloutCounts, reached: RolloutCounts): RolloutCounts {
   return {
     available: Math.max(before.available, reached.available),
     placed: Math.max(before.placed, reached.placed),

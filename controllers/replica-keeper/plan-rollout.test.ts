@@ -5,7 +5,7 @@ import { getRolloutBounds, type StoredDeployment } from '../../crds/deployment/i
 import { computeTemplateHash, isUpToDate, toContainerTemplate } from '../../crds/replica/index.js';
 import { isAvailable, type ObservedReplica } from '../reading/index.js';
 import { decideReplicas } from './decide.js';
-import { type How, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
+import { type ReplicaCase, old, olds, rollout, seen, settling, steps, wanting } from './replicas.testing.js';
 
 const paused = wanting({ rollout: { ...rollout, paused: true } });
 const port = wanting({ replicas: 2, ports: [{ containerPort: 80, hostPort: 80, protocol: 'tcp' }] });
@@ -241,7 +241,7 @@ describe('a rolling update', () => {
   const input = fc.record({
     bounds: anyRollout,
     wanted: fc.integer({ min: 1, max: 6 }),
-    before: fc.array(fc.constantFrom<How[]>('ready', 'ready', 'ready', 'exited', 'crash_loop', 'nowhere'), {
+    before: fc.array(fc.constantFrom<ReplicaCase[]>('ready', 'ready', 'ready', 'exited', 'crash_loop', 'nowhere'), {
       maxLength: 7,
     }),
     places: fc.integer({ min: 1, max: 9 }),

@@ -7,7 +7,7 @@ import {
   type StoredDeployment,
 } from '../../crds/deployment/index.js';
 import { isOfPresent, type ReplicaForm, toReplicaForm } from '../../crds/rollout/index.js';
-import { isAvailable, type ObservedReplica, type Settling } from '../reading/index.js';
+import { isAvailable, type ObservedReplica, type SettleTime } from '../reading/index.js';
 
 /** What a rollout does next with one replica. */
 export type RolloutStep =
@@ -16,7 +16,7 @@ export type RolloutStep =
   /** Take a replica away. */
   | { readonly kind: 'out'; readonly seen: ObservedReplica };
 
-export interface RolloutPlanInput extends Settling {
+export interface RolloutPlanInput extends SettleTime {
   readonly deployment: StoredDeployment;
   /** Every replica record, those that are retiring included. */
   readonly records: readonly ObservedReplica[];

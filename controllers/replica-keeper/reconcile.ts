@@ -17,7 +17,7 @@ import { isLost, isWaiting, type ObservedDeployment, parseQueueKey, readDeployme
 import { advanceRollout, isWaitingForOthers, readRollout, settleCanary } from './advance.js';
 import { chooseLeaver, decideReplicas, type KeeperInput } from './decide.js';
 import { isLeaving } from './plan-rollout.js';
-import { buildStep, draftResidencyEvent, isMove, listAbandoned, logStep, removeDeployment, without } from './steps.js';
+import { buildStep, draftResidencyEvent, isMove, listAbandoned, logStep, removeDeployment, omitHeld } from './steps.js';
 
 /** How often to look for another node for replicas whose node is lost or draining. */
 const UPROOTED_MS = 5_000;
@@ -62,7 +62,7 @@ export function keepReplicas(policy: PlacementPolicy, settleMs: number, decide =
     const moved = steps.flatMap(step => (isMove(step) ? [step.seen] : []));
     const event = moved.length > 0 ? await env.events.put(draftResidencyEvent(moved)) : undefined;
     await waitForAll(
-      without(steps, abandoned).map(async step => {
+      omitHeld(steps, abandoned).map(async step => {
         // All replicas that are moved together share one event, which is committed with the first of them.
         const events = event && isMove(step) && step.seen === moved[0] ? [event] : [];
         const change = buildStep(step, reading, events, env);

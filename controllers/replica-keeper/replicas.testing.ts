@@ -36,7 +36,7 @@ const makeReplica = (slot: number, of: StoredDeployment, change: Partial<Replica
 });
 
 /** How a replica is. */
-export type How =
+export type ReplicaCase =
   | 'ready'
   | 'settling'
   | 'starting'
@@ -48,7 +48,7 @@ export type How =
   | 'removed'
   | 'draining';
 
-const reports: Partial<Record<How, Partial<Report>>> = {
+const reports: Partial<Record<ReplicaCase, Partial<Report>>> = {
   ready: { since: AT },
   draining: { since: AT },
   settling: { since: new Date(NOW - 1_000).toISOString() },
@@ -60,7 +60,7 @@ const reports: Partial<Record<How, Partial<Report>>> = {
 };
 
 /** A replica as the loop sees it. */
-export const seen = (slot: number, how: How = 'ready', of: StoredDeployment = wanting()): ObservedReplica => {
+export const seen = (slot: number, how: ReplicaCase = 'ready', of: StoredDeployment = wanting()): ObservedReplica => {
   const isRetiring = how === 'retiring' || how === 'removed';
   const replica = makeReplica(slot, of, {
     ...(how !== 'nowhere' && { nodeId: 'node_1' }),
@@ -86,4 +86,4 @@ export const steps = (deployment: StoredDeployment, replicas: readonly ObservedR
   });
 
 /** Replicas of the old template, from slot 0. */
-export const olds = (...hows: readonly How[]) => hows.map((how, slot) => seen(slot, how, old));
+export const olds = (...hows: readonly ReplicaCase[]) => hows.map((how, slot) => seen(slot, how, old));

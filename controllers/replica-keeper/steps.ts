@@ -21,7 +21,7 @@ export function listAbandoned(steps: readonly SlotStep[]): readonly ObservedRepl
   return clears.filter(({ lost, node }) => lost !== undefined || node === 'gone').slice(0, ABANDONED_AT_ONCE);
 }
 
-export function without(steps: readonly SlotStep[], held: readonly ObservedReplica[]): readonly SlotStep[] {
+export function omitHeld(steps: readonly SlotStep[], held: readonly ObservedReplica[]): readonly SlotStep[] {
   return steps.filter(step => step.kind !== 'clear' || !held.includes(step.seen));
 }
 

@@ -25,9 +25,17 @@ const web = (change: Partial<StoredDeployment> = {}): StoredDeployment => ({
 const writes = web({ volumes: [{ volumeId: 'vol_1', type: 'volume', mountPath: '/d', readOnly: false, subPath: '' }] });
 const deleted = web({ metadata: { ...web().metadata, deletedAt: AT } });
 
-type Where = 'well' | 'starting' | 'draining' | 'draining idle' | 'failed' | 'heartbeat_missed' | 'fence' | 'nowhere';
+type NodeCase =
+  | 'well'
+  | 'starting'
+  | 'draining'
+  | 'draining idle'
+  | 'failed'
+  | 'heartbeat_missed'
+  | 'fence'
+  | 'nowhere';
 
-const seen = (slot: number, where: Where, { of = web(), retiring = false } = {}): ObservedReplica => {
+const seen = (slot: number, where: NodeCase, { of = web(), retiring = false } = {}): ObservedReplica => {
   const node =
     where === 'nowhere' ? 'nowhere' : ['failed', 'heartbeat_missed', 'fence'].includes(where) ? 'failed' : 'well';
   const runs = !['starting', 'draining idle', 'nowhere'].includes(where);
@@ -263,7 +271,7 @@ describe('replica keeper decides for lost and draining nodes', () => {
   }
 
   it('property: a drain that never lets fewer replicas serve than wanted, nor creates more than one surplus', () => {
-    const anyWhere = fc.constantFrom<Where[]>('well', 'well', 'draining', 'draining', 'starting', 'nowhere');
+    const anyWhere = fc.constantFrom<NodeCase[]>('well', 'well', 'draining', 'draining', 'starting', 'nowhere');
     fc.assert(
       fc.property(
         fc.array(anyWhere, { maxLength: 5 }),

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
 import { needsResolving, type ObservedReplica } from '../reading/index.js';
@@ -55,7 +55,7 @@ describe('the secret resolver', () => {
     });
   }
 
-  const standing: Unresolved = {
+  const standing: UnresolvedRecord = {
     uid: 'dep_1',
     reason: 'secret_missing',
     message: 'not in the secrets store: deployments/web-db',
@@ -66,8 +66,8 @@ describe('the secret resolver', () => {
   };
   const sayings: readonly [
     name: string,
-    before: Unresolved | undefined,
-    change: Partial<Unresolved>,
+    before: UnresolvedRecord | undefined,
+    change: Partial<UnresolvedRecord>,
     now: number,
     saying: string,
   ][] = [

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
 import type { SecretVersions, UnresolvedExplanation } from '../../pkg/secrets/index.js';
 import type { ObservedReplica } from '../reading/index.js';
 
@@ -22,8 +22,8 @@ export function needsStamp({ replica }: ObservedReplica, versions: SecretVersion
 
 /** Decides what to report: one event for one cause, counted up at most once a minute. */
 export function decideUnresolvedUpdate(
-  { reason, message, replicas }: UnresolvedExplanation & Pick<Unresolved, 'replicas'>,
-  stored: Unresolved | undefined,
+  { reason, message, replicas }: UnresolvedExplanation & Pick<UnresolvedRecord, 'replicas'>,
+  stored: UnresolvedRecord | undefined,
   now: number,
 ): 'nothing' | 'again' | 'new' {
   if (stored?.reason !== reason || stored.message !== message) return 'new';

@@ -1,4 +1,4 @@
-import type { Delivery, Unresolved } from '../../crds/delivery/index.js';
+import type { Delivery, UnresolvedRecord } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
@@ -126,7 +126,7 @@ async function reportUnresolved(
     return again(BEING_WRITTEN_MS, 'its secrets are being written');
   }
   const stored = env.cache.get(keys.unresolved(tenant, deployment.name));
-  const report = stored && value<Unresolved>(stored);
+  const report = stored && value<UnresolvedRecord>(stored);
   const own = report?.uid === uid ? report : undefined;
   const now = env.clock.now();
   const update = decideUnresolvedUpdate({ ...explanation, replicas }, own, now);
@@ -158,7 +158,7 @@ async function buildReport(
 ): Promise<Change> {
   const { tenant, uid } = deployment.metadata;
   const key = keys.unresolved(tenant, deployment.name);
-  const before = stored && value<Unresolved>(stored);
+  const before = stored && value<UnresolvedRecord>(stored);
   const last = !isNew && before ? await env.reads.get(keys.event(tenant, before.event)) : undefined;
   const event = last
     ? await env.events.again(value<StoredEvent>(last))
@@ -173,7 +173,14 @@ async function buildReport(
       });
   const now = new Date(env.clock.now()).toISOString();
   const since = before?.uid === uid ? before.since : now;
-  const record: Unresolved = { uid, ...explanation, replicas, since, lastSeenAt: now, event: splitKey(event.key)[1]! };
+  const record: UnresolvedRecord = {
+    uid,
+    ...explanation,
+    replicas,
+    since,
+    lastSeenAt: now,
+    event: splitKey(event.key)[1]!,
+  };
   return {
     guards: [{ key, at: stored?.revision ?? 0 }, same],
     puts: [{ key, bytes: encode(record) }, event],

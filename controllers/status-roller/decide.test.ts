@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
 import type { DeploymentStatus, StoredDeployment } from '../../crds/deployment/index.js';
 import { toContainerTemplate, computeTemplateHash } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
@@ -86,7 +86,7 @@ interface More {
   readonly scheduling?: SchedulingReport;
   readonly previous?: DeploymentStatus;
   readonly unmet?: readonly UnmetDependency[];
-  readonly unresolved?: Unresolved;
+  readonly unresolved?: UnresolvedRecord;
   readonly enforced?: boolean;
   readonly now?: string;
 }
@@ -396,7 +396,7 @@ describe('status roller', () => {
   it('says that secrets are missing only while a replica that stays lacks them', () => {
     const secrets = [{ name: 'KEY', vault_path: 'app/key', anchor: 'process', rotation: 'restart' }] as const;
     const secretive = web({ image: 'web:0', secrets });
-    const unresolved: Unresolved = {
+    const unresolved: UnresolvedRecord = {
       uid: 'dep_1',
       reason: 'secret_missing',
       message: 'not in the secrets store: app/key',

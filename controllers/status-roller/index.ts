@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
 import type { DeploymentStatus } from '../../crds/deployment/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { RolloutRecord } from '../../crds/rollout/index.js';
@@ -84,7 +84,7 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
         scaling: toScalingStatus(deployment, readScaling(cache, named)),
         scheduling: readValue<SchedulingReport>(cache, keys.scheduling(tenant, name)),
         unmet: listUnmetDependencies(deployment, cache),
-        unresolved: readValue<Unresolved>(cache, keys.unresolved(tenant, name)),
+        unresolved: readValue<UnresolvedRecord>(cache, keys.unresolved(tenant, name)),
         rollout: readValue<RolloutRecord>(cache, keys.rollout(tenant, name)),
         now,
       };

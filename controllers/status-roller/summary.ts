@@ -1,4 +1,4 @@
-import type { Unresolved } from '../../crds/delivery/index.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
 import {
   type DeploymentPhase,
   getRolloutBounds,
@@ -56,7 +56,7 @@ export interface ReplicaSummary {
   readonly misplaced: readonly ObservedReplica[];
   readonly unmet: readonly UnmetDependency[];
   /** Why replicas have no secrets, while some have none. */
-  readonly unresolved: Unresolved | undefined;
+  readonly unresolved: UnresolvedRecord | undefined;
   /** Those of the staying replicas whose secrets were not looked up yet, or not found. */
   readonly unstamped: number;
   /** Why the rollout of the present revision has failed, when it missed its deadline. */
@@ -73,7 +73,7 @@ export interface SummaryInput {
   readonly scheduling: SchedulingReport | undefined;
   readonly unmet: readonly UnmetDependency[];
   /** The secret resolver's stored report. */
-  readonly unresolved?: Unresolved | undefined;
+  readonly unresolved?: UnresolvedRecord | undefined;
   /** What its scaling policy has decided, where it has one. The deployment has that number of replicas here. */
   readonly scaling?: ScalingStatus | undefined;
   /** What the replica keeper has recorded of the rollout. */

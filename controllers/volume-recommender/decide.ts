@@ -11,7 +11,7 @@ interface AdviceInput {
   readonly before: AdviceRecord | undefined;
 }
 
-type Told = AdviceRecord['told'][number];
+type AnnouncedAdvice = AdviceRecord['told'][number];
 
 /** What to write and to announce. */
 interface AdviceDecision {
@@ -21,7 +21,7 @@ interface AdviceDecision {
   readonly appeared: readonly Recommendation[];
   /** Those that are more urgent than when they were announced, or less. */
   readonly changed: readonly Recommendation[];
-  readonly vanished: readonly Told[];
+  readonly vanished: readonly AnnouncedAdvice[];
   /** Whether its node refused a growth so lately that none is to be asked for by itself. */
   readonly isHeldBack: boolean;
   /** When to look again although nothing wakes the loop: a volume that stays nearly empty becomes a recommendation then. */
@@ -36,7 +36,7 @@ export function decideAdvice({ id, state, tenant, before }: AdviceInput): Advice
   const lowSince = state && findLowSince(state, before?.lowSince, tenant.now);
   const current = state ? recommend([{ ...state, lowSince }], tenant) : [];
   const told = before?.told ?? [];
-  const findTold = ({ id: known }: Pick<Told, 'id'>) => told.find(each => each.id === known);
+  const findAnnounced = ({ id: known }: Pick<AnnouncedAdvice, 'id'>) => told.find(each => each.id === known);
   const refused = state && findRefused(state, before?.refused, tenant.now);
   const waits = [
     ...(lowSince === undefined ? [] : [Date.parse(lowSince) + LOW_MS - tenant.now]),
@@ -52,8 +52,10 @@ export function decideAdvice({ id, state, tenant, before }: AdviceInput): Advice
   return {
     record: before && isSame(before, next) ? before : isKept ? next : undefined,
     current,
-    appeared: current.filter(each => !findTold(each)),
-    changed: current.filter(each => findTold(each) !== undefined && findTold(each)?.priority !== each.priority),
+    appeared: current.filter(each => !findAnnounced(each)),
+    changed: current.filter(
+      each => findAnnounced(each) !== undefined && findAnnounced(each)?.priority !== each.priority,
+    ),
     vanished: told.filter(each => !current.some(({ id: known }) => known === each.id)),
     isHeldBack: refused !== undefined,
     againMs: waits.length === 0 ? undefined : Math.min(...waits),

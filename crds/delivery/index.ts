@@ -50,7 +50,7 @@ export const unresolvedReasons = [
 export type UnresolvedReason = (typeof unresolvedReasons)[number];
 
 /** `unresolved/<tenant>/<deployment>`: why replicas have no secrets, and so no container. Written by the secret resolver. */
-export interface Unresolved {
+export interface UnresolvedRecord {
   /** Of the deployment. */
   readonly uid: string;
   readonly reason: UnresolvedReason;

@@ -15,7 +15,7 @@ import { annotate, createBodyCheck, type CheckResult } from '../rule/index.js';
 import type { PullProgress } from './pull.js';
 import type { RetrySchedule } from './retry.js';
 
-export { isPullNews, type PullProgress, type ToldPull } from './pull.js';
+export { isPullNews, type PullProgress, type LastPullReport } from './pull.js';
 export { findNextRetry, type RetrySchedule } from './retry.js';
 
 /** `removed` is the agent's word that no container of this replica exists any more. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { describePull, isPullNews, type PullProgress, toPercent, type ToldPull } from './pull.js';
+import { describePull, isPullNews, type PullProgress, toPercent, type LastPullReport } from './pull.js';
 
 const MIB = 2 ** 20;
 const of = (received: number, total: number): PullProgress => ({
@@ -14,7 +14,7 @@ describe('progress of a pull', () => {
     expect([of(0, 0), of(2.99, 3), of(3, 3), of(4, 3)].map(toPercent)).to.deep.equal([0, 99, 100, 100]);
   });
 
-  const cases: readonly (readonly [string, ToldPull, PullProgress, number, boolean])[] = [
+  const cases: readonly (readonly [string, LastPullReport, PullProgress, number, boolean])[] = [
     ['a pull that has just begun', { at: 0 }, of(50, 100), 2_999, false],
     ['one that takes seconds', { at: 0 }, of(50, 100), 3_000, true],
     ['one of which no size is known', { at: 0 }, of(0, 0), 60_000, false],

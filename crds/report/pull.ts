@@ -23,14 +23,14 @@ const EVERY_MS = 5_000;
 const STEP = 0.05;
 
 /** When something was last told of a pull, and what. */
-export interface ToldPull {
+export interface LastPullReport {
   /** When the pull began, or was last told of. */
   readonly at: number;
   readonly progress?: PullProgress;
 }
 
 /** Whether progress is worth a write: each is read by every watch of the deployment. */
-export function isPullNews(told: ToldPull, { receivedBytes, totalBytes }: PullProgress, now: number): boolean {
+export function isPullNews(told: LastPullReport, { receivedBytes, totalBytes }: PullProgress, now: number): boolean {
   if (totalBytes <= 0) return false;
   if (!told.progress) return now - told.at >= FIRST_MS;
   return now - told.at >= EVERY_MS && receivedBytes - told.progress.receivedBytes >= STEP * totalBytes;

@@ -1,5 +1,5 @@
 import type { Reason } from '../../crds/reasons/index.js';
-import type { ContainerState, FailedCheck, Report, RetrySchedule, ToldPull } from '../../crds/report/index.js';
+import type { ContainerState, FailedCheck, Report, RetrySchedule, LastPullReport } from '../../crds/report/index.js';
 import { findNextRetry, isPullNews } from '../../crds/report/index.js';
 import { asError } from '../fault/index.js';
 import type { NodeIdentity } from '../link/index.js';
@@ -170,7 +170,7 @@ export class ReplicaReporter {
       if (this.#parts.outbox.latest(uid)?.state !== state) this.report(uid, state);
     });
     let progressAt = clock.monotonic();
-    let told: ToldPull = { at: progressAt };
+    let told: LastPullReport = { at: progressAt };
     let cancelStuck = () => {};
     const watch = (ms: number) => {
       cancelStuck = clock.after(ms, () => {

@@ -75,7 +75,7 @@ export class EtcdFollow {
     const { reads } = this.#options;
     try {
       if ((await reads.clusterId()) !== this.#clusterId) return false;
-      const isConfirmed = async ([key, { entry, deleted }]: readonly [string, LastTold]) =>
+      const isConfirmed = async ([key, { entry, deleted }]: readonly [string, LastDelivery]) =>
         isSameEntry(entry, await reads.entry(key, delivered)) && (!deleted || this.#hadBefore(key, deleted));
       return (await Promise.all([...recent].map(isConfirmed))).every(Boolean);
     } catch (thrown) {
@@ -195,7 +195,7 @@ interface Deletion {
 }
 
 /** What was told last of a key: its entry, or that it was deleted. */
-interface LastTold {
+interface LastDelivery {
   readonly entry?: Entry;
   readonly deleted?: Deletion;
 }
@@ -205,7 +205,7 @@ export class DeliveredState {
   readonly #leavesOut: readonly string[];
   readonly #revisions = new Map<string, Revision>();
   #delivered: Revision = 0;
-  readonly #recent = new Map<string, LastTold>();
+  readonly #recent = new Map<string, LastDelivery>();
   #touched: Set<string> | undefined;
 
   /** `leavesOut` are prefixes of keys that are not remembered, but for those that changed last. */
@@ -224,7 +224,7 @@ export class DeliveredState {
   }
 
   /** The keys that changed last. */
-  get recent(): ReadonlyMap<string, LastTold> {
+  get recent(): ReadonlyMap<string, LastDelivery> {
     return this.#recent;
   }
 
@@ -269,7 +269,7 @@ export class DeliveredState {
     return known === untouched;
   }
 
-  #remember(key: string, told: LastTold): void {
+  #remember(key: string, told: LastDelivery): void {
     this.#recent.delete(key); // it moves to the end
     this.#recent.set(key, told);
     const [oldest] = this.#recent.keys();

@@ -33,7 +33,7 @@ const LIMITS: GroupLimits = { items: 100, bytes: 1 << 20, operations: 128, fligh
 /** How many waiting changes are passed over in search of some that fit. */
 const LOOK_PAST = 1_000;
 
-interface Waiting {
+interface QueuedCommit {
   readonly change: EncodableChange;
   readonly resolve: (verdict: Verdict) => void;
   readonly reject: (fault: unknown) => void;
@@ -55,8 +55,8 @@ export class GroupCommit {
   readonly #defer: (pump: () => void) => void;
   readonly #clock: Clock;
   readonly #waitAtMostMs: number;
-  readonly #flying = new Set<readonly Waiting[]>();
-  #waiting: Waiting[] = [];
+  readonly #flying = new Set<readonly QueuedCommit[]>();
+  #waiting: QueuedCommit[] = [];
   /** How many have come since it was last looked at what waits. */
   #unseen = 0;
   #woken = false;
@@ -116,7 +116,7 @@ export class GroupCommit {
     for (const { reject } of old) reject(new StoreUnavailableFault('the change waited too long for those before it'));
   }
 
-  async #fly(batch: readonly Waiting[]): Promise<void> {
+  async #fly(batch: readonly QueuedCommit[]): Promise<void> {
     try {
       const { revision, verdicts } = await this.#send(batch.map(({ change }) => change));
       batch.forEach(({ resolve }, n) => resolve(verdicts[n] ? { stored: true, revision } : { stored: false }));
@@ -132,12 +132,12 @@ export class GroupCommit {
     }
   }
 
-  #take(most: number): readonly Waiting[] {
+  #take(most: number): readonly QueuedCommit[] {
     const admission = this.#admission();
     for (const flight of this.#flying) for (const { change } of flight) admission.note(change);
 
-    const batch: Waiting[] = [];
-    const passed: Waiting[] = [];
+    const batch: QueuedCommit[] = [];
+    const passed: QueuedCommit[] = [];
     let bytes = 0;
     let longest = 0;
     let looked = 0;
