@@ -7,7 +7,7 @@ import { keys } from '../../../crds/keys/index.js';
 import { putFormerDeployment } from '../../../pkg/history/index.js';
 import { replace, value } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
-import { describeCodes, type Refusable } from '../deployment/rejection-lab.testing.js';
+import { describeCodes, type RejectableRequest } from '../deployment/rejection-lab.testing.js';
 
 describe('archives over HTTP', () => {
   let lab: ApiLab;
@@ -180,9 +180,9 @@ describe('archives over HTTP', () => {
     await post(webDeployment('judged'));
     await put('judged', { replicas: 5 });
     const before = await lab.store.revision();
-    const tried = await rollBack('judged', 1, '?dryRun=true');
-    expect(tried.body).to.include({ dryRun: true, change: 'update' });
-    expect(tried.body['diff']).to.deep.equal([{ op: 'replace', path: '/replicas', value: 2 }]);
+    const dryRun = await rollBack('judged', 1, '?dryRun=true');
+    expect(dryRun.body).to.include({ dryRun: true, change: 'update' });
+    expect(dryRun.body['diff']).to.deep.equal([{ op: 'replace', path: '/replicas', value: 2 }]);
     const stale = await rollBack('judged', 1, '', { 'if-match': '"1"' });
     expect([stale.status, stale.body['code']]).to.deep.equal([412, 'revision_mismatch']);
     expect(await lab.store.revision()).to.equal(before);
@@ -196,11 +196,11 @@ describe('archives over HTTP', () => {
   });
 });
 
-const rollback = (name: string, body: unknown): Refusable => ({
+const rollback = (name: string, body: unknown): RejectableRequest => ({
   path: `/api/v1/archives/deployments/${name}/rollback`,
   body,
 });
-const read = (path: string): Refusable => ({ method: 'GET', path: `/api/v1/archives/deployments/${path}` });
+const read = (path: string): RejectableRequest => ({ method: 'GET', path: `/api/v1/archives/deployments/${path}` });
 
 describeCodes('archives', [
   {

@@ -127,8 +127,8 @@ describe('backups over HTTP', () => {
     const { id } = await here.backUp('short');
     await here.lab.cache.barrier();
     expect(here.lab.cache.get(keys.backupContent(here.lab.a, id))).to.equal(undefined);
-    const tried = await here.accept('DELETE', `backups/${id}?dryRun=true`);
-    expect(tried.body).to.include({ dryRun: true, change: 'delete' });
+    const dryRun = await here.accept('DELETE', `backups/${id}?dryRun=true`);
+    expect(dryRun.body).to.include({ dryRun: true, change: 'delete' });
     const { headers } = await here.accept('GET', `backups/${id}`);
     const stale = await here.ask('DELETE', `backups/${id}`, undefined, { 'if-match': '"1"' });
     expect([stale.status, stale.body['code']]).to.deep.equal([412, 'revision_mismatch']);
@@ -150,8 +150,8 @@ describe('backups over HTTP', () => {
     const hash = await here.hash('lost');
     const { id } = await here.backUp('lost');
     await here.remove('lost');
-    const tried = await here.accept('POST', `backups/${id}/restore?dryRun=true`);
-    expect(tried.body).to.include({ dryRun: true, change: 'create' });
+    const dryRun = await here.accept('POST', `backups/${id}/restore?dryRun=true`);
+    expect(dryRun.body).to.include({ dryRun: true, change: 'create' });
     expect(await here.load('lost')).to.equal(undefined);
     const restored = await here.ask('POST', `backups/${id}/restore`);
     expect(restored.status, restored.text).to.equal(201);

@@ -1,7 +1,11 @@
-import { change, describeCodes, entry, type Refusable, tried, web } from './rejection-lab.testing.js';
+import { change, describeCodes, entry, type RejectableRequest, toDryRun, web } from './rejection-lab.testing.js';
 
-const secret = (body: unknown): Refusable => ({ method: 'PUT', path: '/api/v1/secrets/deployments/db-admin', body });
-const rotate = (body: unknown): Refusable => ({ path: '/api/v1/deployments/db/secrets/rotate', body });
+const secret = (body: unknown): RejectableRequest => ({
+  method: 'PUT',
+  path: '/api/v1/secrets/deployments/db-admin',
+  body,
+});
+const rotate = (body: unknown): RejectableRequest => ({ path: '/api/v1/deployments/db/secrets/rotate', body });
 const residency = { country: 'DE' };
 const label = 'mooring.io/data-residency-country';
 const exec = (command: unknown) => web({ healthCheck: { type: 'exec', command } });
@@ -43,7 +47,7 @@ describeCodes('one code for each cause', [
     status: 422,
     cases: [
       ['a template', 'environment.URL', web({ environment: { URL: '{{secret.web-db.user}}' }, secrets: [entry()] })],
-      ['a template in a dry run', 'environment.URL', tried(web({ environment: { URL: 'a{{secret.x.y}}b' } }))],
+      ['a template in a dry run', 'environment.URL', toDryRun(web({ environment: { URL: 'a{{secret.x.y}}b' } }))],
     ],
   },
   {

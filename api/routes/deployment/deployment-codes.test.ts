@@ -1,4 +1,4 @@
-import { change, describeCodes, tried, web } from './rejection-lab.testing.js';
+import { change, describeCodes, toDryRun, web } from './rejection-lab.testing.js';
 
 const check = (parts: Readonly<Record<string, unknown>>) =>
   web({ healthCheck: { type: 'exec', command: ['/bin/check'], ...parts } });
@@ -40,7 +40,7 @@ describeCodes('deployment, name, image, replicas (7.1)', [
     status: 422,
     cases: [
       ['the database', 'name', web({ name: 'etcd' })],
-      ['in a trial', 'name', tried(web({ name: 'etcd' }))],
+      ['in a trial', 'name', toDryRun(web({ name: 'etcd' }))],
       ['of a job', 'name', { ...web({ kind: 'Job', name: 'etcd' }), path: '/api/v1/jobs' }],
     ],
   },
@@ -91,7 +91,7 @@ describeCodes('deployment, name, image, replicas (7.1)', [
     cases: [
       ['a new deployment', 'image', web({ image: 'registry.example.com/locked:1' })],
       ['a change', 'image', change('db', { image: 'registry.example.com/locked:1' })],
-      ['a trial', 'image', tried(web({ image: 'registry.example.com/locked:1' }))],
+      ['a trial', 'image', toDryRun(web({ image: 'registry.example.com/locked:1' }))],
     ],
   },
   {

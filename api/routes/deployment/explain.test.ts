@@ -216,14 +216,14 @@ describe('explaining placement', () => {
     await store({ replicas: 1, resources: { cpu: '8' } });
     await create(lab.store, keys.replica(lab.a, 'web', 0), replica());
     const deployer = await lab.tenantToken(lab.a, 'deployer');
-    const tried = async (body: object) => {
+    const dryRun = async (body: object) => {
       const path = '/api/v1/deployments/web?dryRun=true';
       const answer = await lab.ask('PUT', path, { token: deployer, body });
       return answer.body['placement'] as Record<string, unknown>;
     };
 
-    expect(await tried({ resources: { cpu: '6' } })).to.deep.include({ able: 0, next: [], unplaced: 1 });
-    const helped = await tried({ resources: { cpu: '2' } });
+    expect(await dryRun({ resources: { cpu: '6' } })).to.deep.include({ able: 0, next: [], unplaced: 1 });
+    const helped = await dryRun({ resources: { cpu: '2' } });
     expect(helped).to.deep.include({ able: 1, next: ['small'], unplaced: 0 });
     const { next: _, unplaced: __, ...shown } = helped;
     expect((await explain()).body, 'in the shape of any explanation').to.include.all.keys(Object.keys(shown));

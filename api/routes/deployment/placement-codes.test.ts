@@ -8,18 +8,18 @@ import {
   machine2,
   object,
   ready,
-  type Refusable,
-  tried,
+  type RejectableRequest,
+  toDryRun,
   web,
   writtenByOther,
 } from './rejection-lab.testing.js';
 
-const bare = (request: Refusable): Refusable => ({ ...request, as: 'bare' });
-const job = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): Refusable => ({
+const bare = (request: RejectableRequest): RejectableRequest => ({ ...request, as: 'bare' });
+const job = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): RejectableRequest => ({
   path: `/api/v1/jobs${query}`,
   body: { kind: 'Job', name: 'migrate', image: 'registry.example.com/shop/migrate:1.4.2', ...fields },
 });
-const network = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): Refusable => ({
+const network = (fields: Readonly<Record<string, unknown>> = {}, query = '?dryRun=true'): RejectableRequest => ({
   path: `/api/v1/networks${query}`,
   body: { name: 'front', nodeId: 'machine-1', ...fields },
 });
@@ -235,7 +235,7 @@ describeCodes('residency and dependencies (ours)', [
     cases: [
       ['taken away', 'healthCheck', change('db', { healthCheck: null })],
       ['beside another change', 'healthCheck', change('db', { healthCheck: null, labels: { team: 'shop' } })],
-      ['in a trial', 'healthCheck', tried(change('db', { healthCheck: null }))],
+      ['in a trial', 'healthCheck', toDryRun(change('db', { healthCheck: null }))],
     ],
   },
   {
@@ -255,7 +255,7 @@ describeCodes('residency and dependencies (ours)', [
     cases: [
       ['of two networks', 'networks[1]', web({ networks: ['backend', 'edge'] })],
       ['than the one named', 'networks[0]', web({ networks: ['edge'], nodeId: 'machine-1' })],
-      ['than the one named, in a trial', 'networks[0]', tried(web({ networks: ['edge'], nodeId: machine1 }))],
+      ['than the one named, in a trial', 'networks[0]', toDryRun(web({ networks: ['edge'], nodeId: machine1 }))],
       ['by a change of networks', 'networks[2]', change('joined', { networks: ['backend', 'vault', 'edge'] })],
       ['for a job', 'networks[0]', job({ networks: ['edge'], nodeId: 'machine-1' })],
     ],
@@ -395,7 +395,7 @@ describeCodes(
       cases: [
         ['a name', 'nodeId', web({ nodeId: 'machine-1' })],
         ['an id', 'nodeId', web({ nodeId: machine1 })],
-        ['in a trial', 'nodeId', tried(web({ nodeId: 'machine-1' }))],
+        ['in a trial', 'nodeId', toDryRun(web({ nodeId: 'machine-1' }))],
       ],
     },
     {

@@ -14,7 +14,7 @@ import { ApiLab, type LabResponse } from '../../api-lab.testing.js';
 const AT = new Date(0).toISOString();
 
 /** A request that is to be refused. */
-export interface Refusable {
+export interface RejectableRequest {
   /** Default: `POST`. */
   readonly method?: string;
   /** Default: that of deployments. */
@@ -27,7 +27,7 @@ export interface Refusable {
 }
 
 /** One row of a table: a request, and the rejection that it earns. */
-export type CodeCase = readonly [name: string, field: string, request: Refusable];
+export type CodeCase = readonly [name: string, field: string, request: RejectableRequest];
 
 /** The rows of one code. */
 export interface CodeTable {
@@ -40,18 +40,18 @@ export { machine1, machine2, scratch };
 export const { ready, writtenByOther, object, degraded, absent } = exampleVolumes;
 
 /** A deployment that would be accepted, with some fields changed. */
-export const web = (fields: Readonly<Record<string, unknown>> = {}): Refusable => ({
+export const web = (fields: Readonly<Record<string, unknown>> = {}): RejectableRequest => ({
   body: { kind: 'Deployment', name: 'web', image: 'registry.example.com/shop/web:1.4.2', ...fields },
 });
 
 /** The same request as a dry run. */
-export const tried = (request: Refusable): Refusable => ({
+export const toDryRun = (request: RejectableRequest): RejectableRequest => ({
   ...request,
   path: `${request.path ?? '/api/v1/deployments'}?dryRun=true`,
 });
 
 /** A change of a deployment that stands. */
-export const change = (name: string, body: unknown): Refusable => ({
+export const change = (name: string, body: unknown): RejectableRequest => ({
   method: 'PUT',
   path: `/api/v1/deployments/${name}`,
   body,
@@ -181,7 +181,13 @@ export class RejectionLab {
     return this.lab.stop();
   }
 
-  ask({ method = 'POST', path = '/api/v1/deployments', body, as = 'rich', isNamed }: Refusable): Promise<LabResponse> {
+  ask({
+    method = 'POST',
+    path = '/api/v1/deployments',
+    body,
+    as = 'rich',
+    isNamed,
+  }: RejectableRequest): Promise<LabResponse> {
     const { a, b } = this.lab;
     const headers = isNamed ? { 'x-tenant-id': as === 'rich' ? a : b } : {};
     return this.lab.ask(method, path, { token: this.#tokens[as], headers, ...(body !== undefined && { body }) });

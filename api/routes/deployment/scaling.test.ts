@@ -122,9 +122,9 @@ describe('scaling policies over HTTP', () => {
 
   it('are not stored in a dry run', async () => {
     const before = await stored();
-    const tried = await ask('PUT', '/web/scaling?dryRun=true', { ...POLICY, minReplicas: 3 });
-    expect(tried.body).to.include({ dryRun: true, change: 'create' });
-    expect(warnings(tried.body)).to.deep.equal([['scaling_overrides_replicas', 'minReplicas']]);
+    const dryRun = await ask('PUT', '/web/scaling?dryRun=true', { ...POLICY, minReplicas: 3 });
+    expect(dryRun.body).to.include({ dryRun: true, change: 'create' });
+    expect(warnings(dryRun.body)).to.deep.equal([['scaling_overrides_replicas', 'minReplicas']]);
     expect(await stored()).to.equal(before);
     await accept('PUT', '/web/scaling', POLICY);
     const kept = await stored();

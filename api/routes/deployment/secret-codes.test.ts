@@ -4,16 +4,20 @@ import {
   describeCodes,
   entry,
   ready,
-  type Refusable,
+  type RejectableRequest,
   scratch,
-  tried,
+  toDryRun,
   web,
   writtenByOther,
 } from './rejection-lab.testing.js';
 
 const one = (parts: Readonly<Record<string, unknown>>) => web({ secrets: [entry(parts)] });
 const minted = (block: Readonly<Record<string, unknown>>) => one({ generate: { keys: ['password'], ...block } });
-const put = (path: string, body: unknown): Refusable => ({ method: 'PUT', path: `/api/v1/secrets/${path}`, body });
+const put = (path: string, body: unknown): RejectableRequest => ({
+  method: 'PUT',
+  path: `/api/v1/secrets/${path}`,
+  body,
+});
 const write = (body: unknown) => put('deployments/web-db', body);
 const mint = (block: Readonly<Record<string, unknown>>) => write({ generate: { keys: ['password'], ...block } });
 const composed = (template: unknown) => web({ secrets: [entry()], composedSecrets: { URL: template } });
@@ -373,7 +377,7 @@ describeCodes('secret material (7.3)', [
     cases: [
       ['nothing', 'values', write({})],
       ['no values', 'values', write({ values: {} })],
-      ['in a trial', 'values', tried(write({}))],
+      ['in a trial', 'values', toDryRun(write({}))],
     ],
   },
 ]);

@@ -11,7 +11,7 @@ const PATH = '/api/v1/events';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-interface Said {
+interface EventText {
   readonly type: string;
   readonly subject: { readonly kind: string; readonly name: string; readonly id: string };
 }
@@ -46,16 +46,16 @@ describe('events', () => {
   const scale = (lab: ApiLab, token: string, name: string, replicas: number) =>
     lab.ask('PUT', `/api/v1/deployments/${name}`, { token, body: { replicas } });
   const list = async (lab: ApiLab, token: string, query = '') =>
-    (await lab.ask('GET', `${PATH}?${query}`, { token })).body['items'] as readonly Said[];
+    (await lab.ask('GET', `${PATH}?${query}`, { token })).body['items'] as readonly EventText[];
   const watch = async (lab: ApiLab, token: string, query: string) => {
     const url = `${lab.server.url}${PATH}?watch=true${query}`;
     const reader = await WatchReader.open(url, { authorization: `Bearer ${token}` });
     readers.push(reader);
     return reader;
   };
-  const words = ({ type, subject }: Said) => `${type} ${subject.name}`;
+  const words = ({ type, subject }: EventText) => `${type} ${subject.name}`;
   const saidIn = (lines: readonly TestWatchLine[]) =>
-    lines.flatMap(({ object }) => (object ? [words(object as unknown as Said)] : []));
+    lines.flatMap(({ object }) => (object ? [words(object as unknown as EventText)] : []));
 
   const filters: readonly (readonly [string, readonly string[]])[] = [
     ['type=deployment.created', ['deployment.created db', 'deployment.created web']],
@@ -79,7 +79,7 @@ describe('events', () => {
 
   it('are found by the id of their subject', async () => {
     const { lab, token } = await eventful();
-    const [{ subject }] = (await list(lab, token, 'subject=web')) as [Said];
+    const [{ subject }] = (await list(lab, token, 'subject=web')) as [EventText];
 
     expect((await list(lab, token, `subject=${subject.id}`)).map(words)).to.deep.equal([
       'deployment.created web',

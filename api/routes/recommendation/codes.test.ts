@@ -1,5 +1,5 @@
 import { keys } from '../../../crds/keys/index.js';
-import { describeCodes, machine1, machine2, type Refusable } from '../deployment/rejection-lab.testing.js';
+import { describeCodes, machine1, machine2, type RejectableRequest } from '../deployment/rejection-lab.testing.js';
 
 const GIB = 2 ** 30;
 const AT = new Date(0).toISOString();
@@ -47,13 +47,18 @@ function records(tenant: string): Readonly<Record<string, object>> {
   };
 }
 
-const read = (query = '', more: Partial<Refusable> = {}): Refusable => ({
+const read = (query = '', more: Partial<RejectableRequest> = {}): RejectableRequest => ({
   method: 'GET',
   path: `/api/v1/dvm/recommendations${query}`,
   isNamed: true,
   ...more,
 });
-const apply = (id: string, parameters: unknown, more: Partial<Refusable> = {}, query = ''): Refusable => ({
+const apply = (
+  id: string,
+  parameters: unknown,
+  more: Partial<RejectableRequest> = {},
+  query = '',
+): RejectableRequest => ({
   path: `/api/v1/dvm/recommendations/${id}/apply${query}`,
   body: { parameters },
   isNamed: true,

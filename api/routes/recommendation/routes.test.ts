@@ -153,15 +153,15 @@ describe('recommendations over HTTP', () => {
     const path = `${PATH}/${found!.id}/apply`;
     const body = { parameters: found!.parameters };
     const before = await listKeys();
-    const tried = await ask('POST', `${path}?dryRun=true`, body);
-    expect(tried.body).to.deep.include({ dryRun: true, change: 'update' });
-    expect(tried.body['preview']).to.deep.include({
+    const dryRun = await ask('POST', `${path}?dryRun=true`, body);
+    expect(dryRun.body).to.deep.include({ dryRun: true, change: 'update' });
+    expect(dryRun.body['preview']).to.deep.include({
       seconds: null,
       because: 'no growth was measured on its node yet',
     });
-    expect((tried.body['preview'] as { nodes: { nodeId: string }[] }).nodes.map(({ nodeId }) => nodeId)).to.deep.equal([
-      N1,
-    ]);
+    expect((dryRun.body['preview'] as { nodes: { nodeId: string }[] }).nodes.map(({ nodeId }) => nodeId)).to.deep.equal(
+      [N1],
+    );
     await measure('5', { usedBytes: 9 * GIB, lastResize: { bytes: GIB, seconds: 2, isShrink: true } });
     await declare('4', {}, { lastResize: { bytes: GIB } });
     const unlike = await ask('POST', `${path}?dryRun=true`, body);
@@ -198,8 +198,8 @@ describe('recommendations over HTTP', () => {
     const [found] = await read('?type=replication');
     expect(found).to.deep.include({ applicable: true, parameters: { action: 'set_replicas', target_replicas: 2 } });
     const path = `${PATH}/${found!.id}/apply`;
-    const tried = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
-    const preview = tried.body['preview'] as { nodes: { name: string }[]; seconds: number | null };
+    const dryRun = await ask('POST', `${path}?dryRun=true`, { parameters: found!.parameters });
+    const preview = dryRun.body['preview'] as { nodes: { name: string }[]; seconds: number | null };
     expect([preview.nodes.map(({ name }) => name), preview.seconds]).to.deep.equal([['machine-3'], null]);
     const readyKey = keys.nodeStatus(lab.a, 'machine-3');
     await put(readyKey, { id: N3, status: 'unready', reason: 'engine_unreachable', since: AT });

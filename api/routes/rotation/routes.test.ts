@@ -263,8 +263,8 @@ describe('rotation over HTTP', () => {
   });
 
   it('is not requested by a dry run', async () => {
-    const tried = await rotate({ phase: 'stage' }, 'web', '?dryRun=true');
-    expect(tried.body).to.deep.include({ dryRun: true, change: 'update' });
+    const dryRun = await rotate({ phase: 'stage' }, 'web', '?dryRun=true');
+    expect(dryRun.body).to.deep.include({ dryRun: true, change: 'update' });
     expect(await asked()).to.equal(undefined);
   });
 

@@ -76,9 +76,9 @@ describe('references of deployments to a secret', () => {
 
     it('keep an existing value instead of generating it again, and announce that', async () => {
       const body = { generate: { keys: ['password', 'salt'] }, values: { user: 'other' } };
-      const tried = await put(body, '?dryRun=true');
+      const dryRun = await put(body, '?dryRun=true');
       const answer = await put(body);
-      for (const { body: told } of [tried, answer]) {
+      for (const { body: told } of [dryRun, answer]) {
         expect(told['alterations']).to.deep.equal([
           {
             field: 'generate.keys',

@@ -62,10 +62,10 @@ describe('secrets over HTTP', () => {
 
   it('are not written by a dry run', async () => {
     const before = await lab.store.revision();
-    const tried = await put(PATH, { values: { password: VALUE } }, '?dryRun=true');
-    expect(tried.body).to.deep.include({ dryRun: true, change: 'create' });
-    expect(tried.body['object']).to.deep.include({ path: PATH, keys: ['password'], version: 1 });
-    expect(tried.text).not.to.contain(VALUE);
+    const dryRun = await put(PATH, { values: { password: VALUE } }, '?dryRun=true');
+    expect(dryRun.body).to.deep.include({ dryRun: true, change: 'create' });
+    expect(dryRun.body['object']).to.deep.include({ path: PATH, keys: ['password'], version: 1 });
+    expect(dryRun.text).not.to.contain(VALUE);
     expect(await lab.store.revision()).to.equal(before);
   });
 
@@ -206,10 +206,10 @@ describe('secrets over HTTP', () => {
 
     it('are shown by name in a dry run, and not written', async () => {
       const before = await lab.store.revision();
-      const tried = await post('web', { secrets: [entry({ values: { password: VALUE } })] }, '?dryRun=true');
-      expect(tried.status).to.equal(200);
-      expect(tried.text).not.to.contain(VALUE);
-      expect(tried.body['secrets']).to.deep.equal([
+      const dryRun = await post('web', { secrets: [entry({ values: { password: VALUE } })] }, '?dryRun=true');
+      expect(dryRun.status).to.equal(200);
+      expect(dryRun.text).not.to.contain(VALUE);
+      expect(dryRun.body['secrets']).to.deep.equal([
         { path: PATH, resolves: true, reason: 'written', keys: ['password'], missing: [] },
       ]);
       expect(await lab.store.revision()).to.equal(before);

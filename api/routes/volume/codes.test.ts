@@ -5,40 +5,50 @@ import {
   machine1,
   object,
   ready,
-  type Refusable,
+  type RejectableRequest,
   scratch,
   web,
   writtenByOther,
 } from '../deployment/rejection-lab.testing.js';
 
-const volume = (fields: Readonly<Record<string, unknown>> = {}, query = ''): Refusable => ({
+const volume = (fields: Readonly<Record<string, unknown>> = {}, query = ''): RejectableRequest => ({
   path: `/api/v1/dvm/volumes${query}`,
   body: { name: 'new', class: 'ephemeral', sizeBytes: 2 ** 30, ...fields },
 });
-const one = (method: string, id: string, as: 'rich' | 'bare' = 'rich', query = ''): Refusable => ({
+const one = (method: string, id: string, as: 'rich' | 'bare' = 'rich', query = ''): RejectableRequest => ({
   method,
   path: `/api/v1/dvm/volumes/${id}${query}`,
   as,
 });
-const resize = (id: string, body: unknown, query = '', as: 'rich' | 'bare' = 'rich'): Refusable => ({
+const resize = (id: string, body: unknown, query = '', as: 'rich' | 'bare' = 'rich'): RejectableRequest => ({
   method: 'PATCH',
   path: `/api/v1/dvm/volumes/${id}${query}`,
   body,
   as,
 });
-const snapshots = (method: string, id: string, rest = '', more: Partial<Refusable> = {}): Refusable => ({
+const snapshots = (
+  method: string,
+  id: string,
+  rest = '',
+  more: Partial<RejectableRequest> = {},
+): RejectableRequest => ({
   method,
   path: `/api/v1/tenants/self/volumes/${id}/snapshots${rest}`,
   ...more,
 });
 
-const replicas = (method: string, id: string, rest: string, more: Partial<Refusable> = {}): Refusable => ({
+const replicas = (
+  method: string,
+  id: string,
+  rest: string,
+  more: Partial<RejectableRequest> = {},
+): RejectableRequest => ({
   method,
   path: `/api/v1/tenants/self/volumes/${id}/replicas${rest}`,
   ...more,
 });
 
-const move = (id: string, node: string, more: Partial<Refusable> = {}): Refusable => ({
+const move = (id: string, node: string, more: Partial<RejectableRequest> = {}): RejectableRequest => ({
   method: 'POST',
   path: `/api/v1/tenants/self/volumes/${id}/move`,
   body: { node },

@@ -341,8 +341,8 @@ describe('volumes over HTTP', () => {
     const { id } = await make();
     await settle(id, { usedBytes: 2 ** 20, capacityBytes: 2 ** 20 });
     const before = await listKeys();
-    const tried = await accept('PATCH', `dvm/volumes/${id}?dryRun=true`, { sizeBytes: 2 ** 21 });
-    expect(tried.body).to.deep.include({ change: 'update' });
+    const dryRun = await accept('PATCH', `dvm/volumes/${id}?dryRun=true`, { sizeBytes: 2 ** 21 });
+    expect(dryRun.body).to.deep.include({ change: 'update' });
     const refuse = async (body: object, wanted: readonly unknown[], headers = {}) => {
       const { status, body: answer } = await ask('PATCH', 'dvm/volumes/data', body, headers);
       expect([status, answer['code'], answer['field']]).to.deep.equal(wanted);
