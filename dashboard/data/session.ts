@@ -25,16 +25,16 @@ export interface OpenSession {
 }
 
 /** Someone whose token was accepted and who has not chosen a tenant yet. */
-export interface Arrival {
+export interface PendingSignIn {
   readonly connection: ApiConnection;
   readonly who: SignedIn;
   readonly tenants: readonly TenantView[];
 }
 
-export const arrival = signal<Arrival | undefined>(undefined);
+export const pendingSignIn = signal<PendingSignIn | undefined>(undefined);
 export const session = signal<OpenSession | undefined>(undefined);
 /** Why the last session has ended, where that was not asked for. */
-export const farewell = signal('');
+export const signOutMessage = signal('');
 
 const MAX_TENANTS = 500;
 const EVENTS_KEPT = 1000;
@@ -43,22 +43,22 @@ const EVENTS_KEPT = 1000;
 export async function signIn(token: string): Promise<void> {
   const connection = new ApiConnection(token.trim());
   const who = await connection.get<SignedIn>('/api/v1/tokens/self');
-  farewell.value = '';
+  signOutMessage.value = '';
   if (who.kind === 'admin') {
     const { items } = await connection.get<{ items: readonly TenantView[] }>(`/api/v1/tenants?limit=${MAX_TENANTS}`);
-    arrival.value = { connection, who, tenants: items };
+    pendingSignIn.value = { connection, who, tenants: items };
     return;
   }
   const tenant = await connection.get<TenantView>('/api/v1/tenants/self');
-  arrival.value = { connection, who, tenants: [tenant] };
+  pendingSignIn.value = { connection, who, tenants: [tenant] };
   chooseTenant(tenant);
 }
 
 /** The code of the link that the page was opened with: in memory, and out of the address before anything else is done. */
-export const offered = signal(takeOfferedCode());
+export const offeredCode = signal(takeOfferedCode());
 addEventListener('hashchange', () => {
   const code = takeOfferedCode();
-  if (code !== undefined && !arrival.value) offered.value = code;
+  if (code !== undefined && !pendingSignIn.value) offeredCode.value = code;
 });
 
 function takeOfferedCode(): string | undefined {
@@ -69,15 +69,15 @@ function takeOfferedCode(): string | undefined {
 
 /** Signs in with the code of a link, which is used up by it. Throws what is refused. */
 export async function signInWithLink(): Promise<void> {
-  const code = offered.value;
-  offered.value = undefined;
+  const code = offeredCode.value;
+  offeredCode.value = undefined;
   const { token } = await new ApiConnection().send<{ token: string }>('POST', '/api/v1/tokens/sign-in', { code });
   await signIn(token);
 }
 
 /** Opens a tenant. What was shown of another is forgotten first. */
 export function chooseTenant(tenant: TenantView): void {
-  const known = arrival.value;
+  const known = pendingSignIn.value;
   if (!known) return;
   if (session.value) leavePlace();
   session.value?.end();
@@ -94,11 +94,11 @@ export function signOut(because = ''): void {
   leavePlace();
   session.value?.end();
   session.value = undefined;
-  arrival.value = undefined;
-  farewell.value = because;
+  pendingSignIn.value = undefined;
+  signOutMessage.value = because;
 }
 
-function openSession({ connection: own, who }: Arrival, tenant: TenantView): OpenSession {
+function openSession({ connection: own, who }: PendingSignIn, tenant: TenantView): OpenSession {
   const connection = own.for(tenant.id);
   const ended = new AbortController();
   const refused = (refusal: RefusedCall) => signOut(`You were signed out: ${refusal.message}`);

@@ -11,7 +11,7 @@ import type { ApiConnection, RefusedCall } from './connection.js';
 import { followLines } from './lines.js';
 
 /** What is watched. */
-export interface Watched<T> {
+export interface WatchedCollection<T> {
   readonly path: string;
   readonly nameOf: (object: T) => string;
   /** How many are kept, where there is no end of them. */
@@ -27,7 +27,7 @@ export interface Watch<T> {
 /** Watches a collection until `ended`. A cursor that the server does not know any more makes it read the list again. */
 export function openListWatch<T>(
   connection: ApiConnection,
-  { path, nameOf, limit }: Watched<T>,
+  { path, nameOf, limit }: WatchedCollection<T>,
   ended: AbortSignal,
   onRefused: (refused: RefusedCall) => void,
 ): Watch<T> {

@@ -15,7 +15,7 @@ export interface LineProblem {
 }
 
 /** What the server has refused, as far as it is shown. */
-interface Refusal {
+interface ManifestRejection {
   readonly code: string;
   readonly field: string;
   readonly expected?: string;
@@ -63,10 +63,10 @@ function toValue(document: { toJS(): unknown }): unknown {
 /** What is wrong with a text: why it cannot be read, and what the server has refused in it. */
 export function listLineProblems(
   { problems, findLine, value }: ManifestText,
-  refusals: readonly Refusal[],
+  rejections: readonly ManifestRejection[],
 ): readonly LineProblem[] {
   const name = typeof value?.['name'] === 'string' ? value['name'] : '';
-  const refused = refusals.map(({ code, field, expected, why, fix }) => ({
+  const refused = rejections.map(({ code, field, expected, why, fix }) => ({
     line: findLine(field),
     code,
     fix,
@@ -124,13 +124,15 @@ export function describeRecreated(
   return `Recreated: ${[...parts, ...more].join(', ')}.`;
 }
 
-type Declared = Pick<DeploymentView, 'image'> & { readonly metadata: Pick<DeploymentView['metadata'], 'createdAt'> };
+type DeclaredImage = Pick<DeploymentView, 'image'> & {
+  readonly metadata: Pick<DeploymentView['metadata'], 'createdAt'>;
+};
 
 /** What a new deployment begins with: a name that no other has, and the image of the one that was declared last. */
-export function draftManifest(deployments: ReadonlyMap<string, Declared>): string {
+export function draftManifest(deployments: ReadonlyMap<string, DeclaredImage>): string {
   let name = 'web';
   for (let next = 2; deployments.has(name); next++) name = `web-${next}`;
-  const last = [...deployments.values()].reduce<Declared | undefined>(
+  const last = [...deployments.values()].reduce<DeclaredImage | undefined>(
     (found, each) => (found && found.metadata.createdAt >= each.metadata.createdAt ? found : each),
     undefined,
   );

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
 import type { VolumeView } from '../../crds/volume/index.js';
-import { listTroubles, type Trouble, type Everything } from './troubles.js';
+import { listTroubles, type Trouble, type TroubleInput } from './troubles.js';
 import type { JobView, ListedSecret, ShownNetwork, NodeView } from './views.js';
 
 const AT = '2026-01-31T12:00:00Z';
 const node = { id: 'node_a', name: 'a', status: 'ready', schedulable: { value: true, reason: '' } } as NodeView;
-const find = (all: Partial<Everything>) => listTroubles({ deployments: [], nodes: [node], ...all });
+const find = (all: Partial<TroubleInput>) => listTroubles({ deployments: [], nodes: [node], ...all });
 
 function expectOnly(found: readonly Trouble[], expected: Partial<Trouble>, words: readonly string[], labels: string[]) {
   expect(found).to.have.length(1);

@@ -36,7 +36,7 @@ const MOST = 40;
 const FAR = 3;
 
 type Needs = readonly { readonly name: string; readonly condition?: string }[];
-interface Placed {
+interface PlacedBox {
   readonly depth: number;
   readonly label: string;
 }
@@ -51,7 +51,7 @@ export function drawRelations(
   for (const { name: consumer, dependsOn = [] } of deployments.values())
     for (const { name: needed } of dependsOn) neededBy.set(needed, [...(neededBy.get(needed) ?? []), consumer]);
 
-  const placed = new Map<string, Placed>([[`d ${name}`, { depth: 0, label: name }]]);
+  const placed = new Map<string, PlacedBox>([[`d ${name}`, { depth: 0, label: name }]]);
   const edges = new Map<string, readonly [string, string, string]>();
   let more = 0;
   const place = (key: string, depth: number, label: string): boolean => {
@@ -90,7 +90,7 @@ export function drawRelations(
 }
 
 function layOut(
-  placed: ReadonlyMap<string, Placed>,
+  placed: ReadonlyMap<string, PlacedBox>,
   edges: ReadonlyMap<string, readonly [string, string, string]>,
   deployments: ReadonlyMap<string, Pick<DeploymentView, 'status'>>,
   self: string,

@@ -10,11 +10,11 @@ const UNITS: readonly (readonly [string, number])[] = [
 export function formatAgo(at: string, now: number): string {
   const seconds = Math.floor((now - Date.parse(at)) / SECOND);
   if (Number.isNaN(seconds)) return '-';
-  if (seconds < 0) return `in ${formatSpanOf(-seconds)}`;
-  return seconds === 0 ? 'now' : `${formatSpanOf(seconds)} ago`;
+  if (seconds < 0) return `in ${formatSeconds(-seconds)}`;
+  return seconds === 0 ? 'now' : `${formatSeconds(seconds)} ago`;
 }
 
-function formatSpanOf(seconds: number): string {
+function formatSeconds(seconds: number): string {
   const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ['s', 1];
   return `${Math.floor(seconds / size)}${unit}`;
 }

@@ -14,7 +14,7 @@ import type { DeploymentView, ListedSecret, JobView, ShownNetwork, NodeView, Ton
 export type { Trouble };
 
 /** Everything that may be wrong. */
-export interface Everything {
+export interface TroubleInput {
   readonly deployments: Iterable<DeploymentView>;
   readonly nodes: Iterable<NodeView>;
   readonly volumes?: readonly VolumeView[];
@@ -40,7 +40,7 @@ export function findBlockedStep(steps: readonly DeploymentStep[]): DeploymentSte
 }
 
 /** Everything that is wrong, what others may follow from first: nodes, volumes and networks before what uses them, and the worst of each. */
-export function listTroubles(all: Everything): readonly Trouble[] {
+export function listTroubles(all: TroubleInput): readonly Trouble[] {
   const { volumes = [], networks = [], jobs = [], secrets = [] } = all;
   const nodes = [...all.nodes];
   const ofDeployments = describeAll(all.deployments, describeDeploymentTrouble);

@@ -1,7 +1,7 @@
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
-import { arrival, session, type OpenSession, signOut } from '../data/session.js';
+import { pendingSignIn, session, type OpenSession, signOut } from '../data/session.js';
 import { mayDo } from '../model/actions.js';
 import { placedKinds } from '../model/generated-kinds.js';
 import { listPlaces, type PageAddress, toPlace, toTitle } from '../model/places.js';
@@ -34,13 +34,13 @@ export function App() {
     document.title = open ? `${describePlace(place.value)} · ${open.tenant.name} · Mooring` : 'Mooring';
   });
   const open = session.value;
-  const known = arrival.value;
+  const known = pendingSignIn.value;
   return (
     <>
       {open ? (
         <Shell session={open} key={open.tenant.id} />
       ) : known && known.who.kind === 'admin' ? (
-        <TenantChoice arrival={known} />
+        <TenantChoice pendingSignIn={known} />
       ) : (
         <SignIn />
       )}

@@ -1,6 +1,14 @@
 import { useSignal } from '@preact/signals';
 
-import { type Arrival, chooseTenant, farewell, offered, signIn, signInWithLink, signOut } from '../data/session.js';
+import {
+  type PendingSignIn,
+  chooseTenant,
+  signOutMessage,
+  offeredCode,
+  signIn,
+  signInWithLink,
+  signOut,
+} from '../data/session.js';
 import { CopiedCommand, Empty, Foreign } from './parts.js';
 
 /** The only page without a token. The token goes into the memory of this page, and nowhere else. */
@@ -22,12 +30,12 @@ export function SignIn() {
     <main class="sign-in">
       <img src="/assets/icon.svg" alt="" width="48" height="48" />
       <h1>Mooring</h1>
-      {farewell.value !== '' && (
+      {signOutMessage.value !== '' && (
         <p class="notice" role="status">
-          <Foreign text={farewell.value} />
+          <Foreign text={signOutMessage.value} />
         </p>
       )}
-      {offered.value !== undefined && (
+      {offeredCode.value !== undefined && (
         <div class="notice">
           <p>You have opened a link that signs you in here, once.</p>
           <button type="button" class="primary" onClick={() => void enter(signInWithLink)}>
@@ -77,7 +85,7 @@ export function SignIn() {
 }
 
 /** An administrator of the platform looks at one tenant at a time. */
-export function TenantChoice({ arrival: { tenants } }: { readonly arrival: Arrival }) {
+export function TenantChoice({ pendingSignIn: { tenants } }: { readonly pendingSignIn: PendingSignIn }) {
   const filter = useSignal('');
   const word = filter.value.toLowerCase();
   const shown = tenants.filter(({ name, id }) => name.includes(word) || id.includes(word));
