@@ -18,7 +18,7 @@ import { type InMemoryMooring, startInMemory } from './in-memory.js';
 
 const command = join(clone, 'moor');
 
-interface Shown {
+interface DeploymentAnswer {
   readonly environment?: Readonly<Record<string, string>>;
   readonly metadata: { readonly generation: number };
   readonly status: DeploymentStatus | null;
@@ -68,10 +68,10 @@ describe('a restored etcd', () => {
     }
     most = Math.max(most, 0, ...slots.values());
   };
-  const reaches = (name: string, what: string, isReached: (shown: Shown) => boolean) =>
+  const reaches = (name: string, what: string, isReached: (shown: DeploymentAnswer) => boolean) =>
     until(`${name} to be ${what}`, async () => {
       countContainers();
-      const answer = await client.request<Shown>('GET', `/api/v1/deployments/${name}`);
+      const answer = await client.request<DeploymentAnswer>('GET', `/api/v1/deployments/${name}`);
       return answer.ok && isReached(answer.value);
     });
   const runs = (name: string, round: string) =>
@@ -107,7 +107,7 @@ describe('a restored etcd', () => {
     rmSync(join(folder, 'data'), { recursive: true });
     etcdctl('snapshot', 'restore', backup, '--data-dir', join(folder, 'data'));
     await etcd.restart();
-    const isRefused = ({ environment, status }: Shown) =>
+    const isRefused = ({ environment, status }: DeploymentAnswer) =>
       environment?.['round'] === 'first' && status?.phase === 'Degraded' && /moor admin restore/.test(status.message);
     await reaches('changed', 'refused by the agent', isRefused);
 

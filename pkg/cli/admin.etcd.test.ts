@@ -20,7 +20,7 @@ import { EtcdProcess, findFreePort } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
 import { clone } from '../version/index.js';
 
-interface Ended {
+interface ProgramOutcome {
   readonly status: number;
   readonly out: string;
   readonly err: string;
@@ -38,7 +38,7 @@ describe('moor admin: a control plane from its certificates to its restore', fun
   let url: string;
   let settings: readonly string[];
 
-  const moor = (words: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Ended> =>
+  const moor = (words: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<ProgramOutcome> =>
     new Promise(resolve => {
       execFile(join(clone, 'moor'), words, { env: { ...environment, ...more } }, (error, out, err) =>
         resolve({ status: error ? Number(error.code) : 0, out, err }),

@@ -7,13 +7,13 @@ import { clone } from '../version/index.js';
 
 const moorPath = join(clone, 'moor');
 
-interface Ended {
+interface ProgramOutcome {
   readonly code: number;
   readonly out: string;
   readonly err: string;
 }
 
-function moor(...words: readonly string[]): Promise<Ended> {
+function moor(...words: readonly string[]): Promise<ProgramOutcome> {
   return new Promise(resolve => {
     execFile(moorPath, words, { timeout: 30_000, env: { ...process.env, CI: 'true' } }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),

@@ -27,7 +27,7 @@ const AUTHORITIES = ['server', 'etcd'] as const;
 const MEMBER = /^(?!(?:ca|mooring)$)[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/;
 
 const find = (folder: string, of: (typeof AUTHORITIES)[number]) => resolve(folder, of);
-const clockOf =
+const createClock =
   ({ terminal }: Session) =>
   () =>
     terminal.clock.now();
@@ -41,7 +41,7 @@ function print({ terminal, ink }: Session, { ca, cert, key }: CertificateFiles, 
 
 /** The certificate of the API server, and the settings that name it. */
 export const certifyServer: Command<ServerInput> = (session, { folder, host }) => {
-  const files = issueServer(find(folder, 'server'), host, clockOf(session));
+  const files = issueServer(find(folder, 'server'), host, createClock(session));
   print(session, files, [`tlsCertFile: ${files.cert}`, `tlsKeyFile: ${files.key}`, `tlsCaFile: ${files.ca}`]);
   return Promise.resolve(exitCode.ok);
 };
@@ -52,7 +52,7 @@ export const certifyMember: Command<MemberInput> = (session, { folder, name, hos
     throw new UsageFault(
       `"${name}" cannot be the name of a member: small letters, digits, dots and hyphens, not ca or mooring.`,
     );
-  const files = issueEtcdMember(find(folder, 'etcd'), { name, hosts: host }, clockOf(session));
+  const files = issueEtcdMember(find(folder, 'etcd'), { name, hosts: host }, createClock(session));
   const { ca, cert, key } = files;
   print(session, files, [
     `--cert-file=${cert} --key-file=${key} --trusted-ca-file=${ca} --client-cert-auth`,
@@ -63,7 +63,7 @@ export const certifyMember: Command<MemberInput> = (session, { folder, name, hos
 
 /** The certificate that servers and controllers show to etcd, and the settings that name it. */
 export const certifyClient: Command<FolderInput> = (session, { folder }) => {
-  const files = issueEtcdClient(find(folder, 'etcd'), clockOf(session));
+  const files = issueEtcdClient(find(folder, 'etcd'), createClock(session));
   print(session, files, [`etcdCaFile: ${files.ca}`, `etcdCertFile: ${files.cert}`, `etcdKeyFile: ${files.key}`]);
   return Promise.resolve(exitCode.ok);
 };
@@ -73,7 +73,7 @@ function openAuthorities(session: Session, folder: string) {
   const found = AUTHORITIES.filter(of => existsSync(join(find(folder, of), 'ca.key')));
   if (found.length === 0)
     throw new UsageFault(`${resolve(folder)} holds no authority; "moor admin certs server" makes the first.`);
-  return found.map(of => ({ of, authority: openAuthority(of, find(folder, of), clockOf(session)) }));
+  return found.map(of => ({ of, authority: openAuthority(of, find(folder, of), createClock(session)) }));
 }
 
 export const listCertificates: Command<FolderInput> = (session, { folder }) => {

@@ -16,7 +16,7 @@ import type {
   FirewallObservation,
   Observations,
   PortObservation,
-  Seen,
+  Observation,
 } from './observations.js';
 
 const ANSWER_WITHIN_MS = 3_000;
@@ -29,7 +29,7 @@ export async function isThisMachine({ hostname }: URL): Promise<boolean> {
 }
 
 /** Runs a look that may fail. */
-export async function see<Value>(look: () => Value | Promise<Value>): Promise<Seen<Value>> {
+export async function observe<Value>(look: () => Value | Promise<Value>): Promise<Observation<Value>> {
   try {
     return { value: await look() };
   } catch (thrown) {
@@ -69,7 +69,7 @@ export async function lookAtEngine(host: string): Promise<Observations['engine']
     JSON.parse(
       await fetchText(socketPath === undefined ? new URL(path, host.replace(/^tcp:/, 'http:')) : path, socketPath),
     );
-  const seen = await see(async () => {
+  const seen = await observe(async () => {
     const version = (await ask('/version')) as { readonly Version?: string; readonly ApiVersion?: string };
     const info = (await ask('/info')) as { readonly Warnings?: readonly string[] | null };
     return { version: String(version.Version), apiVersion: String(version.ApiVersion), warnings: info.Warnings ?? [] };
@@ -112,7 +112,7 @@ export async function lookAtCertificateFiles(settings: Settings): Promise<readon
   const named = files.filter(([, path]) => path !== '');
   return Promise.all(
     named.map(async ([what, path, remedy]) => {
-      const seen = await see(() => new X509Certificate(readFileSync(path)));
+      const seen = await observe(() => new X509Certificate(readFileSync(path)));
       const subject = `${what} (${path})`;
       if (seen.value === undefined) return { subject, validUntil: { fault: seen.fault }, remedy };
       const { validFrom, validTo } = seen.value;
@@ -124,7 +124,7 @@ export async function lookAtCertificateFiles(settings: Settings): Promise<readon
 export async function lookAtDisk(path: string): Promise<DiskObservation> {
   let folder = path;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
-  const space = await see(() => {
+  const space = await observe(() => {
     const { bavail, blocks, bsize } = statfsSync(folder);
     return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
   });
@@ -153,9 +153,9 @@ export async function lookAtPort(
 }
 
 export async function lookAtFirewall(): Promise<FirewallObservation> {
-  const forward = await see(() => readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim() === '1');
+  const forward = await observe(() => readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim() === '1');
   const PATH = `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`;
-  const rules = await see(async () => {
+  const rules = await observe(async () => {
     const options = { timeout: ANSWER_WITHIN_MS, env: { ...process.env, PATH } };
     return (await promisify(execFile)('iptables', ['-w', '2', '-S', 'FORWARD'], options)).stdout;
   });

@@ -21,7 +21,7 @@ import {
   lookAtEngine,
   lookAtFirewall,
   lookAtPort,
-  see,
+  observe,
 } from './look-machine.js';
 import type {
   CertificateObservation,
@@ -29,7 +29,7 @@ import type {
   HealthView,
   Observations,
   PortObservation,
-  Seen,
+  Observation,
   ServerObservation,
 } from './observations.js';
 
@@ -63,7 +63,7 @@ export async function look(session: Session, { config, dockerHost }: LookOptions
 }
 
 /** The server that other commands would use, or why they would use none: not only because none is named. */
-async function findAddress(session: Session): Promise<Seen<URL>> {
+async function findAddress(session: Session): Promise<Observation<URL>> {
   try {
     return { value: new URL((await session.findConnection()).server) };
   } catch (thrown) {
@@ -82,7 +82,7 @@ async function findSettings(
   if (file !== undefined || environment['MOORING_CONFIG']) return loadSettings({ environment, file }).settings;
   // Its files and addresses are of use only where they are its own: on another machine all of them would seem to be missing.
   if (!address || !(await isThisMachine(address))) return undefined;
-  const running = await see(async () => {
+  const running = await observe(async () => {
     const client = await session.connect('platform');
     const answer = await client.request<{ readonly settings: Settings }>('GET', '/api/v1/config');
     return answer.ok ? answer.value.settings : undefined;
@@ -108,7 +108,7 @@ async function lookAtServer({ terminal }: Session, address: URL | undefined, fau
   if (!address) return { server: { address: undefined, health: { fault } }, certificates: [] };
   const { clock } = terminal;
   const began = clock.now();
-  const seen = await see(() => fetchHealth(address));
+  const seen = await observe(() => fetchHealth(address));
   const took = clock.now() - began;
   if (seen.value === undefined) return { server: { address: address.origin, health: seen }, certificates: [] };
   const { health, date, validUntil } = seen.value;
@@ -171,7 +171,7 @@ async function lookAtEtcd({ terminal }: Session, settings: Settings | undefined)
     };
   if (settings.etcdEndpoints.length === 0) return { members: [], quotaBytes: 0, isInMemory: true };
   const members = settings.etcdEndpoints.map(async endpoint => {
-    const seen = await see(async () => {
+    const seen = await observe(async () => {
       const store = openEtcdStore({ ...settings, etcdEndpoints: [endpoint] }, { ...terminal, log: silentLogger });
       try {
         return await store.inspect();
@@ -186,7 +186,7 @@ async function lookAtEtcd({ terminal }: Session, settings: Settings | undefined)
 
 async function lookAtNodes(session: Session, hasServer: boolean): Promise<Observations['nodes']> {
   if (!hasServer) return { fault: 'no server was asked, so no node is known' };
-  const seen = await see(async () => {
+  const seen = await observe(async () => {
     const client: Client = await session.connect();
     return client.all<NodeView>(findKind('nodes').path);
   });

@@ -14,8 +14,8 @@ export interface Finding {
 export interface Observations {
   readonly server: ServerObservation;
   readonly etcd: EtcdObservation;
-  readonly nodes: Seen<readonly NodeView[]> & { readonly isTokenRefused?: true };
-  readonly engine: Seen<EngineObservation> & { readonly host: string };
+  readonly nodes: Observation<readonly NodeView[]> & { readonly isTokenRefused?: true };
+  readonly engine: Observation<EngineObservation> & { readonly host: string };
   readonly certificates: readonly CertificateObservation[];
   readonly disks: readonly DiskObservation[];
   readonly ports: readonly PortObservation[];
@@ -23,7 +23,7 @@ export interface Observations {
 }
 
 /** What was seen, or why it was not. `isAbsent` when this machine need not have it. */
-export type Seen<Value> =
+export type Observation<Value> =
   | { readonly value: Value; readonly fault?: never }
   | { readonly value?: never; readonly fault: string; readonly isAbsent?: true };
 
@@ -43,7 +43,7 @@ export interface HealthView {
 export interface ServerObservation {
   /** Its address; where no server can be asked, `health` says why. */
   readonly address: string | undefined;
-  readonly health: Seen<HealthView>;
+  readonly health: Observation<HealthView>;
   /** How far its clock is ahead of this one's, in milliseconds, and by how much that may be wrong. */
   readonly clock?: { readonly aheadMs: number; readonly uncertainMs: number };
 }
@@ -53,7 +53,7 @@ export interface EtcdObservation {
   readonly skipped?: string;
   /** The server names no member: it keeps everything in its memory. */
   readonly isInMemory?: true;
-  readonly members: readonly (Seen<EtcdInspection> & { readonly endpoint: string })[];
+  readonly members: readonly (Observation<EtcdInspection> & { readonly endpoint: string })[];
   readonly quotaBytes: number;
 }
 
@@ -67,7 +67,7 @@ export interface CertificateObservation {
   /** Whose it is: a file, or the server. */
   readonly subject: string;
   /** In milliseconds. */
-  readonly validUntil: Seen<number>;
+  readonly validUntil: Observation<number>;
   readonly validFrom?: number;
   /** How it is replaced. */
   readonly remedy: string;
@@ -75,7 +75,7 @@ export interface CertificateObservation {
 
 export interface DiskObservation {
   readonly path: string;
-  readonly space: Seen<{ readonly freeBytes: number; readonly totalBytes: number }>;
+  readonly space: Observation<{ readonly freeBytes: number; readonly totalBytes: number }>;
 }
 
 export interface PortObservation {
@@ -92,5 +92,5 @@ export interface FirewallObservation {
   /** Whether the kernel forwards packets; undefined where that cannot be read. */
   readonly forwards: boolean | undefined;
   /** `iptables -S FORWARD`. */
-  readonly rules: Seen<string>;
+  readonly rules: Observation<string>;
 }

@@ -4,7 +4,7 @@ import { formatTable, type Row } from './table.js';
 import { formatAge, formatSpan, type Paint, stripControls } from './text.js';
 
 /** What a text depends on beside the object that it describes. */
-interface Look {
+interface PrintContext {
   readonly now: number;
   readonly ink: Paint;
 }
@@ -15,7 +15,7 @@ const EVENTS_SHOWN = 15;
 export type Fact = readonly [name: string, value: string | undefined, paint?: (text: string) => string];
 
 /** One line for each fact. */
-export function formatFacts(facts: readonly Fact[], { ink }: Look): string {
+export function formatFacts(facts: readonly Fact[], { ink }: PrintContext): string {
   return facts
     .filter(([, value]) => value !== undefined && value !== '')
     .map(([name, value = '', paint = (text: string) => text]) => {
@@ -25,7 +25,7 @@ export function formatFacts(facts: readonly Fact[], { ink }: Look): string {
 }
 
 /** The newest events of an object, and those that say since when it exists and where it was placed last. */
-export function formatEvents(events: readonly EventView[], { ink, now }: Look): string {
+export function formatEvents(events: readonly EventView[], { ink, now }: PrintContext): string {
   const rows = chooseEvents(events).map(({ at, lastSeenAt, type, count, message }) => {
     const span = formatSpan(Date.parse(lastSeenAt) - Date.parse(at));
     return [formatAge(lastSeenAt, now), type, count > 1 ? `${count} in ${span}` : String(count), message];
@@ -43,7 +43,7 @@ function chooseEvents(events: readonly EventView[]): readonly EventView[] {
 }
 
 /** The conditions of an object, one line each. */
-export function formatConditions(conditions: readonly Condition[], { ink, now }: Look): string {
+export function formatConditions(conditions: readonly Condition[], { ink, now }: PrintContext): string {
   const rows = conditions.map(({ type, status, reason, message, lastTransitionTime }) => [
     type,
     status,

@@ -14,7 +14,7 @@ export interface SeenRequest {
 }
 
 /** What becomes of a request instead of an answer. */
-export type Mishap = (request: SeenRequest) => FakeAnswer | 'garbage' | 'hang' | 'lose' | undefined;
+export type InjectedFault = (request: SeenRequest) => FakeAnswer | 'garbage' | 'hang' | 'lose' | undefined;
 
 const KV = /^mooring\/([a-z0-9-]+)\/(data|metadata|destroy)\/([a-z0-9-]+)\/([a-z0-9-]+)$/;
 const KV_LIST = /^mooring\/([a-z0-9-]+)\/metadata\/([a-z0-9-]+)$/;
@@ -31,7 +31,7 @@ export class FakeVault {
   leaseSeconds = 3600;
   logins = 0;
   renewals = 0;
-  mishap: Mishap = () => undefined;
+  mishap: InjectedFault = () => undefined;
   readonly #server: Server;
 
   readonly #scheme: 'http' | 'https';

@@ -17,7 +17,7 @@ import {
 import { Secret } from '../secret.js';
 import { destroyVersion } from '../destroy-version.testing.js';
 import { secretStoreContract } from '../secret-store.contract.js';
-import { FakeVault, type Mishap } from './fake-vault.testing.js';
+import { FakeVault, type InjectedFault } from './fake-vault.testing.js';
 import { VaultSecretStore, type VaultSecretStoreOptions } from './vault-secret-store.js';
 import type { VaultLogin } from './vault-session.js';
 
@@ -45,7 +45,7 @@ describe('vault secret store', () => {
     store.write(web, { document: toSecretDocument({ password }), after, as });
   const destroy = (version: number) => destroyVersion(store, web, version);
   /** Lets the mishap happen to the first request that it picks. */
-  const once = (mishap: Mishap) => {
+  const once = (mishap: InjectedFault) => {
     vault.mishap = request => {
       const what = mishap(request);
       if (what !== undefined) vault.mishap = () => undefined;
@@ -124,7 +124,7 @@ describe('vault secret store', () => {
       expect(await store.read(web)).to.have.property('kind', 'found');
     });
 
-    const mishaps: readonly [string, Mishap][] = [
+    const mishaps: readonly [string, InjectedFault][] = [
       ['an error', () => ({ status: 500, body: { errors: ['internal'] } })],
       [
         'a 503 of a server that changes its leader',
