@@ -108,8 +108,8 @@ export class Pipeline {
   }
 
   #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
-    const toRefusal = progress.isKubernetes ? toStatusReply : toRejectionReply;
-    const reply = outcome instanceof RequestRejection ? toRefusal(outcome, this.#env.baseUrl()) : outcome;
+    const toReply = progress.isKubernetes ? toStatusReply : toRejectionReply;
+    const reply = outcome instanceof RequestRejection ? toReply(outcome, this.#env.baseUrl()) : outcome;
     const bytes = sendReply(response, reply, progress.requestId, progress.method === 'HEAD');
     limitExchange(response, bytes, this.#env.clock);
     if (outcome instanceof RequestRejection) this.#holdBack(response, outcome, progress);

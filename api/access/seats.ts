@@ -136,7 +136,7 @@ export class Seats {
     const full = this.#counters[kind].take(holder);
     if (!full) return () => this.#counters[kind].release(holder);
     this.#metrics.count('mooring_seats_refused_total', { kind, scope: full.scope });
-    return toRefusal(kind, full);
+    return toSeatsRejection(kind, full);
   }
 
   /** Takes room for the body of a request under way. */
@@ -146,7 +146,7 @@ export class Seats {
     const full = this.#bodyBytes.take(holder, bytes);
     if (!full) return () => this.#bodyBytes.release(holder, bytes);
     this.#metrics.count('mooring_seats_refused_total', { kind: 'bodies', scope: full.scope });
-    return toRefusal('bodies', full);
+    return toSeatsRejection('bodies', full);
   }
 
   /** Brings the metrics up to date: they are read far less often than seats are taken. */
@@ -186,7 +186,7 @@ function overloaded(): RequestRejection {
   return new RequestRejection(reject('server_overloaded', '', ''), SOON);
 }
 
-function toRefusal(
+function toSeatsRejection(
   kind: SeatKind | 'bodies',
   { scope, limit }: { readonly scope: SeatScope; readonly limit: number },
 ): RequestRejection {

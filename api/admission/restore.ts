@@ -46,7 +46,7 @@ export interface RestoredParts {
   readonly warnings: readonly Warning[];
 }
 
-interface Restored {
+interface RestoredConfiguration {
   readonly spec: Deployment;
   /** The deployment that it replaces; left out where it is made anew. */
   readonly before?: StoredDeployment;
@@ -56,7 +56,7 @@ interface Restored {
 export async function judgeRestored(
   env: AdmissionEnv,
   call: ApiCall,
-  restored: Restored,
+  restored: RestoredConfiguration,
   { scalingPolicy, canary }: SubmissionOrigin,
   limits: AdmissionEnv['deploymentLimits'],
 ): Promise<RestoredParts | RequestRejection> {
@@ -79,7 +79,7 @@ export async function judgeRestored(
 async function judgeCanary(
   env: AdmissionEnv,
   tenant: string,
-  { spec, before }: Restored,
+  { spec, before }: RestoredConfiguration,
   { beside }: BackedUpCanary,
   limits: AdmissionEnv['deploymentLimits'],
 ): Promise<CanaryBeside | string> {

@@ -22,7 +22,7 @@ export interface LogSource {
 /** How a wait ended: with the stream, declined by an agent that serves too many, or too late. */
 export type LogArrival = LogSource | 'declined' | 'late';
 
-interface Waiting {
+interface AwaitedStream {
   /** Whether the stream may come from this node. */
   readonly accepts: (node: NodeIdentity) => boolean;
   readonly onArrival: (arrival: LogSource | 'declined') => void;
@@ -63,7 +63,7 @@ function isLogLine(document: unknown): document is LogLine {
 /** Brings a reader of logs together with the agent that sends them. */
 export class LogRendezvous {
   readonly #clock: Clock;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, AwaitedStream>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -125,7 +125,7 @@ export class LogRendezvous {
     return waiting !== undefined;
   }
 
-  #waitingFor(id: string, node: NodeIdentity): Waiting | undefined {
+  #waitingFor(id: string, node: NodeIdentity): AwaitedStream | undefined {
     const waiting = this.#waiting.get(id);
     return waiting?.accepts(node) ? waiting : undefined;
   }

@@ -5,7 +5,7 @@ import { type Deployment, deploymentSchema, scalingSchema } from '../deployment/
 import { FieldPath } from '../grammar/index.js';
 import { hashSpec } from '../meta/index.js';
 import { reject, type Rejection } from '../rejections/index.js';
-import { annotate, type CheckResult, createBodyCheck, dnsLabelSchema, toRefusal } from '../rule/index.js';
+import { annotate, type CheckResult, createBodyCheck, dnsLabelSchema, toCheckFailure } from '../rule/index.js';
 import { guardPersisted } from '../secret/index.js';
 import { isCredential } from '../workload/index.js';
 import { type Backup, backupRevisionsBound, chooseBackupRevisions, computeBackupChecksum } from './backup.js';
@@ -99,7 +99,7 @@ export function checkBackupImport(sent: unknown): CheckResult<Backup> {
   const checked = checkShape(sent);
   if (!checked.ok) return checked;
   const backup = checked.value as unknown as Backup & Static<typeof backupImportSchema>;
-  return toRefusal(listFaults(backup)) ?? { ok: true, value: backup };
+  return toCheckFailure(listFaults(backup)) ?? { ok: true, value: backup };
 }
 
 function listFaults(backup: Backup): readonly Rejection[] {

@@ -7,7 +7,7 @@ import {
   type Admission,
   type Alteration,
   recordAlterations,
-  toRefusal,
+  toCheckFailure,
   type WellFormedDocument,
 } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
@@ -53,7 +53,9 @@ export function admitCreate(
   const context = createContext(facts, limits, nameIn(sent.fields));
   const found = validate(listed.fields, sound => ({ ...context(sound), isSentBack }));
   const rejections = listed.asSent(found);
-  return toRefusal([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion });
+  return (
+    toCheckFailure([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion })
+  );
 }
 
 /** Whether a document is exactly what GET has returned: it carries the hash of its own spec. */
@@ -92,7 +94,7 @@ export function admitUpdate(
   const context = createContext(facts, limits, stored.name, stored);
   const rejections = listed.asSent(validate(listed.fields, context, changes));
   return (
-    toRefusal([...rejections, ...sent.rejections]) ??
+    toCheckFailure([...rejections, ...sent.rejections]) ??
     accepted(sent, listed, { facts, limits, stored, secretsVersion: stored.secretsVersion })
   );
 }

@@ -118,7 +118,7 @@ describe('for any document at all', () => {
     fc.assert(
       fc.property(soundDocument, fc.nat(), noise, (sound, which, value) => {
         const document = structuredClone(sound) as Record<string, unknown>;
-        const places = placesIn(document);
+        const places = buildDataPaths(document);
         const [holder, key] = places[which % places.length]!;
         holder[key] = value;
         const found = listFaults(admitCreate(document, exampleFacts, limits)).map(([, field]) => field);
@@ -138,7 +138,7 @@ describe('a value of a secret', () => {
     fc.assert(
       fc.property(soundDocument, fc.nat(), noise, (sound, which, value) => {
         const document = structuredClone({ ...sound, secrets: [secret], environment: { A_TOKEN: canary } }) as Holder;
-        const places = placesIn(document);
+        const places = buildDataPaths(document);
         const [holder, key] = places[which % places.length]!;
         holder[key] = value;
         const admission = admitCreate(document, exampleFacts, limits);
@@ -153,9 +153,9 @@ describe('a value of a secret', () => {
 type Holder = Record<string, unknown>;
 
 /** Every place of a document: what holds it, and under which key. */
-function placesIn(holder: Holder): [Holder, string][] {
+function buildDataPaths(holder: Holder): [Holder, string][] {
   return Object.entries(holder).flatMap(([key, value]): [Holder, string][] => [
     [holder, key],
-    ...(typeof value === 'object' && value !== null ? placesIn(value as Holder) : []),
+    ...(typeof value === 'object' && value !== null ? buildDataPaths(value as Holder) : []),
   ]);
 }

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { parseCpu, parseDuration, parseMemory } from '../grammar/index.js';
 import type { Metadata } from '../meta/index.js';
 import type { Reason } from '../reasons/index.js';
-import { type Admission, annotate, createValidator, recordAlterations, rule, toRefusal } from '../rule/index.js';
+import { type Admission, annotate, createValidator, recordAlterations, rule, toCheckFailure } from '../rule/index.js';
 import type { Deployment, DeploymentLimits, StoredDeployment } from './deployment.js';
 
 /** What a policy without `stabilization` waits before it scales down. */
@@ -151,7 +151,7 @@ export function admitScaling(
   deployment: Deployment,
   limits: Pick<DeploymentLimits, 'maxReplicas'>,
 ): Admission<ScalingPolicy> {
-  const refusal = toRefusal(validate(document, ({ document: sent }) => ({ sent, deployment, limits })));
+  const refusal = toCheckFailure(validate(document, ({ document: sent }) => ({ sent, deployment, limits })));
   if (refusal) return refusal;
   const sent = document as SentPolicy;
   const { alterations, announce } = recordAlterations();

@@ -15,7 +15,7 @@ import {
   type Relation,
   rule,
   toFieldSchema,
-  toRefusal,
+  toCheckFailure,
 } from '../rule/index.js';
 import type { SecretWrite } from '../secret/index.js';
 import {
@@ -143,7 +143,7 @@ export function admitJob(
   { isDryRun = false }: { readonly isDryRun?: boolean } = {},
 ): JobAdmission {
   const name = nameIn(document);
-  const refused = toRefusal(validate(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
+  const refused = toCheckFailure(validate(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
   if (refused) return refused;
   const sent = document as Readonly<Record<string, unknown>>;
   const unsupported = isDryRun ? [] : Object.keys(sent).filter(field => table[field]?.isSupported === false);

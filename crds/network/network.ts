@@ -9,7 +9,7 @@ import {
   type FieldRules,
   labelsSchema,
   nodeReferenceSchema,
-  toRefusal,
+  toCheckFailure,
   rule,
 } from '../rule/index.js';
 import { isLabelKey, isLabelValue, isReservedLabel, RESERVED_LABELS } from '../grammar/index.js';
@@ -142,7 +142,7 @@ const validate = createValidator(networkSchema, fields);
 
 /** Judges a document that asks for a new network. */
 export function admitNetwork(document: unknown, facts: NetworkFacts): Admission<Network> {
-  const refused = toRefusal(validate(document, () => facts));
+  const refused = toCheckFailure(validate(document, () => facts));
   if (refused) return refused;
 
   const { alterations, announce } = recordAlterations();

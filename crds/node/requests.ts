@@ -11,7 +11,7 @@ import {
   type FieldRules,
   labelsSchema,
   rule,
-  toRefusal,
+  toCheckFailure,
 } from '../rule/index.js';
 import type { Capacity } from './node.js';
 
@@ -291,5 +291,5 @@ export function checkClaimRelease(tenantHeader: string | undefined): CheckResult
   if (tenantHeader !== undefined && UUID.test(tenantHeader)) {
     return { ok: true, value: { tenant: tenantHeader.toLowerCase() } };
   }
-  return toRefusal([reject('node_claim_release_no_tenant', 'X-Tenant-ID', tenantHeader)])!;
+  return toCheckFailure([reject('node_claim_release_no_tenant', 'X-Tenant-ID', tenantHeader)])!;
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { type FieldPath, FieldPath as Path } from '../grammar/index.js';
 import { type Rejection, reject } from '../rejections/index.js';
-import { annotate, type CheckResult, createValidator, type FieldRules, toRefusal, rule } from '../rule/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, toCheckFailure, rule } from '../rule/index.js';
 import {
   findSizeProblem,
   type KnownVolume,
@@ -85,18 +85,18 @@ const validate = createValidator(recommendationApplySchema, fields);
 /** Judges a request to apply a recommendation: whether it still holds, then the body, then what it would do. */
 export function checkRecommendationApply(id: string, document: unknown, facts: ApplyFacts): CheckResult<VolumeChange> {
   const recommendation = facts.recommendations.find(each => each.id === id);
-  if (!recommendation) return toRefusal([rejectAbsent(id, facts)])!;
+  if (!recommendation) return toCheckFailure([rejectAbsent(id, facts)])!;
   if (!recommendation.applicable) {
     const reason = recommendation.reason ?? 'this one is not';
-    return toRefusal([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
+    return toCheckFailure([reject('dvm_recommendation_not_applicable', 'id', id, { reason })])!;
   }
-  const shape = toRefusal(validate(document, () => undefined));
+  const shape = toCheckFailure(validate(document, () => undefined));
   if (shape) return shape;
 
   const volume = facts.volumes.find(each => each.id === recommendation.volume_id);
-  if (!volume) return toRefusal([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
+  if (!volume) return toCheckFailure([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
   const change = toVolumeChange(volume.id, (document as { readonly parameters: Parameters }).parameters);
-  return toRefusal(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
+  return toCheckFailure(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
 }
 
 /** An id names its volume: of one that is gone it is told that it is, and not that the condition does not hold any more. */

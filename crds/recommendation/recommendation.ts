@@ -1,5 +1,5 @@
 import { reject, type Rejection } from '../rejections/index.js';
-import { type CheckResult, toRefusal } from '../rule/index.js';
+import { type CheckResult, toCheckFailure } from '../rule/index.js';
 
 /** What a recommendation is about. */
 export const recommendationTypes = ['replication', 'capacity', 'placement'] as const;
@@ -92,7 +92,7 @@ export function checkRecommendationQuery(
       : [reject('dvm_recommendation_unknown_priority', 'priority', priority, { known: recommendationPriorities })]),
     ...(isType ? [] : [reject('dvm_recommendation_unknown_type', 'type', type, { known: recommendationTypes })]),
   ];
-  return toRefusal(found) ?? { ok: true, value: query as RecommendationQuery };
+  return toCheckFailure(found) ?? { ok: true, value: query as RecommendationQuery };
 }
 
 /** Recommendations are computed for one tenant, which the request must name. */

@@ -1,7 +1,7 @@
 import { exampleDeployment, defineEntries, exampleVolumes, exampleMount } from './entry.js';
 
 /** Whether the id of the volume is in the path of the request or in its body. */
-type Where = { readonly in: 'path' | 'body' };
+type FieldLocation = { readonly in: 'path' | 'body' };
 
 const mounting = (fields: Readonly<Record<string, unknown>>, more: Readonly<Record<string, unknown>> = {}) =>
   exampleDeployment({ volumes: [exampleMount(fields)], ...more });
@@ -45,8 +45,8 @@ export const volumeRejections = defineEntries('7.5', {
   },
 
   volume_not_found: {
-    status: (where: Where) => (where.in === 'path' ? 404 : 422),
-    expected: (where: Where) =>
+    status: (where: FieldLocation) => (where.in === 'path' ? 404 : 422),
+    expected: (where: FieldLocation) =>
       where.in === 'path' ? 'the id of an existing volume' : 'the id of a volume that this tenant owns',
     sample: { in: 'body' },
     why: 'This tenant has no volume of that id.',

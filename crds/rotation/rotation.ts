@@ -9,7 +9,7 @@ import {
   createValidator,
   type FieldRules,
   rule,
-  toRefusal,
+  toCheckFailure,
 } from '../rule/index.js';
 import {
   findProvidedAndGenerated,
@@ -154,7 +154,7 @@ export function checkRotation(
   limits: SecretLimits,
 ): CheckResult<RotationStep> {
   const found = validate(document, sound => ({ facts, limits: { secrets: limits }, document: sound.document }));
-  const refused = toRefusal(found);
+  const refused = toCheckFailure(found);
   if (refused) return refused;
   const { phase, secret, values, generate } = document as Static<typeof rotationSchema>;
   const generation = generate && toGeneration(generate as GenerateInput, limits);

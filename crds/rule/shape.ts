@@ -71,21 +71,21 @@ function keepOutermost(errors: readonly Problem[]): [pointer: string, problem: P
   });
 }
 
-interface Named {
+interface PropertyParams {
   readonly missingProperty?: string;
   readonly additionalProperty?: string;
 }
 
 /** The place an error is about: for a field that is missing or unknown, the field and not the object around it. */
 function toPointer(error: Problem): string {
-  const { missingProperty, additionalProperty } = error.params as Named;
+  const { missingProperty, additionalProperty } = error.params as PropertyParams;
   const name = missingProperty ?? additionalProperty;
   return name === undefined ? error.instancePath : `${error.instancePath}/${escapePointer(name)}`;
 }
 
 function toSchemaError(pointer: string, error: Problem, document: unknown): SchemaError {
   const holder = error.parentSchema as SchemaNode;
-  const { missingProperty, additionalProperty } = error.params as Named;
+  const { missingProperty, additionalProperty } = error.params as PropertyParams;
   const at = () => FieldPath.ofPointer(pointer, document);
 
   if (additionalProperty !== undefined) {

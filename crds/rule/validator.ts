@@ -132,17 +132,17 @@ function firstOfEach(places: readonly Place[]): readonly Place[] {
   return [...first.values()];
 }
 
-interface Ranked {
-  readonly properties?: Readonly<Record<string, Ranked>>;
-  readonly items?: Ranked;
+interface SchemaOrder {
+  readonly properties?: Readonly<Record<string, SchemaOrder>>;
+  readonly items?: SchemaOrder;
 }
 
 /** The place of a path in the order of the answer, part by part. */
 function ranking<Facts>(schema: TObject, fields: readonly FieldRules<Facts>[]): (at: FieldPath) => readonly number[] {
-  const root = schema as Ranked;
+  const root = schema as SchemaOrder;
   const order = [...new Set([...fields.map(({ field }) => field), ...Object.keys(root.properties ?? {})])];
   return at => {
-    let here: Ranked | undefined = root;
+    let here: SchemaOrder | undefined = root;
     return at.parts.map((part, depth) => {
       const names: readonly string[] = depth === 0 ? order : Object.keys(here?.properties ?? {});
       here = typeof part === 'number' ? here?.items : here?.properties?.[part];
@@ -206,13 +206,13 @@ function valueAt(document: unknown, { parts }: FieldPath): unknown {
 }
 
 /** Everything that is wrong with a document. */
-export interface Refusal {
+export interface CheckFailure {
   readonly ok: false;
   readonly rejections: Rejections;
 }
 
 /** A body that may be used, or everything that is wrong with it. */
-export type CheckResult<Value> = { readonly ok: true; readonly value: Value } | Refusal;
+export type CheckResult<Value> = { readonly ok: true; readonly value: Value } | CheckFailure;
 
 /** A document that is to be stored, or everything that is wrong with it. */
 export type Admission<Spec, Extras = unknown> =
@@ -223,10 +223,10 @@ export type Admission<Spec, Extras = unknown> =
       readonly alterations: readonly Alteration[];
       readonly warnings: readonly Warning[];
     } & Extras)
-  | Refusal;
+  | CheckFailure;
 
 /** A refusal, when there is anything to refuse. */
-export function toRefusal([first, ...rest]: readonly Rejection[]): Refusal | undefined {
+export function toCheckFailure([first, ...rest]: readonly Rejection[]): CheckFailure | undefined {
   return first && { ok: false, rejections: [first, ...rest] };
 }
 
@@ -236,5 +236,6 @@ export function createBodyCheck<Schema extends TObject>(
   fields: readonly FieldRules<undefined>[] = [],
 ): (document: unknown) => CheckResult<Static<Schema>> {
   const examine = createValidator(schema, fields);
-  return document => toRefusal(examine(document, () => undefined)) ?? { ok: true, value: document as Static<Schema> };
+  return document =>
+    toCheckFailure(examine(document, () => undefined)) ?? { ok: true, value: document as Static<Schema> };
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { FieldPath, isSecretLabel } from '../grammar/index.js';
 import { reject, type Rejection } from '../rejections/index.js';
-import { annotate, type CheckResult, createValidator, type FieldRules, rule, toRefusal } from '../rule/index.js';
+import { annotate, type CheckResult, createValidator, type FieldRules, rule, toCheckFailure } from '../rule/index.js';
 import { type GenerateInput, generateRules, generateSchema, type Generation, toGeneration } from './generate.js';
 import {
   findProvidedAndGenerated,
@@ -71,7 +71,7 @@ export function checkSecretWrite(
     // A part that has not its shape has been spoken of: it must not count as nothing.
     document: sound.isWhole('generate') ? sound.document : { ...sound.document, generate: {} },
   }));
-  const refused = toRefusal([...path, ...body]);
+  const refused = toCheckFailure([...path, ...body]);
   if (refused) return refused;
 
   const { values = {}, generate } = document as { values?: Record<string, string>; generate?: GenerateInput };

@@ -8,7 +8,7 @@ import {
   createValidator,
   recordAlterations,
   rule,
-  toRefusal,
+  toCheckFailure,
 } from '../rule/index.js';
 
 /** `tenants/<uuid>`. */
@@ -142,7 +142,7 @@ export const TENANT_LOWERED = 'the id of a tenant is written in lower case';
 export function checkTokenRequest(document: unknown): CheckResult<TokenRequest> {
   const asked = (document ?? {}) as Static<typeof tokenRequestSchema>;
   const kind = asked.kind === 'admin' ? 'admin' : 'tenant';
-  const refusal = toRefusal(validate(document, () => ({ kind })));
+  const refusal = toCheckFailure(validate(document, () => ({ kind })));
   if (refusal) return refusal;
   const { alterations, announce } = recordAlterations();
   const withDefault = <Value>(field: string, sent: Value | undefined, fallback: Value): Value => {

@@ -20,7 +20,7 @@ import {
   recordAlterations,
   type Relation,
   rule,
-  toRefusal,
+  toCheckFailure,
   type Warning,
 } from '../rule/index.js';
 import type { KnownVolume, VolumeSpec } from './volume.js';
@@ -131,7 +131,7 @@ const validateVolume = createValidator(volumeSchema, fields);
 
 /** Judges a document that asks for a new volume. */
 export function admitVolume(document: unknown, facts: VolumeFacts): Admission<VolumeSpec> {
-  const refused = toRefusal(validateVolume(document, sound => ({ facts, document: sound.document })));
+  const refused = toCheckFailure(validateVolume(document, sound => ({ facts, document: sound.document })));
   if (refused) return refused;
 
   const { alterations, announce } = recordAlterations();
@@ -229,7 +229,7 @@ const validateReplica = createValidator(volumeReplicaSchema, replicaFields);
 
 /** Judges a request for one more copy; answers the id of the node that is to hold it. */
 export function checkVolumeReplica(document: unknown, facts: ReplicaFacts): CheckResult<{ readonly nodeId: string }> {
-  const refused = toRefusal(validateReplica(document, () => facts));
+  const refused = toCheckFailure(validateReplica(document, () => facts));
   if (refused) return refused;
   const asked = (document as { readonly node_id: string }).node_id;
   const node = freeNodes(facts).find(({ id, name }) => id === asked || name === asked);

@@ -8,7 +8,7 @@ import {
   type FieldRules,
   nodeReferenceSchema,
   rule,
-  toRefusal,
+  toCheckFailure,
 } from '../rule/index.js';
 import type { VolumeFacts, VolumeNode } from './admission.js';
 import type { KnownVolume } from './volume.js';
@@ -80,12 +80,13 @@ const validate = createValidator(volumeMoveSchema, fields);
 
 /** Judges a request to move a volume: the node, then the state of the volume. Answers the id of the node. */
 export function checkVolumeMove(document: unknown, facts: MoveFacts): CheckResult<{ readonly nodeId: string }> {
-  const refused = toRefusal(validate(document, () => facts));
+  const refused = toCheckFailure(validate(document, () => facts));
   if (refused) return refused;
   const { volume, movesTo } = facts;
   const { id: nodeId } = findTarget((document as Static<typeof volumeMoveSchema>).node, facts)!;
-  if (movesTo !== undefined) return toRefusal([reject('volume_move_under_way', 'id', volume.id, { to: movesTo })])!;
+  if (movesTo !== undefined)
+    return toCheckFailure([reject('volume_move_under_way', 'id', volume.id, { to: movesTo })])!;
   if (volume.phase !== 'Ready' && volume.phase !== 'Resizing')
-    return toRefusal([reject('volume_not_ready', 'id', volume.id, { phase: volume.phase })])!;
+    return toCheckFailure([reject('volume_not_ready', 'id', volume.id, { phase: volume.phase })])!;
   return { ok: true, value: { nodeId } };
 }

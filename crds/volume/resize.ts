@@ -4,7 +4,7 @@ import { type TProperties, Type } from 'typebox';
 
 import { formatBytes } from '../grammar/index.js';
 import { reject, type Rejection } from '../rejections/index.js';
-import { type CheckResult, createValidator, type FieldRules, rule, toRefusal } from '../rule/index.js';
+import { type CheckResult, createValidator, type FieldRules, rule, toCheckFailure } from '../rule/index.js';
 import { volumeSchema } from './admission.js';
 import type { KnownVolume, VolumeSpec } from './volume.js';
 
@@ -39,14 +39,14 @@ const validate = createValidator(volumeResizeSchema, fields);
 
 /** Judges a request for another size: its body first, then the state of the volume, then whether the size is possible. */
 export function checkVolumeResize(document: unknown, facts: ResizeFacts): CheckResult<{ readonly sizeBytes: number }> {
-  const refused = toRefusal(validate(document, () => facts));
+  const refused = toCheckFailure(validate(document, () => facts));
   if (refused) return refused;
   const asked = (document as { readonly sizeBytes: number }).sizeBytes;
   const problem = findSizeProblem(asked, facts);
   const stateRefusal = rejectState(facts);
-  if (stateRefusal) return toRefusal([stateRefusal])!;
+  if (stateRefusal) return toCheckFailure([stateRefusal])!;
   if (problem !== undefined) {
-    return toRefusal([reject('volume_size_unavailable', 'sizeBytes', asked, { wanted: problem })])!;
+    return toCheckFailure([reject('volume_size_unavailable', 'sizeBytes', asked, { wanted: problem })])!;
   }
   return { ok: true, value: { sizeBytes: asked } };
 }

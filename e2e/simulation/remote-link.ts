@@ -7,7 +7,7 @@ import {
   type AssignmentLine,
   type EnrolReply,
   type EnrolRequest,
-  toEnvironmentRefusal,
+  toEnvironmentRejection,
   type EnvironmentRequest,
   type Heartbeat,
   type HeartbeatReply,
@@ -99,7 +99,7 @@ export class RemoteLink implements AgentLink {
       dispatcher.pullCredential(node, request),
     );
     if (answer.kind === 'found' || answer.kind === 'none') return answer;
-    const { status, code } = toEnvironmentRefusal(answer);
+    const { status, code } = toEnvironmentRejection(answer);
     throw new LinkRefusedFault(status, code);
   }
 
@@ -121,7 +121,7 @@ export class RemoteLink implements AgentLink {
     if (world.chance(faults.repeated)) void ask().catch(() => undefined);
     const answer = await ask();
     if (answer.kind === 'ready') return answer.environment;
-    const { status, code } = toEnvironmentRefusal(answer);
+    const { status, code } = toEnvironmentRejection(answer);
     throw new LinkRefusedFault(status, code);
   }
 

@@ -6,7 +6,7 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import { getEntry } from '../../crds/rejections/index.js';
 import { value } from '../store/index.js';
 import { DispatcherLab, LAB_NODE, secretReplica, LAB_TENANT } from './dispatcher-lab.testing.js';
-import { toEnvironmentRefusal } from './deliver-environment.js';
+import { toEnvironmentRejection } from './deliver-environment.js';
 import type { AssignmentLine } from './agent-link.js';
 import { TICKET_MS } from './tickets.js';
 
@@ -216,7 +216,7 @@ describe('secret delivery', () => {
     ] as const;
     for (const [answer, status, code] of cases) {
       it(code, () => {
-        expect(toEnvironmentRefusal(answer)).to.deep.equal({ status, code });
+        expect(toEnvironmentRejection(answer)).to.deep.equal({ status, code });
         expect(getEntry(code).status).to.equal(status);
       });
     }

@@ -79,7 +79,7 @@ export interface TicketUse {
   readonly entry: Entry | undefined;
 }
 
-type TicketRefusal = { readonly kind: 'ticket_invalid' | 'ticket_used' };
+type TicketRejection = { readonly kind: 'ticket_invalid' | 'ticket_used' };
 
 function readUses(
   env: DispatcherEnv & { readonly delivery: DeliveryEnv },
@@ -87,7 +87,7 @@ function readUses(
   { replica, key }: AssignedReplica,
   ticket: string,
   purpose: TicketPurpose,
-): TicketUse | TicketRefusal {
+): TicketUse | TicketRejection {
   const id = env.delivery.tickets.check(ticket, node, replica, purpose);
   if (id === undefined) return { kind: 'ticket_invalid' };
   const entry = env.cache.get(key);
@@ -104,7 +104,7 @@ async function settleLoss(
   node: NodeIdentity,
   due: AssignedReplica,
   { id }: TicketUse,
-): Promise<TicketRefusal> {
+): Promise<TicketRejection> {
   await env.cache.barrier();
   const used = env.cache.get(due.key);
   return used && wasUsed(used, id) ? refuseRepeat(env, node, due) : { kind: 'ticket_invalid' };
@@ -116,7 +116,7 @@ export async function checkTicket(
   node: NodeIdentity,
   due: AssignedReplica,
   { ticket, purpose }: { readonly ticket: string; readonly purpose: TicketPurpose },
-): Promise<TicketUse | TicketRefusal> {
+): Promise<TicketUse | TicketRejection> {
   const held = readUses(env, node, due, ticket, purpose);
   return 'kind' in held && held.kind === 'ticket_used' ? refuseRepeat(env, node, due) : held;
 }
@@ -127,7 +127,7 @@ export async function redeemTicket(
   node: NodeIdentity,
   due: AssignedReplica,
   { use, versions }: { readonly use: TicketUse; readonly versions: SecretVersions },
-): Promise<'redeemed' | TicketRefusal> {
+): Promise<'redeemed' | TicketRejection> {
   if (!(await recordUse(env, due, use, versions))) return settleLoss(env, node, due, use);
   const { uid: replica, deployment } = due.replica;
   const about = { tenant: node.tenant, node: node.name, replica, deployment, code: use.id };
@@ -189,7 +189,7 @@ async function refuseRepeat(
   env: DispatcherEnv,
   node: NodeIdentity,
   { replica, key }: AssignedReplica,
-): Promise<TicketRefusal> {
+): Promise<TicketRejection> {
   const about = { tenant: node.tenant, node: node.name, replica: replica.uid };
   env.log.warn('delivery refused: the ticket was already used', about);
   const held = env.cache.get(key);
@@ -221,7 +221,7 @@ const REFUSALS = {
 } as const;
 
 /** The status and code that an agent receives instead of secrets. */
-export function toEnvironmentRefusal(answer: Exclude<EnvironmentResult, { readonly kind: 'ready' }>): {
+export function toEnvironmentRejection(answer: Exclude<EnvironmentResult, { readonly kind: 'ready' }>): {
   readonly status: number;
   readonly code: PlainCode;
 } {

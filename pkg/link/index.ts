@@ -19,7 +19,7 @@
 export * from './agent-run.js';
 export { AgentDispatcher } from './agent-dispatcher.js';
 export * from './agent-link.js';
-export { toEnvironmentRefusal } from './deliver-environment.js';
+export { toEnvironmentRejection } from './deliver-environment.js';
 export { defineDispatcherIndexes } from './dispatcher-env.js';
 export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';

@@ -23,7 +23,7 @@ import {
   type ReportBatch,
 } from './agent-link.js';
 import { parseAgentRun } from './agent-run.js';
-import { toEnvironmentRefusal } from './deliver-environment.js';
+import { toEnvironmentRejection } from './deliver-environment.js';
 import { type AgentIdentity, NodeHeldFault } from './presence.js';
 import type { NodeCredentials } from './request-proof.js';
 
@@ -101,14 +101,14 @@ export class LocalLink implements AgentLink {
   async environment(request: EnvironmentRequest): Promise<ReadonlyMap<string, Secret>> {
     const answer = await this.#asHolder(node => this.#dispatcher.environment(node, request));
     if (answer.kind === 'ready') return answer.environment;
-    const { status, code } = toEnvironmentRefusal(answer);
+    const { status, code } = toEnvironmentRejection(answer);
     throw new LinkRefusedFault(status, code);
   }
 
   async pullCredential(request: EnvironmentRequest): Promise<PullCredential> {
     const answer = await this.#asHolder(node => this.#dispatcher.pullCredential(node, request));
     if (answer.kind === 'found' || answer.kind === 'none') return answer;
-    const { status, code } = toEnvironmentRefusal(answer);
+    const { status, code } = toEnvironmentRejection(answer);
     throw new LinkRefusedFault(status, code);
   }
 

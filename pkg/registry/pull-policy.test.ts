@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { PullPolicy, type PullRefusal, type RegistryRules } from './pull-policy.js';
+import { PullPolicy, type PullRejection, type RegistryRules } from './pull-policy.js';
 
 const open: RegistryRules = { allow: [], insecure: ['lab.example:5000', '127.0.0.1:7071'], default: '' };
 const listed: RegistryRules = { ...open, allow: ['registry.example.com'], default: 'registry.example.com' };
@@ -14,7 +14,7 @@ const hosts: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe('PullPolicy', () => {
-  const cases: ReadonlyArray<{ rules?: RegistryRules; image: string; refused?: PullRefusal }> = [
+  const cases: ReadonlyArray<{ rules?: RegistryRules; image: string; refused?: PullRejection }> = [
     { image: 'public.example/a:1' },
     { image: 'nginx:1' },
     { image: 'lab.example:5000/a:1' },

@@ -14,7 +14,7 @@ export interface RegistryRules {
 }
 
 /** Why an image may not be pulled; `unknown_host` when its registry has no address. */
-export type PullRefusal = RefusedReason | 'unknown_host';
+export type PullRejection = RefusedReason | 'unknown_host';
 
 /**
  * Decides whether a node may run and pull an image: by the rules of the image checks, so a tenant cannot make the
@@ -50,7 +50,7 @@ export class PullPolicy {
   }
 
   /** Why the image may not be pulled. The registry that the engine uses by itself is the operator's choice. */
-  async checkPull(image: string, signal: AbortSignal): Promise<PullRefusal | undefined> {
+  async checkPull(image: string, signal: AbortSignal): Promise<PullRejection | undefined> {
     const refused = this.checkImage(image);
     const location = this.#locate(image);
     if (refused !== undefined || typeof location === 'string' || !this.#resolve) return refused;

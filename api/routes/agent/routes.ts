@@ -26,7 +26,7 @@ import {
   type PullCredentialReply,
   RENEWAL_SKEW_MS,
   TIME_HEADER,
-  toEnvironmentRefusal,
+  toEnvironmentRejection,
 } from '../../../pkg/link/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import type { RateLimiter } from '../../access/rate-limiter.js';
@@ -158,7 +158,7 @@ async function deliverEnvironment(env: AgentRoutesEnv, call: ApiCall): Promise<R
     env.log.with({ requestId: call.requestId }),
   );
   if (answer.kind !== 'ready') {
-    return rejectRequest(toEnvironmentRefusal(answer).code, 'replica', checked.value.replica);
+    return rejectRequest(toEnvironmentRejection(answer).code, 'replica', checked.value.replica);
   }
   const values = Object.fromEntries([...answer.environment].map(([name, secret]) => [name, secret.reveal()]));
   const reply: EnvironmentReply = { environment: values };
@@ -172,7 +172,7 @@ async function deliverPullCredential(env: AgentRoutesEnv, call: ApiCall): Promis
   const log = env.log.with({ requestId: call.requestId });
   const answer = await env.dispatcher.pullCredential(readNode(call), checked.value, log);
   if (answer.kind !== 'found' && answer.kind !== 'none') {
-    return rejectRequest(toEnvironmentRefusal(answer).code, 'replica', checked.value.replica);
+    return rejectRequest(toEnvironmentRejection(answer).code, 'replica', checked.value.replica);
   }
   const { secret } = answer;
   const login = answer.kind === 'found' && { username: answer.username, password: answer.password.reveal() };

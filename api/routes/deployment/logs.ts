@@ -78,7 +78,7 @@ const MOST_AT_ONCE = 16;
  * The logs of all replicas in one answer, as JSON lines: a browser has few connections. Each line names its replica, and so does
  * the end of each; the answer ends with the last of them.
  */
-async function readAllLogs(env: LogEnv, call: ApiCall, asked: AskedLogs): Promise<RouteResult> {
+async function readAllLogs(env: LogEnv, call: ApiCall, asked: ParsedLogQuery): Promise<RouteResult> {
   const { format, previous, after } = asked;
   if (format !== 'ndjson') return rejectParameter('replica', ALL, `a number, or Accept: ${NDJSON_TYPE}`);
   if (previous) return rejectParameter('previous', 'true', 'previous with the number of a replica');
@@ -129,9 +129,9 @@ async function readAllLogs(env: LogEnv, call: ApiCall, asked: AskedLogs): Promis
   };
 }
 
-type AskedLogs = Omit<LogQuery, 'cursor'> & { readonly after: string | undefined };
+type ParsedLogQuery = Omit<LogQuery, 'cursor'> & { readonly after: string | undefined };
 
-function readLogQuery({ clock }: LogEnv, { query, request }: ApiCall): AskedLogs | RequestRejection {
+function readLogQuery({ clock }: LogEnv, { query, request }: ApiCall): ParsedLogQuery | RequestRejection {
   const follow = readFlag(query, 'follow');
   if (follow instanceof RequestRejection) return follow;
   const previous = readFlag(query, 'previous');
