@@ -138,7 +138,7 @@ describe('event of an unschedulable deployment, on a real etcd,', () => {
   it('is stored at its largest size', async () => {
     const reasons = [
       toFilterRejection('label_constraint', 'no rack', 'rack=a'),
-      toFilterRejection('quota', 'at most 1 containers', '1'),
+      toFilterRejection('quota', 'at most 1 container', '1'),
     ];
     const refused = Array.from(
       { length: 40_000 },

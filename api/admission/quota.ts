@@ -1,5 +1,5 @@
 import type { Deployment } from '../../crds/deployment/index.js';
-import { parseCpu, parseMemory } from '../../crds/grammar/index.js';
+import { formatAmount, parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import type { Warning } from '../../crds/rule/index.js';
@@ -37,8 +37,7 @@ export function warnAboveQuota(
   const add = (kind: QuotaKind, field: string, amount: number) => {
     const limit = limits[kind];
     if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return;
-    const message = `the quota of ${kind} is ${limit} and ${used[kind]} are used; what exceeds it waits`;
-    warnings.push({ code: 'quota_reached', field, message });
+    warnings.push({ code: 'quota_reached', field, message: describeReached(kind, limit, used[kind]) });
   };
   add(job === undefined ? 'deployments' : 'jobs', 'name', isNew && !isRunByOthers ? 1 : 0);
   if (more === 0) return warnings;
@@ -46,6 +45,13 @@ export function warnAboveQuota(
   add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));
   add('memory', 'resources.memory', more * (parseMemory(spec.resources?.memory ?? '') ?? 0));
   return warnings;
+}
+
+/** `the quota is 1 job and 1 job is used`, `2 jobs are used`. */
+function describeReached(kind: QuotaKind, limit: number, used: number): string {
+  const isMany = kind !== 'cpu' && kind !== 'memory' && used !== 1;
+  const amounts = `the quota is ${formatAmount(kind, limit)} and ${formatAmount(kind, used)} ${isMany ? 'are' : 'is'} used`;
+  return `${amounts}; what exceeds it waits until there is room, or until the platform raises the quota`;
 }
 
 /** Warns of what becomes of the replicas that a deployment asks for: by its scaling policy, and by quotas. */

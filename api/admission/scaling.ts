@@ -98,8 +98,12 @@ export function warnRepeated(
   const wanted = countWanted(cache, tenant, { name, replicas });
   if (!policy || wanted === replicas) return [];
   const bounds = `its scaling policy allows ${policy.minReplicas} to ${policy.maxReplicas}`;
-  const message = `${bounds}: ${formatCount(wanted, 'replica')} of it are run instead of ${replicas}, which it asked for before; another number moves it`;
+  const message = `${bounds}: ${describeRun(wanted)} instead of ${replicas}, which it asked for before; another number moves it`;
   return [{ code: 'scaling_overrides_replicas', field: 'replicas', message }];
+}
+
+function describeRun(replicas: number): string {
+  return `${formatCount(replicas, 'replica')} of it ${replicas === 1 ? 'is' : 'are'} run`;
 }
 
 /** What a policy makes of the replicas of a spec. */
@@ -111,7 +115,7 @@ export function describeBase(replicas: number, policy: ScalingPolicy): Warning {
     : {
         code: 'scaling_overrides_replicas',
         field: 'replicas',
-        message: `${bounds}: ${formatCount(bounded, 'replica')} of it are run instead of ${replicas}`,
+        message: `${bounds}: ${describeRun(bounded)} instead of ${replicas}`,
       };
 }
 

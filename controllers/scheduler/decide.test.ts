@@ -132,7 +132,7 @@ describe('scheduler decides what to say', () => {
   }
 
   it('keeps the record true before it is time for another event', () => {
-    const changed = judged(placed(3, refused('a', toFilterRejection('quota', 'at most 1 containers', '1 containers'))));
+    const changed = judged(placed(3, refused('a', toFilterRejection('quota', 'at most 1 container', '1 container'))));
     const record = mergeReport(standing(), changed)!;
     expect(record).to.deep.include({
       unplaced: 3,

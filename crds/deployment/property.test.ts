@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { formatCount } from '../grammar/index.js';
 import { hashSpec } from '../meta/index.js';
 import { undoAlterations } from '../rule/undo-alterations.testing.js';
 import { listFaults, exampleFacts, full, limits } from './admit.testing.js';
@@ -23,7 +24,9 @@ type Sent = { readonly secrets?: readonly Entry[] | undefined };
 function withoutValues(document: Sent): unknown {
   const described = document.secrets?.map(entry => ({
     ...entry,
-    ...(entry.values && { values: `[redacted, object of ${Object.keys(entry.values).length} entries]` }),
+    ...(entry.values && {
+      values: `[redacted, object of ${formatCount(Object.keys(entry.values).length, 'entry', 'entries')}]`,
+    }),
   }));
   return { ...document, ...(described && { secrets: described }) };
 }

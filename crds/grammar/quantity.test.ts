@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { formatAmount, formatBytes, formatCores, formatFree } from './quantity.js';
+import { formatAmount, formatBytes, formatCores, formatCount, formatFree } from './quantity.js';
 
 describe('quantity formats', () => {
   for (const [count, text] of [
@@ -19,6 +19,27 @@ describe('quantity formats', () => {
     const amounts = [formatAmount('cpu', 500), formatAmount('memory', 2 ** 26), formatAmount('containers', 3)];
     expect(amounts).to.deep.equal(['500m cpu', '64Mi memory', '3 containers']);
   });
+
+  for (const [kind, amount, text] of [
+    ['containers', 0, '0 containers'],
+    ['containers', 1, '1 container'],
+    ['jobs', 1, '1 job'],
+    ['jobs', 12, '12 jobs'],
+    ['cpu', 1, '1m cpu'],
+    ['memory', 2 ** 20, '1Mi memory'],
+  ] as const) {
+    it(`${amount} of ${kind} is formatted as ${text}`, () => expect(formatAmount(kind, amount)).to.equal(text));
+  }
+
+  for (const [count, noun, plural, text] of [
+    [0, 'replica', undefined, '0 replicas'],
+    [1, 'replica', undefined, '1 replica'],
+    [2, 'replica', undefined, '2 replicas'],
+    [1, 'entry', 'entries', '1 entry'],
+    [2, 'entry', 'entries', '2 entries'],
+  ] as const) {
+    it(`counts ${text}`, () => expect(formatCount(count, noun, plural)).to.equal(text));
+  }
 
   it('formats what is free in the unit of the whole, rounded down', () => {
     expect(formatFree('cpu', 1_899, 2_000)).to.equal('cpu 1.8 of 2');

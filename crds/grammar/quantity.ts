@@ -44,15 +44,16 @@ export function formatBytes(count: number): string {
   return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10}${BYTE_STEPS[step]}`;
 }
 
-/** An amount as it is written in a spec: `500m cpu`, `64Mi memory`, and `3 containers` for what is only counted. */
+/** An amount as it is written in a spec: `500m cpu`, `64Mi memory`, and `1 container`, `3 containers` for what is only counted. */
 export function formatAmount(kind: string, amount: number): string {
   if (kind === 'cpu') return `${amount}m cpu`;
-  return kind === 'memory' ? `${Math.floor(amount / 2 ** 20)}Mi memory` : `${amount} ${kind}`;
+  if (kind === 'memory') return `${Math.floor(amount / 2 ** 20)}Mi memory`;
+  return formatCount(amount, kind.replace(/s$/, ''), kind);
 }
 
-/** `1 replica`, `2 replicas`. */
-export function formatCount(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+/** `1 replica`, `2 replicas`, and `2 entries` where the plural is given. */
+export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`;
 }
 
 /** What is free of a whole: `cpu 1.8 of 2`, `memory 23 of 24 GiB`. Rounded down, so that no more is promised than exists. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { type FieldPath, FieldPath as Path } from '../grammar/index.js';
+import { type FieldPath, FieldPath as Path, formatCount } from '../grammar/index.js';
 import { type Rejection, reject } from '../rejections/index.js';
 import { annotate, type CheckResult, createValidator, type FieldRules, toCheckFailure, rule } from '../rule/index.js';
 import {
@@ -94,7 +94,8 @@ export function checkRecommendationApply(id: string, document: unknown, facts: A
   if (shape) return shape;
 
   const volume = facts.volumes.find(each => each.id === recommendation.volume_id);
-  if (!volume) return toCheckFailure([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
+  if (!volume)
+    return toCheckFailure([reject('dvm_recommendation_volume_missing', 'volume_id', recommendation.volume_id)])!;
   const change = toVolumeChange(volume.id, (document as { readonly parameters: Parameters }).parameters);
   return toCheckFailure(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
 }
@@ -142,7 +143,9 @@ function findSpecProblem(change: VolumeChange, volume: KnownVolume, { findRoom }
   if (change.action === 'set_replicas') {
     if (volume.class !== 'replicated') return `a volume of class ${volume.class} has no replicas`;
     const { replicas = 0 } = volume;
-    return change.replicas < replicas ? `it has ${replicas} replicas, and none is taken away so` : undefined;
+    return change.replicas < replicas
+      ? `it has ${formatCount(replicas, 'replica')}, and none is taken away so`
+      : undefined;
   }
   if (volume.phase !== 'Ready' && volume.phase !== 'Resizing') {
     return `its phase is ${volume.phase}, and a size is changed while it is Ready`;

@@ -1,4 +1,4 @@
-import type { FieldPath } from '../grammar/index.js';
+import { type FieldPath, formatCount } from '../grammar/index.js';
 import { getEntry, type ParamsOf, type RejectionCode } from './catalogue.js';
 import type { RejectionStatus } from './entry.js';
 
@@ -61,10 +61,14 @@ export function quoteValue(value: unknown): string {
 export function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
-  if (typeof value === 'string') return `[redacted, string of ${Buffer.byteLength(value)} bytes]`;
-  if (Array.isArray(value)) return `[redacted, list of ${value.length} entries]`;
-  if (typeof value === 'object') return `[redacted, object of ${Object.keys(value).length} entries]`;
+  if (typeof value === 'string') return `[redacted, string of ${formatCount(Buffer.byteLength(value), 'byte')}]`;
+  if (Array.isArray(value)) return `[redacted, list of ${countEntries(value)}]`;
+  if (typeof value === 'object') return `[redacted, object of ${countEntries(Object.keys(value))}]`;
   return `[redacted, ${typeof value}]`;
+}
+
+function countEntries({ length }: readonly unknown[]): string {
+  return formatCount(length, 'entry', 'entries');
 }
 
 function cut(text: string): string {

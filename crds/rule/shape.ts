@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 
-import { escapePointer, FieldPath, findNearestName, isSameSpelling } from '../grammar/index.js';
+import { escapePointer, FieldPath, findNearestName, formatCount, isSameSpelling } from '../grammar/index.js';
 import { redactReceived, reject } from '../rejections/index.js';
 import { type Annotations, annotationWords } from './annotations.js';
 import { attachFix, type FieldError, fixByRemoval } from './rule.js';
@@ -131,13 +131,14 @@ const TYPES: Readonly<Record<string, string>> = {
 function wanted(schema: SchemaNode, error: Problem): string {
   if (schema['x-expected'] !== undefined) return schema['x-expected'];
   const type = TYPES[schema.type ?? ''] ?? 'a value';
-  const { limit, allowedValues = [] } = error.params as { limit?: number; allowedValues?: readonly unknown[] };
+  const { limit = 0, allowedValues = [] } = error.params as { limit?: number; allowedValues?: readonly unknown[] };
+  const [entries, characters] = [formatCount(limit, 'entry', 'entries'), formatCount(limit, 'character')];
   const forms: Readonly<Record<string, string>> = {
-    maxItems: `${type} of at most ${limit} entries`,
-    maxProperties: `${type} of at most ${limit} entries`,
-    minItems: `${type} of at least ${limit} entries`,
-    maxLength: `${type} of at most ${limit} characters`,
-    minLength: `${type} of at least ${limit} characters`,
+    maxItems: `${type} of at most ${entries}`,
+    maxProperties: `${type} of at most ${entries}`,
+    minItems: `${type} of at least ${entries}`,
+    maxLength: `${type} of at most ${characters}`,
+    minLength: `${type} of at least ${characters}`,
     minimum: `${type} of ${limit} or more`,
     maximum: `${type} of ${limit} or less`,
     enum: `one of ${allowedValues.join(', ')}`,

@@ -21,6 +21,21 @@ const schema = Type.Object(
   { additionalProperties: false },
 );
 
+describe('the expectation of a schema', () => {
+  for (const [what, part, value, expected] of [
+    ['maxItems 1', Type.Array(Type.Integer(), { maxItems: 1 }), [1, 2], 'a list of at most 1 entry'],
+    ['maxItems 2', Type.Array(Type.Integer(), { maxItems: 2 }), [1, 2, 3], 'a list of at most 2 entries'],
+    ['minItems 1', Type.Array(Type.Integer(), { minItems: 1 }), [], 'a list of at least 1 entry'],
+    ['minLength 1', Type.String({ minLength: 1 }), '', 'a string of at least 1 character'],
+    ['maxLength 3', Type.String({ maxLength: 3 }), 'four', 'a string of at most 3 characters'],
+  ] as const) {
+    it(`counts in singular and plural: ${what}`, () => {
+      const checked = createBodyCheck(Type.Object({ part }))({ part: value });
+      expect(checked.ok ? [] : checked.rejections.map(each => each.expected)).to.deep.equal([expected]);
+    });
+  }
+});
+
 const seen: unknown[] = [];
 const fields: readonly FieldRules<string>[] = [
   {

@@ -127,6 +127,25 @@ describe('a write of secret material', () => {
   });
 });
 
+describe('a secret that is too large', () => {
+  const judge = (values: Readonly<Record<string, string>>, keysMax: number, documentMax: number) => {
+    const strict = { ...defaultSecretLimits, keysMax, documentMax };
+    const checked = checkSecretWrite(
+      { namespace: 'deployments', resource: 'a', document: { values } },
+      granted,
+      strict,
+    );
+    return checked.ok ? [] : checked.rejections.map(({ received, expected }) => `${received}; ${expected}`);
+  };
+  for (const [what, values, keysMax, documentMax, text] of [
+    ['one key', { a: 'xy' }, 1, 1, '[redacted, object of 1 entry]; at most 1 key and 1 byte in all'],
+    ['two keys', { a: 'x', b: 'y' }, 1, 100, '[redacted, object of 2 entries]; at most 1 key and 100 bytes in all'],
+  ] as const) {
+    it(`is described with its size and the limit, and without a value: ${what}`, () =>
+      expect(judge(values, keysMax, documentMax)).to.deep.equal([text]));
+  }
+});
+
 describe('any sound write of material', () => {
   const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,9}$/);
   const generation = fc.oneof(

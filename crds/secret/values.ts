@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { type FieldPath, isSecretKey } from '../grammar/index.js';
+import { type FieldPath, formatCount, isSecretKey } from '../grammar/index.js';
 import { annotate, type FieldError, mapSchema, type Refuse, type Rule, rule } from '../rule/index.js';
 
 /** More keys than any configuration allows. */
@@ -39,8 +39,9 @@ const documentFits = rule('field_invalid', (values: Values, at, refuse, { limits
   const entries = Object.entries(values);
   const bytes = entries.reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
   if (entries.length <= keysMax && bytes <= documentMax) return undefined;
-  const size = `${entries.length} keys, ${bytes} bytes`;
-  return refuse(at, size, { wanted: `at most ${keysMax} keys and ${documentMax} bytes in all` });
+  const describe = (keys: number, size: number) => [formatCount(keys, 'key'), formatCount(size, 'byte')];
+  const wanted = `at most ${describe(keysMax, documentMax).join(' and ')} in all`;
+  return refuse(at, describe(entries.length, bytes).join(', '), { wanted });
 });
 
 /** The rules of given values, in the order a client should learn of them. */

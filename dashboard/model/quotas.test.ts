@@ -24,6 +24,18 @@ describe('quotas on their page', () => {
     expect(rows[3]!.limit).to.equal('none');
   });
 
+  for (const [millis, text] of [
+    [0, '0 cores'],
+    [500, '0.5 cores'],
+    [1000, '1 core'],
+    [2000, '2 cores'],
+  ] as const) {
+    it(`say ${text} of the quota of cpu`, () => {
+      const [row] = listQuotas({ quotas: { cpu: { limit: millis, used: 0, set: '' } } });
+      expect(row!.limit).to.equal(text);
+    });
+  }
+
   it('have the units that the command line shows them in', () => {
     for (const name of quotaKinds) {
       const [row] = listQuotas({ quotas: { [name]: { limit: null, used: 1_610_612_736, set: '' } } });

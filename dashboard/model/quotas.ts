@@ -29,8 +29,8 @@ export function listQuotas({ quotas }: QuotasView): readonly QuotaRow[] {
     const share = limit === null ? undefined : limit === 0 ? 100 : Math.min(100, Math.round((used / limit) * 100));
     return {
       name,
-      used: formatAmount(name, used),
-      limit: limit === null ? 'none' : formatAmount(name, limit),
+      used: formatQuotaAmount(name, used),
+      limit: limit === null ? 'none' : formatQuotaAmount(name, limit),
       setBy: set === 'tenant' ? 'the platform, for this tenant' : 'the configuration',
       percent: share,
     };
@@ -38,7 +38,7 @@ export function listQuotas({ quotas }: QuotasView): readonly QuotaRow[] {
   return rows.toSorted((a, b) => (b.percent ?? -1) - (a.percent ?? -1) || (a.name < b.name ? -1 : 1));
 }
 
-function formatAmount(name: string, amount: number): string {
-  if (name === 'cpu') return `${formatCores(amount)} cores`;
+function formatQuotaAmount(name: string, amount: number): string {
+  if (name === 'cpu') return `${formatCores(amount)} ${amount === 1000 ? 'core' : 'cores'}`;
   return name === 'memory' || name.endsWith('Bytes') ? formatBytes(amount) : String(amount);
 }

@@ -174,7 +174,7 @@ describe('jobs over HTTP', () => {
     expect(answer.status).to.equal(201);
     const warnings = answer.body['warnings'] as { code: string; message: string }[];
     expect(warnings.at(-1)).to.include({ code: 'quota_reached' });
-    expect(warnings.at(-1)?.message).to.contain('is 1 and 1 are used; what exceeds it waits');
+    expect(warnings.at(-1)?.message).to.contain('the quota is 1 job and 1 job is used; what exceeds it waits');
   });
 
   it('that have ended make room for others, the first that ended goes first, and the answer says so', async () => {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { formatCount } from '../../../crds/grammar/index.js';
 import type { RotationMaterial, RotationRecord, RotationStep } from '../../../crds/rotation/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
@@ -84,8 +85,8 @@ export async function mergeMaterial(
   const document = mergeDocument(present, { values: values ?? {}, ...(generation && { generation }) }, env.random);
   const { secrets: limits } = env.deploymentLimits;
   if (isStorable(document, limits)) return document;
-  const wanted = `at most ${limits.keysMax} keys and ${limits.documentMax} bytes, with what the secret holds already`;
-  return rejectRequest('field_invalid', values ? 'values' : 'generate', `${document.size} keys`, { wanted });
+  const wanted = `at most ${formatCount(limits.keysMax, 'key')} and ${formatCount(limits.documentMax, 'byte')}, with what the secret holds already`;
+  return rejectRequest('field_invalid', values ? 'values' : 'generate', formatCount(document.size, 'key'), { wanted });
 }
 
 /**
