@@ -238,11 +238,12 @@ export const requestRejections = defineEntries('ours', {
 
   tenant_in_use: {
     status: 409,
-    expected: 'a tenant without deployments, jobs, nodes, secrets, volumes, networks, backups and tokens',
+    expected: ({ kinds }: { kinds: string }) => `a tenant without ${kinds}`,
+    sample: { kinds: 'deployments, volumes, nodes, jobs, networks, secrets, backups, claims and tokens' },
     why: 'A tenant is deleted only when nothing of it is left, because what is left would have no owner.',
     remedy: 'Delete what is named first, or let moor tenants delete --cascade do it.',
     example: 'DELETE /api/v1/tenants/{tenant} while it has a deployment',
-    fixed: 'DELETE /api/v1/tenants/{tenant} once its deployments, nodes, secrets and tokens are gone',
+    fixed: 'DELETE /api/v1/tenants/{tenant} once nothing of it is left',
   },
 
   tenant_of_platform: {
@@ -292,8 +293,7 @@ export const requestRejections = defineEntries('ours', {
       `at most ${formatCount(limit, what)} of one ${scope} at the same time`,
     sample: { limit: 100, what: 'stream', scope: 'token' },
     why: 'So many requests, streams or bytes of bodies of this caller are under way already, and the server keeps room for others.',
-    remedy:
-      'Close watches and logs that are not read any more, send fewer requests at once, and wait as Retry-After says.',
+    remedy: 'Close watches and logs that are not read, send fewer requests at once, and wait as Retry-After says.',
     example: 'GET /api/v1/deployments?watch=true, opened 1000 times',
     fixed: 'GET /api/v1/deployments?watch=true, opened once and shared',
   },

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { gadgetKind } from '../../../crds/kind/gadget.testing.js';
 import { kinds } from '../../../crds/kinds/index.js';
+import { getEntry } from '../../../crds/rejections/index.js';
 import { type Change, encode } from '../../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../../api-lab.testing.js';
 import { listTenantRanges } from './remove.js';
@@ -69,6 +70,15 @@ describe('the deletion of a tenant', () => {
     expect((await lab.ask('GET', `/api/v1/tenants/${id}`, { token: platform })).status).to.equal(200);
     await ask('DELETE', '/api/v1/secrets/deployments/web-db', id);
     expect((await remove(id))[2]).to.match(/^1 deployment \(web\); 1 token/);
+  });
+
+  it('is refused with every kind that it may not have, as the page of the code lists them', async () => {
+    const id = await open('shop');
+    await ask('POST', '/api/v1/deployments', id, webDeployment('web'));
+    const { body } = await lab.ask('DELETE', `/api/v1/tenants/${id}`, { token: platform });
+    const { expected, sample } = getEntry('tenant_in_use');
+    expect(body['expected']).to.equal((expected as (params: unknown) => string)(sample));
+    for (const [kind] of listTenantRanges().deleted) expect(body['expected']).to.contain(`${kind}s`);
   });
 
   it('is refused while it claims the machine of another tenant', async () => {

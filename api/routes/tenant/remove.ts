@@ -131,7 +131,9 @@ function rejectRemains({ byKind }: TenantRemains): RequestRejection | undefined 
     const shown = names.slice(0, NAMES_MAX).join(', ');
     return `${formatCount(names.length, kind)} (${shown}${names.length > NAMES_MAX ? ', …' : ''})`;
   });
-  return rejectRequest('tenant_in_use', 'tenant', text.join('; '));
+  const all = Object.keys(byKind).map(kind => `${kind}s`);
+  const plurals = `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`;
+  return rejectRequest('tenant_in_use', 'tenant', text.join('; '), { kinds: plurals });
 }
 
 function warnUnlisted({ unlisted }: TenantRemains): readonly Warning[] {
