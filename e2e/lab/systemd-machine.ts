@@ -15,7 +15,19 @@ export interface MachineResult {
 }
 
 const PATIENCE_MS = 240_000;
-const PROGRAMS = 'unshare nsenter setpriv ip losetup curl dpkg apt-get systemctl'.split(' ');
+/** The programs that are needed, and the Debian packages that have them. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  setpriv: 'util-linux',
+  ip: 'iproute2',
+  losetup: 'mount',
+  curl: 'curl',
+  dpkg: 'dpkg',
+  'apt-get': 'apt',
+  systemctl: 'systemd',
+};
+const INSTALL = 'apt-get install';
 /** Those whose units the pages use. */
 const PACKAGES = ['etcd-server', 'docker.io', 'docker-registry'];
 /** Names of control groups and folders begin with this; the process id follows, as what a killed run left is told by it. */
@@ -23,19 +35,22 @@ const PREFIX = 'mooring-machine-';
 
 /** Why no machine can be started here; undefined where one can. */
 export function explainNoMachine(): string | undefined {
-  if (process.getuid?.() !== 0) return 'it needs root';
-  const absent = PROGRAMS.find(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
-  if (absent !== undefined) return `${absent} is missing`;
-  if (spawnSync('/lib/systemd/systemd', ['--version']).status !== 0) return 'systemd is missing';
+  if (process.getuid?.() !== 0) return 'it needs root: run the tests with sudo, or as root in a virtual machine';
+  const absent = Object.keys(PROGRAMS).find(program => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+  if (absent !== undefined) return `${absent} is missing: ${INSTALL} ${PROGRAMS[absent]}`;
+  if (spawnSync('/lib/systemd/systemd', ['--version']).status !== 0) return `systemd is missing: ${INSTALL} systemd`;
   const uninstalled = PACKAGES.find(name => readPackageVersion(name) === undefined);
-  if (uninstalled !== undefined) return `the Debian package ${uninstalled} is not installed`;
+  if (uninstalled !== undefined) return `the Debian package ${uninstalled} is not installed: ${INSTALL} ${uninstalled}`;
   const [, major = 0] = /^(?:\d+:)?(\d+)\./.exec(readPackageVersion('nodejs') ?? '') ?? [];
-  if (Number(major) < 20) return 'Node.js 20 is no Debian package here';
+  if (Number(major) < 20)
+    return `Node.js 20 is not installed as a Debian package: ${INSTALL} nodejs, on Debian 13 or later`;
   sweep();
   const name = `${PREFIX}${process.pid}-probe`;
   const tried = spawnSync('sh', ['-c', BOOT, 'sh', name, 'true'], { encoding: 'utf8' });
   spawnSync('sh', ['-c', END, 'sh', name]);
-  return tried.status === 0 ? undefined : `namespaces and control groups cannot be made (${tried.stderr.trim()})`;
+  return tried.status === 0
+    ? undefined
+    : `namespaces and control groups cannot be made (${tried.stderr.trim()}): run it on a machine of its own, or in a container that is started with --privileged --cgroupns=host`;
 }
 
 /** The version of a Debian package that is installed here. */
