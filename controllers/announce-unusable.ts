@@ -63,7 +63,7 @@ async function putOrCount(
   env: LoopEnv,
 ): Promise<Put> {
   const fault = findRecordFault(entry);
-  env.log.warn('a record cannot be worked with', { key: entry.key, because: fault! });
+  env.log.warn('a record cannot be worked with: its event says what to do', { key: entry.key, because: fault! });
   const message = `What is stored at ${entry.key} cannot be worked with (${fault}): ${findRemedy(entry.key)}.`;
   const seen = known && (await env.reads.get(known.event));
   const put = await (seen

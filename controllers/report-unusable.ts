@@ -64,7 +64,7 @@ export function holdUnusable(loop: Loop): Loop {
 }
 
 async function putEvent(loop: string, key: string, env: LoopEnv, error: Error): Promise<void> {
-  env.log.error('a record cannot be worked with', { error });
+  env.log.error('a record cannot be worked with: send the object again, or delete it', { error });
   const { tenant, name } = parseQueueKey(key);
   const deployment = readValue<StoredDeployment>(env.cache, keys.deployment(tenant, name));
   if (!deployment) return;

@@ -52,7 +52,10 @@ export function followTls(
       server.setSecureContext(readTls(settings) ?? {});
       log.info('the certificate of the server was read again');
     } catch (thrown) {
-      log.warn('the certificate of the server cannot be used; the old one stays in use', { error: asError(thrown) });
+      log.warn(
+        'the certificate of the server cannot be used; the old one stays in use: correct the files of tlsCertFile and tlsKeyFile, which are read again by themselves',
+        { error: asError(thrown) },
+      );
     }
   };
   let cancel = clock.after(LOOK_EVERY_MS, look);

@@ -94,7 +94,10 @@ export class KubernetesBridge {
     try {
       await this.#lease.attempt();
     } catch (thrown) {
-      this.#options.log.warn('the lease cannot be renewed', { loop: LOOP, error: asError(thrown) });
+      this.#options.log.warn(
+        'the lease of the bridge cannot be renewed, retrying: check that the cluster answers and that its Role allows leases',
+        { loop: LOOP, error: asError(thrown) },
+      );
     }
   }
 
@@ -170,7 +173,11 @@ export class KubernetesBridge {
       try {
         await api.follow(path, resyncSeconds, tell, { clock, signal });
       } catch (thrown) {
-        if (!signal.aborted) log.warn('a list cannot be followed', { loop: LOOP, key: path, error: asError(thrown) });
+        if (!signal.aborted)
+          log.warn(
+            'a list cannot be followed, retrying: check that this API answers and allows the bridge to list and watch it',
+            { loop: LOOP, key: path, error: asError(thrown) },
+          );
       }
       await sleep(clock, RETRY_MS, signal);
     }
@@ -193,7 +200,8 @@ export class KubernetesBridge {
       measure('retry');
       metrics?.count('mooring_reconcile_retries_total', { loop: LOOP });
       const isOrdinary = thrown instanceof OvertakenFault || thrown instanceof LeadLostFault;
-      if (!isOrdinary) log.warn('an object is tried again', { loop: LOOP, key, error: asError(thrown) });
+      if (!isOrdinary)
+        log.warn('an object could not be mirrored, retrying', { loop: LOOP, key, error: asError(thrown) });
       throw thrown;
     }
   }

@@ -127,7 +127,10 @@ async function findTenants(
       return await askTenants(mooring, options);
     } catch (thrown) {
       if (thrown instanceof InvalidSettingFault) throw thrown;
-      log.warn('Mooring cannot be asked for the tenant of the token', { error: asError(thrown) });
+      log.warn(
+        'Mooring cannot be asked for the tenant of the token, retrying: check the address of its server and the token',
+        { error: asError(thrown) },
+      );
     }
     await sleep(clock, RETRY_MS, signal);
   }

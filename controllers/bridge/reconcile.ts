@@ -201,11 +201,15 @@ async function settle(
   refused: Extract<KubernetesAnswer<unknown>, { ok: false }>,
 ): Promise<true> {
   const { reason, message } = refused;
-  env.log.warn('Mooring refused an object of the cluster', {
+  env.log.warn('Mooring refused an object of the cluster: its condition Admitted says what to change', {
     key: `${paths.cluster}/${cluster.metadata.name}`,
     code: reason,
   });
-  const syncReport = { synced: 'False', reason: 'Refused', message: 'Mooring does not accept it: see Admitted.' } as const;
+  const syncReport = {
+    synced: 'False',
+    reason: 'Refused',
+    message: 'Mooring does not accept it: see Admitted.',
+  } as const;
   await writeStatus(env, paths, cluster, { report: syncReport, rejection: { reason, message } });
   return true;
 }

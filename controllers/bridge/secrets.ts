@@ -39,19 +39,30 @@ export async function copySecret(env: SecretEnv, mapping: SecretMapping): Promis
   const { namespace, name, tenant, path } = mapping;
   const key = formatSecretKey(mapping);
   const found = await env.cluster.find<ClusterSecret>(`/api/v1/namespaces/${namespace}/secrets`, name);
-  if (!found) return env.log.warn('a secret that is to be copied does not exist', { key });
+  if (!found)
+    return env.log.warn(
+      'a secret that is to be copied does not exist: create it in the cluster, or leave out its --secret',
+      { key },
+    );
   const mark = `${found.metadata.uid}/${found.metadata.resourceVersion}/${path.replace('/', '.')}`;
   // Of the tenant as well: what another one, or a Mooring that was set up anew, does not have was not copied.
   const noted = createHash('sha256').update(`${namespace}/${name}=${tenant}/${path}`).digest('hex').slice(0, 32);
   const notes = await readMarks(env);
   if (notes?.data?.[noted] === mark) return;
   const values = decode(found.data ?? {});
-  if (!values) return env.log.warn('a secret is not copied: a value is not text in UTF-8', { key });
+  if (!values)
+    return env.log.warn(
+      'a secret is not copied: a value is not text in UTF-8; store it as text, for example in base64',
+      { key },
+    );
   env.checkLead();
   const revealed = Object.fromEntries([...values].map(([each, value]) => [each, value.reveal()]));
   const answer = await env.connect(tenant).request('PUT', `/api/v1/secrets/${path}`, { body: { values: revealed } });
   if (!answer.ok) {
-    env.log.warn('Mooring refused a secret', { key, code: answer.rejections[0].code });
+    env.log.warn('Mooring refused a secret: "moor explain" with this code says what to change', {
+      key,
+      code: answer.rejections[0].code,
+    });
     throw new SideUnreadableFault(`Mooring refused ${path}: ${answer.rejections[0].code}`);
   }
   env.log.info('a secret was copied', { key, count: values.size });

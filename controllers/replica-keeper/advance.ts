@@ -114,7 +114,12 @@ export async function advanceRollout(
     case 'failed': {
       await record(await recordFailure(subject, verdict.failure, env), env);
       const { revision, reason: code } = verdict.failure;
-      env.log.warn('rollout failed', { tenant, deployment: deployment.name, revision, code });
+      env.log.warn('rollout failed: "moor describe deployment" says why and what to do', {
+        tenant,
+        deployment: deployment.name,
+        revision,
+        code,
+      });
       return undefined;
     }
   }

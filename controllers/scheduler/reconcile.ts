@@ -127,7 +127,11 @@ async function writeReport(
   }
 
   await writeReportEvent(report, stored, subject, env);
-  env.log.warn('replicas have no node', { ...toFields(subject), count: verdict.unplaced, because: verdict.summary });
+  env.log.warn('replicas have no node: "moor explain deployment" says what each node lacks', {
+    ...toFields(subject),
+    count: verdict.unplaced,
+    because: verdict.summary,
+  });
   return done;
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../../crds/volume/index.js';
 import { decideCopies, describeCopies } from './copies.js';
 import {
-  describeUnmade,
+  describeDelay,
   findPrimary,
   findReport,
   isMade,
@@ -213,7 +213,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
     if (elsewhere) return elsewhere;
     return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_refused', message, ...unmade };
   }
-  const message = describeUnmade(name);
+  const message = describeDelay(name);
   return { phase: hasBytes ? 'Degraded' : 'Materializing', reason: 'volume_materializing', message, ...unmade };
 }
 
@@ -278,7 +278,7 @@ function judgeTakeover(input: VolumeInput, primaryNode: string, host: VolumeHost
     const message = describeFailure(own, `the bytes of the copy are not on ${name} any more: ${MOUNT}${TAKES_OVER}`);
     return { ...promoting, reason: 'volume_refused', message };
   }
-  return { ...promoting, reason: 'volume_promoting', message: `the agent of ${name} has not taken over yet` };
+  return { ...promoting, reason: 'volume_promoting', message: describeDelay(name, 'taken over') };
 }
 
 /** Another node for a volume that its node could not make. Each is tried once; then the last one goes on trying. */
@@ -295,5 +295,5 @@ function place({ chooseNode, status }: VolumeInput): Verdict {
 }
 
 function toPlaced({ id, name }: Pick<VolumeHost, 'id' | 'name'>): Verdict {
-  return { phase: 'Materializing', reason: 'volume_materializing', message: describeUnmade(name), primaryNode: id };
+  return { phase: 'Materializing', reason: 'volume_materializing', message: describeDelay(name), primaryNode: id };
 }

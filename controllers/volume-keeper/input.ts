@@ -111,8 +111,8 @@ export function seeAgent(name: string): string {
   return `see "moor describe node ${name}" and the log of its agent`;
 }
 
-export function describeUnmade(name: string): string {
-  return `the agent of ${name} has not made it yet: wait; if it lasts, ${seeAgent(name)}`;
+export function describeDelay(name: string, what: 'made it' | 'taken over' = 'made it'): string {
+  return `the agent of ${name} has not ${what} yet: wait; if it lasts, ${seeAgent(name)}`;
 }
 
 /** Whether a message names a single one: its verbs follow. */

@@ -1,7 +1,16 @@
 import { formatBytes } from '../../crds/grammar/index.js';
 import type { EndedMove, VolumeMove, VolumeStatus } from '../../crds/volume/index.js';
 import type { MountedVolume } from '../../pkg/fleet/index.js';
-import { findReport, isSilent, listAhead, nextEpoch, seeAgent, type VolumeHost, type VolumeInput } from './input.js';
+import {
+  describeDelay,
+  findReport,
+  isSilent,
+  listAhead,
+  nextEpoch,
+  seeAgent,
+  type VolumeHost,
+  type VolumeInput,
+} from './input.js';
 import { isOfEpoch, type Promotion } from './promote.js';
 
 /** How long nothing may use a volume before its move is aborted. */
@@ -135,7 +144,7 @@ function advance(input: VolumeInput, move: VolumeMove, primaryNode: string): Mov
   if (unable !== undefined) return abort(input, move, primaryNode, unable);
   if (isDown) {
     const promotion = findSwitch(input, move, primaryNode, target!);
-    const message = `the agent of ${target!.name} has not taken over yet`;
+    const message = describeDelay(target!.name, 'taken over');
     if (promotion) return { ...last, move: { ...move, phase: 'Switching', message }, promotion };
   }
   const stuck = explainPrimary(input, primaryNode, isDown) ?? explainLate(move, now);

@@ -239,6 +239,14 @@ describe('promotion of a copy', () => {
     }
   });
 
+  it('says what to do about a copy that takes long to take over', () => {
+    const status = makeStatus('Promoting', { primaryNode: 'node_c', epoch: 2 });
+    const { message } = decide({ status, reports: [reportReplica('c', 195)], hosts: [lose('a'), ...others] }).status;
+    expect(message).to.equal(
+      'the agent of c has not taken over yet: wait; if it lasts, see "moor describe node c" and the log of its agent',
+    );
+  });
+
   it('does not claim that nothing is missing when the clock of the former primary is ahead', () => {
     const before = makeStatus('Degraded');
     const reports = [fences, reportReplica('b', 400)];

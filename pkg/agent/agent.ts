@@ -254,7 +254,7 @@ export class Agent {
       await clearFormerNodes(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
-      this.#env.log.warn('could not list containers, retrying', { error: asError(thrown) });
+      this.#env.log.warn('could not list containers, retrying: check the container engine', { error: asError(thrown) });
       throw thrown; // a failed list means unknown, not "no containers"
     }
     run.monitor.noteList(requestedAt);

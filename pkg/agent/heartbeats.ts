@@ -70,7 +70,10 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       failures = 0;
     } catch (thrown) {
       failures++;
-      log.warn('heartbeat failed', { attempt: failures, error: asError(thrown) });
+      log.warn(
+        'heartbeat failed, retrying: the error says whether the server cannot be reached or refuses this agent',
+        { attempt: failures, error: asError(thrown) },
+      );
       waitMs = backoffMs(failures, AGAIN[toKind(thrown)], random);
     }
     await sleep(clock, waitMs, signal);

@@ -123,7 +123,9 @@ export class Membership {
     if (!(thrown instanceof LinkRefusedFault) || thrown.serverTime === undefined) return false;
     this.#offsetMs = thrown.serverTime - this.#env.clock.now();
     this.#lastTime = 0;
-    this.#env.log.warn('the clock of this machine differs from the server’s', { ms: this.#offsetMs });
+    this.#env.log.warn('the clock of this machine differs from the server’s: synchronise both with NTP', {
+      ms: this.#offsetMs,
+    });
     return true;
   }
 

@@ -15,6 +15,8 @@ const STOP_GRACE_SECONDS = 5;
 const SAVED_SHARE = 0.25;
 const UNSAVED =
   'the state folder of the agent cannot be written, where what writes to a replicated volume is noted; make room in it, or repair its disk';
+const UNANSWERED =
+  'the control plane has not answered for too long: see whether the server can be reached; what was stopped starts again when it answers';
 const NEVER = Number.MIN_SAFE_INTEGER;
 
 /** What is kept of one volume that may be promoted elsewhere. */
@@ -181,12 +183,12 @@ export class VolumeFence {
     this.#stopping.add(container);
     try {
       await engine.stop(container, STOP_GRACE_SECONDS);
-      const because = this.#isClosed ? 'the control plane has not answered for too long' : 'the volume is held';
+      const because = this.#isClosed ? UNANSWERED : 'the volume is held';
       log.warn('stopped what writes to a replicated volume', { replica, container, because });
       view.markChanged(replica);
       queue.add(replica);
     } catch (thrown) {
-      log.error('what writes to a replicated volume could not be stopped, retrying', {
+      log.error('what writes to a replicated volume could not be stopped, retrying: check the container engine', {
         replica,
         error: asError(thrown),
       });
@@ -225,7 +227,9 @@ export class VolumeFence {
       this.#saved = record.volumes;
       return true;
     } catch (thrown) {
-      this.#env.log.warn('the state folder cannot be written', { error: asError(thrown) });
+      this.#env.log.warn('the state folder cannot be written: make room in it, or repair its disk', {
+        error: asError(thrown),
+      });
       return false;
     }
   }

@@ -41,6 +41,8 @@ export const DEVELOPMENT = 'development';
 /** The context that a file of the first form holds: `server` and `token` without a name. */
 const UNNAMED = 'default';
 
+const REPAIR = 'fix it, or delete it and run "moor login"';
+
 type Environment = Terminal['environment'];
 
 export function findContextsFile(environment: Environment): string {
@@ -59,11 +61,11 @@ export async function readContexts(environment: Environment): Promise<Contexts> 
   if (server !== undefined) known[UNNAMED] = toContext(path, { server, ...rest });
   if (contexts !== undefined && !isMap(contexts))
     throw new UsageFault(
-      `${path}: "contexts" must be a map of names to contexts: fix it, or delete the file and run "moor login".`,
+      `${path}: "contexts" must be a map of names to contexts: ${REPAIR}.`,
     );
   for (const [name, given] of Object.entries(contexts ?? {})) known[name] = toContext(path, given);
   if (Object.keys(known).length === 0 && contexts === undefined)
-    throw new UsageFault(`${path}: must name a server, or have contexts.`);
+    throw new UsageFault(`${path}: it names no server and no contexts: ${REPAIR}.`);
   const chosen = typeof current === 'string' ? current : server === undefined ? undefined : UNNAMED;
   return { known, ...(chosen !== undefined && { current: chosen }) };
 }
@@ -134,7 +136,7 @@ function toContext(path: string, given: unknown): Context {
     return typeof value === 'string' ? { [name]: value } : {};
   };
   const { server } = read('server');
-  if (server === undefined) throw new UsageFault(`${path}: each context must name a server.`);
+  if (server === undefined) throw new UsageFault(`${path}: a context names no "server": ${REPAIR}.`);
   return { server, ...read('token'), ...read('tokenFile'), ...read('caFile'), ...read('tenant'), ...read('role') };
 }
 
@@ -145,11 +147,11 @@ async function parseMap(path: string, text: string): Promise<Readonly<Record<str
       return parse(text, { logLevel: 'error' }) as unknown;
     } catch {
       // What the parser says may quote a token.
-      throw new UsageFault(`${path} is no YAML: fix it, or delete it and run "moor login".`);
+      throw new UsageFault(`${path} is no YAML: ${REPAIR}.`);
     }
   };
   const document = read() ?? {};
-  if (!isMap(document)) throw new UsageFault(`${path}: must be a map.`);
+  if (!isMap(document)) throw new UsageFault(`${path}: it must be a map with "server" or "contexts": ${REPAIR}.`);
   return document;
 }
 

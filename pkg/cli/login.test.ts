@@ -245,6 +245,20 @@ describe('moor login and moor context', () => {
     expect(await findCurrentContext(home)).to.equal(undefined);
   });
 
+  for (const [text, problem] of [
+    ['- a', 'it must be a map with "server" or "contexts"'],
+    ['current: shop', 'it names no server and no contexts'],
+    ['contexts: []', '"contexts" must be a map of names to contexts'],
+    ['contexts: { shop: { tenant: t } }', 'a context names no "server"'],
+  ] as const) {
+    it(`says what is wrong with a file and what to do: ${problem}`, async () => {
+      prepare(text);
+      const { code, err } = await moor(['get', 'deployments']);
+      const remedy = 'fix it, or delete it and run "moor login"';
+      expect([code, err]).to.deep.equal([2, `moor: ${path()}: ${problem}: ${remedy}.\n`]);
+    });
+  }
+
   it('quotes nothing of a damaged file', async () => {
     prepare(`contexts: { shop: { token: ${TOKEN}, "`);
     const { code, err } = await moor(['get', 'deployments']);

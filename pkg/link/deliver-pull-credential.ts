@@ -51,7 +51,10 @@ async function lookUp(env: PullEnv, tenant: string, host: string): Promise<Crede
     const never = new AbortController();
     return (await env.delivery.registries?.credentials.credentialsFor(tenant, host, never.signal)) ?? NONE;
   } catch (thrown) {
-    env.log.warn('the login of a tenant for a registry cannot be read', { tenant, error: asError(thrown) });
+    env.log.warn('the login of a tenant for a registry cannot be read: check the secrets store', {
+      tenant,
+      error: asError(thrown),
+    });
     return { kind: 'unavailable' };
   }
 }

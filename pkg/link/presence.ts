@@ -181,7 +181,10 @@ export async function noteRival({ store, clock, log }: DispatcherEnv, node: Agen
   const now = clock.now();
   if (rival && Math.abs(now - Date.parse(rival.at)) < RIVAL_NOTED_EVERY_MS) return;
 
-  log.warn('agent refused: another one sends the heartbeats of its node', { tenant: node.tenant, node: node.name });
+  log.warn(
+    'agent refused: another one sends the heartbeats of its node; stop one of them, and enrol a copied machine under a name of its own',
+    { tenant: node.tenant, node: node.name },
+  );
   const at = new Date(now).toISOString();
   const next: NodePresence = { ...presence, rival: { since: at, ...rival, run: node.run.id, at } };
   const puts = [{ key, bytes: encode(next), lease: presence.lease }];

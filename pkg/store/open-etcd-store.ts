@@ -39,7 +39,9 @@ export async function retryUntilReachable<Result>(
       return await work();
     } catch (thrown) {
       if (!(thrown instanceof Fault) || !thrown.retriable) throw thrown;
-      log.warn('the store cannot be reached yet', { error: thrown });
+      log.warn('the store cannot be reached yet, retrying: check that etcd runs and that etcdEndpoints names it', {
+        error: thrown,
+      });
       await sleep(clock, RETRY_MS, signal);
     }
   }

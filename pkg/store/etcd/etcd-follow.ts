@@ -59,7 +59,7 @@ export class EtcdFollow {
         if (end === 'discontinued') this.#mustList = true;
         if (end !== 'stopped') log.warn('the watch ended', { because: end, revision: this.#mirror.delivered });
       } catch (thrown) {
-        if (!signal.aborted) log.warn('the store cannot be listed', { error: asError(thrown) });
+        if (!signal.aborted) log.warn('the store cannot be listed, retrying: check etcd', { error: asError(thrown) });
       }
       if (clock.monotonic() - began > GOOD_STREAM_MS) failures = 0;
       await sleep(clock, backoffMs(++failures, BACKOFF, random), signal);
