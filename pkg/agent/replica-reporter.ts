@@ -48,7 +48,7 @@ export class ReplicaReporter {
   /** The ends whose output has been read, as container id and time, by replica. */
   readonly #ends = new Map<string, string>();
   /** What containers whose check fails wrote last, with the check that it was read for, by replica. In memory only. */
-  readonly #logs = new Map<string, ReadLog>();
+  readonly #logs = new Map<string, FailedCheckLog>();
 
   constructor(env: Pick<AgentEnv, 'clock' | 'engine' | 'log'>, parts: ReporterParts) {
     this.#env = env;
@@ -263,7 +263,7 @@ export class ReplicaReporter {
   }
 }
 
-interface ReadLog {
+interface FailedCheckLog {
   readonly id: string;
   readonly readAt: number;
   readonly check: FailedCheck;

@@ -41,9 +41,9 @@ interface MoveChange {
   readonly warnings?: readonly Warning[];
 }
 
-type Judged = MoveChange | RequestRejection;
+type MoveVerdict = MoveChange | RequestRejection;
 
-async function order(env: AdmissionEnv, call: ApiCall, stored: StoredVolume): Promise<Judged> {
+async function order(env: AdmissionEnv, call: ApiCall, stored: StoredVolume): Promise<MoveVerdict> {
   const { cache } = env;
   const { tenant } = stored.metadata;
   const unmanaged = rejectUnmanaged(env, stored);
@@ -75,7 +75,7 @@ async function order(env: AdmissionEnv, call: ApiCall, stored: StoredVolume): Pr
 }
 
 /** An order that has ended is not there any more, and neither is one whose copy takes over already. */
-function cancel({ cache }: AdmissionEnv, call: ApiCall, stored: StoredVolume): Judged {
+function cancel({ cache }: AdmissionEnv, call: ApiCall, stored: StoredVolume): MoveVerdict {
   const { move, lastMove } = readStatus(cache, stored) ?? {};
   const generation = stored.move?.generation ?? 0;
   const isTakenOver = move?.phase === 'Switching' && move.generation === generation;
@@ -116,7 +116,7 @@ function listMoveNodes(cache: Cache, stored: StoredVolume): readonly MoveNode[] 
 function changeMove(
   env: AdmissionEnv,
   call: ApiCall,
-  judge: (stored: StoredVolume) => Judged | Promise<Judged>,
+  judge: (stored: StoredVolume) => MoveVerdict | Promise<MoveVerdict>,
 ): Promise<RouteResult> {
   const { cache } = env;
   return changeVolume(env, call, async stored => {

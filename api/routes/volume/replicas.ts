@@ -119,14 +119,14 @@ interface ReplicaChange extends NodeLists {
   readonly replicas: number;
 }
 
-type Judged = ReplicaChange | RequestRejection;
+type ReplicaVerdict = ReplicaChange | RequestRejection;
 
 /** Stores another set of copies. */
 function changeReplicas(
   env: AdmissionEnv,
   call: ApiCall,
   reason: 'volume_replica_requested' | 'volume_replica_removal_requested',
-  judge: (stored: StoredVolume) => Judged | Promise<Judged>,
+  judge: (stored: StoredVolume) => ReplicaVerdict | Promise<ReplicaVerdict>,
 ): Promise<RouteResult> {
   const { cache } = env;
   return changeVolume(env, call, async stored => {

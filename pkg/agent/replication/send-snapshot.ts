@@ -86,13 +86,13 @@ async function findParent(driver: VolumeDriver, volume: string, snapshot: string
   return own.findLast(name => name !== snapshot && held.includes(name));
 }
 
-interface Transfer {
+interface SnapshotTransfer {
   readonly snapshot: string;
   readonly parent: string | undefined;
   readonly bytes: number | undefined;
 }
 
-async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what: Transfer): Promise<void> {
+async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what: SnapshotTransfer): Promise<void> {
   const { driver, clock } = tools;
   const { snapshot, parent, bytes } = what;
   const { stream, checksum, giveBack } = await driver.send(order.volume, snapshot, parent);

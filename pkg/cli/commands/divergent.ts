@@ -5,12 +5,12 @@ import { formatTable } from '../print/table.js';
 import { formatAge } from '../print/text.js';
 import type { Command } from '../session.js';
 
-interface ListInput {
+interface ListDivergentInput {
   readonly name: string;
 }
 
 /** Lists what former primaries of a volume have set aside, each on its own node. */
-export const listDivergent: Command<ListInput> = async (session, { name }) => {
+export const listDivergent: Command<ListDivergentInput> = async (session, { name }) => {
   const { terminal } = session;
   const client = await session.connect();
   const answer = await client.request<VolumeView>('GET', volumes.pathOf(name));
@@ -27,7 +27,7 @@ export const listDivergent: Command<ListInput> = async (session, { name }) => {
   return exitCode.ok;
 };
 
-interface DeleteInput {
+interface DeleteDivergentInput {
   readonly name: string;
   readonly node: string;
   readonly kept: string;
@@ -35,7 +35,7 @@ interface DeleteInput {
 }
 
 /** Gives up what was set aside on a node: its agent removes it. */
-export const deleteDivergent: Command<DeleteInput> = async (session, { name, node, kept, dryRun }) => {
+export const deleteDivergent: Command<DeleteDivergentInput> = async (session, { name, node, kept, dryRun }) => {
   const client = await session.connect();
   const [volume, where, what] = [name, node, kept].map(encodeURIComponent);
   const path = `/api/v1/tenants/self/volumes/${volume}/divergent/${where}/${what}`;

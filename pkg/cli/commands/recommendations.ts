@@ -10,7 +10,7 @@ import { demandSize } from './volumes.js';
 
 const PATH = '/api/v1/dvm/recommendations';
 
-interface ListInput {
+interface ListRecommendationsInput {
   readonly priority?: string;
   readonly type?: string;
   readonly output: OutputFormat;
@@ -24,7 +24,7 @@ async function connectNamed(session: Session) {
 }
 
 /** Lists what would make the volumes of the tenant safer or cheaper, the most urgent first. */
-export const listRecommendations: Command<ListInput> = async (session, { priority, type, output }) => {
+export const listRecommendations: Command<ListRecommendationsInput> = async (session, { priority, type, output }) => {
   const { terminal, ink } = session;
   const named = await connectNamed(session);
   if (!('client' in named)) return session.reportRejection(named);
@@ -61,7 +61,7 @@ function describeAction({
   return action === 'set_replicas' ? formatCount(replicas ?? 0, 'replica') : 'by hand';
 }
 
-interface ApplyInput {
+interface ApplyRecommendationInput {
   readonly id: string;
   readonly size?: string;
   readonly replicas?: number;
@@ -78,7 +78,7 @@ interface AppliedView {
 }
 
 /** Applies a recommendation as it stands, or with another size or number of replicas. */
-export const applyAdvice: Command<ApplyInput> = async (session, { id, size, replicas, dryRun }) => {
+export const applyAdvice: Command<ApplyRecommendationInput> = async (session, { id, size, replicas, dryRun }) => {
   const { terminal, ink } = session;
   if (size !== undefined && replicas !== undefined) throw new UsageFault('give --size or --replicas, not both.');
   const named = await connectNamed(session);
