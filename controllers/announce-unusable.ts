@@ -4,7 +4,7 @@ import type { EventDraft } from '../pkg/events/index.js';
 import { done, type Loop, type LoopEnv, type Wake } from '../pkg/reconcile/index.js';
 import { type Cache, type Entry, findRecordFault, type Put, type Revision, value } from '../pkg/store/index.js';
 
-/** Whom the event of a record is about. Undefined: it is nobody's. */
+/** Whom the event of a record is about. Undefined: it has no owner. */
 export type FindOwner = (entry: Entry, cache: Cache) => Pick<EventDraft, 'type' | 'tenant' | 'subject'> | undefined;
 
 /** What the keys of the queue begin with that name a record, and not an object of the loop. */
@@ -49,7 +49,7 @@ export function announceUnusable(loop: Loop, prefixes: readonly string[], findOw
   };
 }
 
-/** What becomes of such a record. Nobody writes an intent anew: which versions it was promised is not known. */
+/** What becomes of such a record. No writer writes an intent anew: which versions it was promised is not known. */
 function findRemedy(key: string): string {
   return key.startsWith(ranges.intents)
     ? 'no version is destroyed for it; send what it was for again, then remove the key from etcd'

@@ -283,7 +283,7 @@ describe('volumes among all loops', () => {
         expect([await job(), (await attempts()).map(({ nodeId }) => nodeId)]).to.deep.equal(['Running', ['node_a']]);
       };
       const way: Readonly<Record<string, () => Promise<unknown>>> = {
-        'somebody asked': () => order(),
+        'a user asked': () => order(),
         'their node is drained': () => cluster.order('a', { drain: { by: 'tok_1', since: AT } }),
       };
       for (const [why, begin] of Object.entries(way)) {

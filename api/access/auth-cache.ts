@@ -87,7 +87,7 @@ export class AuthCache {
     return identified;
   }
 
-  /** Whether nobody but this caller has presented a token on a connection. */
+  /** Whether no other caller has presented a token on a connection. */
   isSole(connection: object, { id }: Caller): boolean {
     const met = this.#met.get(connection);
     return met === undefined || (met.caller.id === id && !this.#shared.has(connection));

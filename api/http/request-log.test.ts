@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { LogFields, Logger } from '../../pkg/log/index.js';
 import { ApiLab } from '../api-lab.testing.js';
 
-/** Keeps the lines that somebody should look at. */
+/** Keeps the lines that an operator should look at. */
 function keeping(lines: [message: string, fields: LogFields][], bound: LogFields = {}): Logger {
   return {
     error: (message, fields) => lines.push([message, { ...bound, ...fields }]),

@@ -31,7 +31,7 @@ export function isShed(code: string): boolean {
 
 /**
  * Whether a request that has a span is recorded: that of a caller who has proven who it is, and is not sent away for now.
- * Otherwise anybody could fill the queue of spans.
+ * Otherwise any client could fill the queue of spans.
  */
 export function isRecorded({ kind }: Caller, outcome?: RouteResult): boolean {
   return kind !== 'anonymous' && !(outcome instanceof RequestRejection && isShed(outcome.rejections[0].code));

@@ -41,7 +41,7 @@ export function readOwners(recorded: FieldOwners | undefined, live: FieldTree, a
 
 /**
  * The owners as they are stored with an object: with what every field is, so that later changes show. Where only the times
- * differ from what is recorded, nobody has changed anything, and that stays.
+ * differ from what is recorded, no manager has changed anything, and that stays.
  */
 export function recordOwners(owners: readonly Owner[], live: FieldTree, recorded?: FieldOwners): FieldOwners {
   const managers = owners.filter(({ pointers }) => pointers.size > 0);

@@ -7,7 +7,7 @@ import { define } from './patch.js';
 /** The parts of an object that have owners: labels, annotations and the spec. */
 export type FieldTree = Fields;
 
-/** Parts that every object has: nobody sets them as a whole. */
+/** Parts that every object has: no manager sets them as a whole. */
 const ROOTS: ReadonlySet<string> = new Set(['', '/metadata', '/metadata/labels', '/metadata/annotations', '/spec']);
 
 /**

@@ -17,7 +17,7 @@ export interface KeptNotes {
   readonly rejections: readonly Rejection[];
 }
 
-/** Owners that need more are forgotten: every field is then somebody else's, and nothing is overwritten unasked. */
+/** Owners that need more are forgotten: every field then belongs to another manager, and nothing is overwritten unasked. */
 const OWNERS_BYTES_MAX = 128 * 1024;
 
 interface NotesContext {
@@ -44,7 +44,7 @@ export function toSentTree({ labels, annotations, spec }: WrittenObject): FieldT
   return { metadata: { labels: { ...(inSpec as object | undefined), ...labels }, annotations }, spec: rest };
 }
 
-/** The owners after a change without server-side apply; undefined while nobody has used that on the object. */
+/** The owners after a change without server-side apply; undefined while no manager has used that on the object. */
 export function listNextOwners(
   kind: Kind,
   view: OwnView,

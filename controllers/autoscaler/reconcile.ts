@@ -116,7 +116,7 @@ function toRecord(
   };
 }
 
-/** Whether somebody who looks at the record would be misled by the one before. */
+/** Whether a reader of the record would be misled by the one before. */
 function isNews(before: ScalingRecord, next: ScalingRecord): boolean {
   if ((['base', 'replicas', 'reason', 'scaledAt'] as const).some(part => before[part] !== next[part])) return true;
   return (['cpuPercent', 'memoryPercent'] as const).some(

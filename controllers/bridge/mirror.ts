@@ -100,13 +100,18 @@ function decideCreation({ isMadeAgain }: MirroredKind, cluster: MirroredObject):
   const isPrepared = isHeld(cluster) && cluster.metadata.annotations?.[UID] === undefined;
   if (isPrepared) return { do: 'create' };
   if (isMadeAgain || readPin(cluster) === undefined) return { do: 'prepare' };
-  return toReportStep('False', 'Gone', 'It was removed in Mooring and is not made again: delete it here, and create it anew.');
+  return toReportStep(
+    'False',
+    'Gone',
+    'It was removed in Mooring and is not made again: delete it here, and create it anew.',
+  );
 }
 
 function decideChange(kind: MirroredKind, cluster: MirroredObject, mooring: MirroredObject): MirrorStep {
   const sent = readMirrorRecord(cluster);
   const isSent = sent?.specHash === hashWanted(cluster);
-  if (kind.changed !== 'all') return isSent ? reportSynced() : decideFewFields(kind.kind, kind.changed, cluster, mooring);
+  if (kind.changed !== 'all')
+    return isSent ? reportSynced() : decideFewFields(kind.kind, kind.changed, cluster, mooring);
   if (!isSent) return { do: 'update' };
   if (sent.generation === (mooring.metadata.generation ?? 0)) return reportSynced();
   // What was found not to work is not sent again: the two sides would take turns for ever.
@@ -127,11 +132,15 @@ function decideFewFields(
   const sent = readMirrorRecord(cluster);
   const [wanted, found] = [splitSpec(cluster, changed), splitSpec(mooring, changed)];
   const isKept = sent ? sent.fixedHash === hashFixed(cluster, changed) : includes(found.fixed, wanted.fixed);
-  // Without a record nobody knows who has changed it: what is there is kept, unless more is asked for.
+  // Without a record it is unknown who has changed it: what is there is kept, unless more is asked for.
   const isAsked = sent ? !includes(found.open, wanted.open) : isMore(found.open, wanted.open);
   if (isKept) return isAsked ? { do: 'update' } : reportSynced();
   const others = changed.length > 0 ? `, except for ${changed.join(', ')}: undo that, or` : ':';
-  return toReportStep('False', 'Immutable', `A ${kind} is not changed once it exists${others} delete it, and create it anew.`);
+  return toReportStep(
+    'False',
+    'Immutable',
+    `A ${kind} is not changed once it exists${others} delete it, and create it anew.`,
+  );
 }
 
 type Spec = Readonly<Record<string, unknown>>;
@@ -188,7 +197,7 @@ function isOwned(cluster: MirroredObject, { metadata: { annotations } }: Mirrore
   return annotations?.[SOURCE] === cluster.metadata.uid;
 }
 
-/** The cluster names an object of Mooring that belongs to nobody. */
+/** The cluster names an object of Mooring that has no owner. */
 function isHandedOver({ metadata }: MirroredObject, { metadata: { uid, annotations } }: MirroredObject): boolean {
   return annotations?.[SOURCE] === undefined && metadata.annotations?.[UID] === uid;
 }

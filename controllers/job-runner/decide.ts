@@ -138,7 +138,7 @@ function toStatus(before: JobStatus, last: AttemptStatus | undefined, job: Store
   return { ...ended, phase: 'Pending', message, retryAt, ...(last.reason && { reason: last.reason }) };
 }
 
-/** What others say of an attempt that has not started, or of which nobody knows whether it still runs. */
+/** What others say of an attempt that has not started, or of which it is unknown whether it still runs. */
 function withObstacle(
   status: JobStatus,
   attempt: AttemptStatus,

@@ -198,7 +198,7 @@ function describe(
   };
 }
 
-/** The last run that there was. One that has gone before its end was seen has an end that nobody knows. */
+/** The last run that there was. One that has gone before its end was seen has an unknown end. */
 function chooseLast(shown: readonly RunStatus[], known: RunStatus | undefined): RunStatus | undefined {
   const newest = shown.at(-1);
   if (!known || (newest && Date.parse(newest.scheduledAt) >= Date.parse(known.scheduledAt))) return newest;

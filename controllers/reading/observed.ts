@@ -33,7 +33,7 @@ export interface ObservedReplica {
   readonly draining?: true;
   /** Its node breaks the residency of the deployment. */
   readonly misplaced: boolean;
-  /** A volume that it mounts has been promoted on another node: what this one writes, nobody will read. */
+  /** A volume that it mounts has been promoted on another node: what this one writes is never read. */
   readonly isLeftBehind?: true;
   /** A volume that it mounts is to move: it is stopped here, and started where that is afterwards. */
   readonly isGivingWay?: true;

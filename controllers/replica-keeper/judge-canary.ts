@@ -11,7 +11,7 @@ export interface CanaryJudgement extends SettleTime {
   readonly watchedSince: number;
 }
 
-/** How long whoever leads watches a canary before it promotes it: what was reported while nobody led may be stale. */
+/** How long the leader watches a canary before it promotes it: what was reported while there was no leader may be stale. */
 const WATCHED_MS = 60_000;
 
 /** How a canary is. */

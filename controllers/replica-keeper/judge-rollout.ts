@@ -26,7 +26,7 @@ export interface RolloutJudgement extends SettleTime {
   readonly held: boolean;
   /** Why replicas have no node, while some have none. */
   readonly refused?: string | undefined;
-  /** Since when this process keeps the replicas. While nobody does, no rollout comes further. */
+  /** Since when this process keeps the replicas. While no process does, no rollout comes further. */
   readonly watchedSince: number;
 }
 
@@ -115,7 +115,11 @@ function weighCanary(input: RolloutJudgement, canary: CanaryRecord): RolloutVerd
 type RolloutCounts = Pick<RolloutProgress, 'available' | 'placed' | 'old'>;
 
 /** Compares how far the rollout is with how far it has come before. Undefined when its deadline is over. */
-function weighProgress(input: RolloutJudgement, reached: RolloutCounts, settlesInMs: number): RolloutVerdict | undefined {
+function weighProgress(
+  input: RolloutJudgement,
+  reached: RolloutCounts,
+  settlesInMs: number,
+): RolloutVerdict | undefined {
   const { deployment, replicas, record, now, watchedSince } = input;
   const deadline = getProgressDeadline(deployment);
   const { generation: revision } = deployment.metadata;

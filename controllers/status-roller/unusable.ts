@@ -21,7 +21,7 @@ const RECORD_UNUSABLE = 'record_unusable';
 
 /**
  * The status that is derived; or, of a record that cannot be worked with, one that says so. Only a person can correct such
- * a record, so a failed reconcile that is repeated for ever would tell nobody.
+ * a record, so a failed reconcile that is repeated for ever would be reported nowhere.
  */
 export function orUnusable(derive: () => RolledStatus, input: UnusableInput): RolledStatus {
   try {

@@ -185,7 +185,7 @@ function guardReports(tenant: string, id: string, cache: Cache): readonly Guard[
 /** When a lost primary, or a copy that is lost or fails, may be replaced is a matter of time too. */
 function waitFor({ volume, reports, findHost }: VolumeInput, status: VolumeStatus): ReconcileResult {
   const { phase, copies, move, primaryNode = '' } = status;
-  // A deadline, the end of a job and the next try of a drain wake nobody.
+  // A deadline, the end of a job and the next try of a drain wake no loop.
   if (move?.phase === 'Blocked' && volume.class !== 'replicated')
     return again(REPLACEMENT_MS, 'a volume cannot be moved');
   if (move || findHost(primaryNode)?.status === 'draining') return again(MOVE_MS, 'a volume is to move');

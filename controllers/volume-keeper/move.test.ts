@@ -218,7 +218,7 @@ describe('a planned move of a volume', () => {
       'Promoting c 3: aborted: the copy on node_b did not take over, and another one did',
     ],
     [
-      'is aborted when somebody cancels it',
+      'is aborted when a user cancels it',
       { status: down(), reports: served, hosts: all },
       'Ready a 1: aborted: it was cancelled, the drain was ended, or the volume is not ready any more',
     ],

@@ -57,7 +57,7 @@ export function decideMove(input: VolumeInput, primaryNode: string | undefined):
   return advance(input, begun, primaryNode);
 }
 
-/** What somebody asked for; else, where the node is drained, the copy that shows the latest moment. */
+/** What a user asked for; else, where the node is drained, the copy that shows the latest moment. */
 function findOrder(input: VolumeInput, primaryNode: string): Order | undefined {
   const { volume, status, now } = input;
   const { move: asked } = volume;

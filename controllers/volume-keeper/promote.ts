@@ -21,7 +21,7 @@ const LONG_PATIENCE_MS = 300_000;
 
 /** That a copy takes the place of the primary. */
 export interface Promotion {
-  /** The former primary; left out when nobody knows which it was. */
+  /** The former primary; left out when it is unknown which it was. */
   readonly from?: string;
   readonly to: VolumeHost;
   readonly epoch: number;
@@ -37,7 +37,7 @@ export interface Promotion {
   readonly still?: HostLoss['still'];
   /** The nodes that could not take over before. */
   readonly refusedBy?: readonly string[];
-  /** Nothing is missing: somebody asked for it to move, or its node is drained. */
+  /** Nothing is missing: a user asked for it to move, or its node is drained. */
   readonly planned?: 'order' | 'drain';
 }
 
@@ -77,7 +77,7 @@ function measureLoss(input: VolumeInput, former: VolumeHost | undefined, syncedA
   const { at = input.now, fencesAfterSeconds } = (former && findReport(input, former.id)) ?? {};
   if (!former?.lost) return { secondsLost: count(copied, former ? Math.min(now, Date.parse(at)) : now) };
   const lastContact = Math.min(now, Date.parse(former.lost.since));
-  // A copy of a later moment: it was only cut off, or its clock is ahead and something is missing. Nobody can tell which.
+  // A copy of a later moment: it was only cut off, or its clock is ahead and something is missing. It cannot be told which.
   if (copied > lastContact) return { secondsUnheard: count(copied, now) };
   // Its agent has stopped what writes, if it has said that it does.
   const until = fencesAfterSeconds === undefined ? now : lastContact + fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
@@ -119,7 +119,7 @@ function isUnable(input: VolumeInput, host: VolumeHost): boolean {
   return isRefusing || waitedMs >= Math.max(patienceMs, LONG_PATIENCE_MS);
 }
 
-/** Where nobody knows the primary: whether for long all that have bytes send heartbeats, and say that they are copies. */
+/** Where the primary is unknown: whether for long all that have bytes send heartbeats, and say that they are copies. */
 function areAllCopies({ status, now, reports, findHost }: VolumeInput): boolean {
   const holders = reports.filter(({ state }) => state !== 'removed');
   const areCopies = holders.every(({ nodeId, role }) => {

@@ -165,7 +165,7 @@ function describeSecretsStep({ deployment, conditions, staying }: StepInput): De
   };
 }
 
-/** Whether the container of a replica exists, or did: also while nobody can see it. */
+/** Whether the container of a replica exists, or did: also while no agent can see it. */
 function hasContainer({ state, containerId }: ReplicaStatus): boolean {
   return state === 'running' || state === 'exited' || (state === 'unknown' && containerId !== null);
 }

@@ -23,7 +23,7 @@ export interface Condition {
 /** What clients of Kubernetes keep with an object. Only their face writes it; every other writer carries it along. */
 export interface ObjectNotes {
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Absent until somebody has used server-side apply on it. */
+  /** Absent until a manager has used server-side apply on it. */
   readonly fieldOwners?: FieldOwners;
 }
 

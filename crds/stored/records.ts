@@ -2,7 +2,7 @@ import { keys, ranges } from '../keys/index.js';
 import { count, flag, list, map, type Mender, name, object, segment, text, time, whole } from './mend.js';
 import {
   LONG_AGO,
-  NOBODY,
+  UNUSABLE,
   maybe,
   names,
   metadata,
@@ -31,7 +31,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     ranges.reports,
     object({
       replica: segment(2),
-      deployment: name(NOBODY),
+      deployment: name(UNUSABLE),
       slot: count(0),
       nodeId: segment(1),
       templateHash: text(''),
@@ -53,7 +53,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
   [
     ranges.statuses,
     object({
-      uid: text(NOBODY),
+      uid: text(UNUSABLE),
       phase: text('Pending'),
       message: text(''),
       replicas: count(0),
@@ -65,13 +65,13 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       conditions: list(condition),
       rollout: maybe(object({ state: text(''), revision: count(0), failure: maybe(object({ message: text('') })) })),
       refusedBy: maybe(reasonWords),
-      events: maybe(list(object({ type: text(''), reason: text(''), id: name(NOBODY), at: time(LONG_AGO) }))),
+      events: maybe(list(object({ type: text(''), reason: text(''), id: name(UNUSABLE), at: time(LONG_AGO) }))),
     }),
   ],
   [
     ranges.rollouts,
     object({
-      uid: text(NOBODY),
+      uid: text(UNUSABLE),
       completed: maybe(completedRollout),
       failed: maybe(object({ revision: count(0), at: time(LONG_AGO), reason: text(''), message: text('') })),
       progress: maybe(
@@ -82,32 +82,32 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     }),
   ],
   [ranges.scalingPolicies, object({ metadata, minReplicas: count(0), maxReplicas: count(0), stabilization: text('') })],
-  [ranges.scalings, object({ uid: text(NOBODY), base: count(0), replicas: count(0), at: time(LONG_AGO) })],
-  [ranges.usages, object({ id: name(NOBODY), at: time(LONG_AGO), replicas: list(object({ replica: text('') })) })],
+  [ranges.scalings, object({ uid: text(UNUSABLE), base: count(0), replicas: count(0), at: time(LONG_AGO) })],
+  [ranges.usages, object({ id: name(UNUSABLE), at: time(LONG_AGO), replicas: list(object({ replica: text('') })) })],
   [
     ranges.schedulings,
     object({
-      uid: text(NOBODY),
+      uid: text(UNUSABLE),
       unplaced: count(0),
       summary: text(''),
       filters: reasonWords,
       refusing: maybe(reasonWords),
       cause: text(''),
       details: text(''),
-      event: maybe(name(NOBODY)),
+      event: maybe(name(UNUSABLE)),
       lastSeenAt: time(LONG_AGO),
     }),
   ],
   [
     ranges.unresolved,
     object({
-      uid: text(NOBODY),
+      uid: text(UNUSABLE),
       reason: text('secret_unreadable'),
       message: text(''),
       replicas: count(0),
       since: time(LONG_AGO),
       lastSeenAt: time(LONG_AGO),
-      event: name(NOBODY),
+      event: name(UNUSABLE),
     }),
   ],
   [
@@ -116,14 +116,14 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       replica: segment(2),
       nodeId: text(''),
       uses: list(object({ ticket: text(''), at: time(LONG_AGO), versions: map(count(0)) })),
-      repeated: maybe(name(NOBODY)),
+      repeated: maybe(name(UNUSABLE)),
     }),
   ],
   [
     ranges.nodes,
     object({
       metadata,
-      id: name(([, node]) => `${NOBODY}-${node}`),
+      id: name(([, node]) => `${UNUSABLE}-${node}`),
       name: segment(1),
       labels: map(text('')),
       capacity: object({ cpu: count(0), memory: count(0), disk: count(0) }),
@@ -140,7 +140,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
   [
     ranges.nodeStatuses,
     object({
-      id: name(NOBODY),
+      id: name(UNUSABLE),
       status: text('unready'),
       reason: text('record_unusable'),
       since: time(LONG_AGO),
@@ -151,7 +151,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
   [
     ranges.alive,
     object({
-      id: name(NOBODY),
+      id: name(UNUSABLE),
       lease: text(''),
       since: time(LONG_AGO),
       unobservedSince: maybe(time(LONG_AGO)),
@@ -159,11 +159,11 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       rival: maybe(object({ run: text(''), since: time(LONG_AGO), at: time(LONG_AGO) })),
     }),
   ],
-  [ranges.nodeNames, object({ claims: list(object({ tenant: name(NOBODY), since: text('') })) })],
+  [ranges.nodeNames, object({ claims: list(object({ tenant: name(UNUSABLE), since: text('') })) })],
   [
     ranges.rotations,
     object({
-      id: name(NOBODY),
+      id: name(UNUSABLE),
       path: text(''),
       phase: text('abort'),
       from: count(0),
@@ -177,7 +177,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
   [
     ranges.rotationProgress,
     object({
-      id: text(NOBODY),
+      id: text(UNUSABLE),
       phase: text('abort'),
       holds: flag(false),
       waitsFor: maybe(text('')),
@@ -219,7 +219,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
     }),
   ],
   [ranges.archives, archived],
-  [ranges.formerDeployments, object({ deployments: list(object({ uid: name(NOBODY), lastRevision: count(0) })) })],
+  [ranges.formerDeployments, object({ deployments: list(object({ uid: name(UNUSABLE), lastRevision: count(0) })) })],
   [
     ranges.backups,
     object({
@@ -243,7 +243,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       id: segment(0),
       kind: text('tenant'),
       digest: text(''),
-      tenant: maybe(name(NOBODY)),
+      tenant: maybe(name(UNUSABLE)),
       role: maybe(text('')),
       node: maybe(text('')),
       nodeName: maybe(text('')),
@@ -269,13 +269,13 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
       driver: text('bridge'),
       labels: map(text('')),
       internal: flag(true),
-      nodeId: name(NOBODY),
+      nodeId: name(UNUSABLE),
     }),
   ],
   [
     ranges.networkStatuses,
     object({
-      uid: text(NOBODY),
+      uid: text(UNUSABLE),
       state: text('unknown'),
       reason: maybe(text('')),
       message: maybe(text('')),
@@ -286,7 +286,7 @@ export const records: readonly (readonly [range: string, mend: Mender])[] = [
   ],
   [
     ranges.networkReports,
-    object({ uid: text(NOBODY), state: text('failed'), message: maybe(text('')), at: time(LONG_AGO) }),
+    object({ uid: text(UNUSABLE), state: text('failed'), message: maybe(text('')), at: time(LONG_AGO) }),
   ],
   [ranges.canaryOrders, canaryOrder],
   [ranges.advices, advice],

@@ -3,14 +3,14 @@ import { count, flag, list, map, type Mender, name, object, optional, segment, t
 /** A time that nothing is younger than. */
 export const LONG_AGO = '1970-01-01T00:00:00.000Z';
 /** An id that no object has. */
-export const NOBODY = 'unusable';
+export const UNUSABLE = 'unusable';
 
 export const anything: Mender = value => value;
 export const maybe = optional;
 export const names = list(text(''));
 
 const metadataMembers = {
-  uid: name(NOBODY),
+  uid: name(UNUSABLE),
   tenant: segment(0),
   generation: count(0),
   createdAt: time(LONG_AGO),
@@ -63,12 +63,12 @@ const { secretsVersion: _, ...jobMembers } = containerMembers;
 export const job = object({
   metadata: object({
     ...metadataMembers,
-    owner: maybe(object({ name: name(NOBODY), uid: text(NOBODY) })),
+    owner: maybe(object({ name: name(UNUSABLE), uid: text(UNUSABLE) })),
     scheduledAt: maybe(time(LONG_AGO)),
   }),
   name: segment(1),
   ...jobMembers,
-  nodeId: maybe(name(NOBODY)),
+  nodeId: maybe(name(UNUSABLE)),
   placement: maybe(placement),
   restartPolicy: maybe(text('Never')),
   backoffLimit: count(0),
@@ -110,7 +110,7 @@ const scheduleMembers = {
 };
 
 export const jobStatus = object({
-  uid: text(NOBODY),
+  uid: text(UNUSABLE),
   phase: text('Pending'),
   message: text(''),
   attempts: count(0),
@@ -136,7 +136,7 @@ export const deployment = object({
   name: segment(1),
   replicas: count(0),
   ...containerMembers,
-  nodeId: maybe(name(NOBODY)),
+  nodeId: maybe(name(UNUSABLE)),
   placement: maybe(placement),
   dependsOn: maybe(list(object({ name: text(''), condition: text('started') }))),
   rollout: maybe(object({})),
@@ -151,7 +151,7 @@ export const replicaShape = (value: unknown, context: Parameters<Mender>[1], pat
 };
 
 const mendReplica = object({
-  uid: name(NOBODY),
+  uid: name(UNUSABLE),
   tenant: segment(0),
   deployment: segment(1),
   deploymentUid: maybe(text('')),
@@ -163,8 +163,8 @@ const mendReplica = object({
   generation: maybe(count(0)),
   templateHash: maybe(text('')),
   template: object(containerMembers),
-  namedNode: maybe(name(NOBODY)),
-  nodeId: maybe(name(NOBODY)),
+  namedNode: maybe(name(UNUSABLE)),
+  nodeId: maybe(name(UNUSABLE)),
   resolved: maybe(object({ versions: map(count(0)), at: text('') })),
   retiringSince: maybe(text('')),
   placedAt: maybe(time(LONG_AGO)),
@@ -176,7 +176,7 @@ export const orders: Mender = (value, context, path) => {
   if (value === undefined) return undefined;
   const known = context.faults.length;
   const mended = object({ drain: maybe(object({})), fence: maybe(object({})) })(value, context, path);
-  return context.faults.length === known ? mended : { drain: { by: NOBODY, since: LONG_AGO } };
+  return context.faults.length === known ? mended : { drain: { by: UNUSABLE, since: LONG_AGO } };
 };
 
 export const pull = maybe(object({ receivedBytes: count(0), totalBytes: count(0) }));
@@ -188,11 +188,15 @@ export const ended = object({
   log: maybe(text('')),
 });
 export const reasonWords = list(text(''));
-const baseline = object({ templateHash: text(''), template: object(containerMembers), namedNode: maybe(name(NOBODY)) });
+const baseline = object({
+  templateHash: text(''),
+  template: object(containerMembers),
+  namedNode: maybe(name(UNUSABLE)),
+});
 export const completedRollout = object({ revision: count(0), templateHash: text(''), at: time(LONG_AGO) });
-/** An order that is damaged is heeded by nobody. */
+/** An order that is damaged is not followed. */
 export const canaryOrder = whole({
-  uid: text(NOBODY),
+  uid: text(UNUSABLE),
   contentHash: text(''),
   action: text(''),
   beside: maybe(object({ completed: completedRollout, baseline })),

@@ -1,23 +1,23 @@
 import { movePhases, volumePhases } from '../volume/index.js';
 import { count, flag, list, type Mender, name, object, segment, text, time } from './mend.js';
-import { LONG_AGO, maybe, metadata, NOBODY } from './shapes.js';
+import { LONG_AGO, maybe, metadata, UNUSABLE } from './shapes.js';
 
 export const volume = object({
   metadata,
   id: segment(1),
-  name: text(NOBODY),
+  name: text(UNUSABLE),
   class: text('object'),
   type: text('tmpfs'),
   sizeBytes: count(0),
   accessMode: text('ReadWriteOnce'),
   replicas: maybe(count(0)),
-  primaryNode: maybe(name(NOBODY)),
+  primaryNode: maybe(name(UNUSABLE)),
   residency: maybe(object({})),
-  replicaNodes: maybe(list(name(NOBODY))),
-  excludedNodes: maybe(list(name(NOBODY))),
-  abandonedNodes: maybe(list(name(NOBODY))),
-  discarded: maybe(list(object({ nodeId: name(NOBODY), name: text(''), at: time(LONG_AGO) }))),
-  move: maybe(object({ nodeId: name(NOBODY), generation: count(0), at: time(LONG_AGO) })),
+  replicaNodes: maybe(list(name(UNUSABLE))),
+  excludedNodes: maybe(list(name(UNUSABLE))),
+  abandonedNodes: maybe(list(name(UNUSABLE))),
+  discarded: maybe(list(object({ nodeId: name(UNUSABLE), name: text(''), at: time(LONG_AGO) }))),
+  move: maybe(object({ nodeId: name(UNUSABLE), generation: count(0), at: time(LONG_AGO) })),
 });
 
 const phase: Mender = (value, context, path) => {
@@ -34,7 +34,7 @@ const movePhase: Mender = (value, context, path) => {
 
 const copies = list(
   object({
-    nodeId: name(NOBODY),
+    nodeId: name(UNUSABLE),
     state: text('lost'),
     syncedAt: maybe(time(LONG_AGO)),
     lagBytes: maybe(count(0)),
@@ -52,15 +52,15 @@ export const volumeStatus = object({
   phase,
   reason: text('record_unusable'),
   message: text(''),
-  primaryNode: maybe(name(NOBODY)),
+  primaryNode: maybe(name(UNUSABLE)),
   epoch: maybe(count(0)),
   finalFor: maybe(count(0)),
   move: maybe(
     object({
       phase: movePhase,
       message: text(''),
-      from: maybe(name(NOBODY)),
-      to: maybe(name(NOBODY)),
+      from: maybe(name(UNUSABLE)),
+      to: maybe(name(UNUSABLE)),
       generation: maybe(count(0)),
       isCopyMade: maybe(flag(true)),
       epoch: maybe(count(0)),
@@ -82,9 +82,9 @@ export const volumeStatus = object({
   ),
   servedEpoch: maybe(count(0)),
   copies,
-  divergent: maybe(list(object({ nodeId: name(NOBODY), ...divergentMembers }))),
-  leaving: maybe(list(name(NOBODY))),
-  refusedBy: maybe(list(name(NOBODY))),
+  divergent: maybe(list(object({ nodeId: name(UNUSABLE), ...divergentMembers }))),
+  leaving: maybe(list(name(UNUSABLE))),
+  refusedBy: maybe(list(name(UNUSABLE))),
   driver: maybe(text('')),
   limits: maybe(text('')),
   usedBytes: maybe(count(0)),

@@ -1,4 +1,4 @@
-/** That somebody asked for a volume to move. The record of the volume keeps the last one, also when it has ended. */
+/** That a user asked for a volume to move. The record of the volume keeps the last one, also when it has ended. */
 export interface VolumeMoveOrder {
   /** The node that is to have the primary, by id. */
   readonly nodeId: string;

@@ -7,7 +7,7 @@ import type { SeenVolume } from './volume.js';
 const REPORTED_MAX = 1_000;
 const MESSAGE_MAX = 1_000;
 
-/** More copies than a volume has, and more sets of divergent bytes than anybody keeps. */
+/** More copies than a volume has, and more sets of divergent bytes than a node keeps. */
 const LISTED_MAX = 100;
 
 const id = Type.String({ minLength: 1, maxLength: 63 });

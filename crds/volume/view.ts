@@ -21,7 +21,7 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   readonly divergent: readonly (DivergentBytes & {
     readonly nodeId: string;
     readonly nodeName?: string | null;
-    /** Somebody gave it up: its node is to remove it. */
+    /** A user gave it up: its node is to remove it. */
     readonly isDiscarded?: boolean;
   })[];
   readonly move: (VolumeMove & { readonly toName: string | null }) | null;

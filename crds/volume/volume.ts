@@ -52,9 +52,9 @@ export interface StoredVolume extends VolumeSpec {
   readonly replicaNodes?: readonly string[];
   /** The nodes whose copies were asked to go: none is put there again by itself. */
   readonly excludedNodes?: readonly string[];
-  /** Of these, those whose bytes somebody gave up: they are removed even if no other node has them. */
+  /** Of these, those whose bytes a user gave up: they are removed even if no other node has them. */
   readonly abandonedNodes?: readonly string[];
-  /** What was set aside and somebody gave up: the agents of these nodes remove it. */
+  /** What was set aside and a user gave up: the agents of these nodes remove it. */
   readonly discarded?: readonly DiscardedBytes[];
   /** Where its primary was last asked to move to. */
   readonly move?: VolumeMoveOrder;
@@ -110,7 +110,7 @@ export interface VolumeReport extends SeenVolume {
 export interface VolumeResize {
   readonly bytes: number;
   readonly isShrink?: true;
-  /** How long it took; left out where it had to wait for room, or was over before anybody looked. */
+  /** How long it took; left out where it had to wait for room, or was over before it was looked at. */
   readonly seconds?: number;
 }
 

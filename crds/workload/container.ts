@@ -182,7 +182,7 @@ function toMemoryLimit(request: string | undefined, { memoryPercent }: Container
   return `${Math.ceil(bytes / 2 ** 20)}Mi`;
 }
 
-/** Why a field has a value that nobody sent. */
+/** Why a field has a value that no client sent. */
 const PLATFORM_DEFAULT = 'default of the platform';
 
 const ACCOUNT = '(?:[0-9]{1,9}|[a-z_][a-z0-9_-]{0,31})';

@@ -20,7 +20,7 @@ export interface LineReader {
 const SILENCE_MS = 45_000;
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 8_000;
-/** A page that nobody sees gives its connections back: a browser has six of them for all of its tabs. */
+/** A hidden page gives its connections back: a browser has six of them for all of its tabs. */
 const HIDDEN_MS = 20_000;
 
 /** Follows a stream until `signal` ends it: after a break it is opened again, and waits while the page is hidden. */

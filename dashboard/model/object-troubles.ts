@@ -113,7 +113,7 @@ export function describeJobTrouble(job: JobView): Trouble | undefined {
   };
 }
 
-/** A rotation that is under way: until its end nobody else may write the credential. */
+/** A rotation that is under way: until its end nothing else may write the credential. */
 export function describeRotationTrouble({ path, rotation, deployments }: ListedSecret): Trouble | undefined {
   if (!rotation) return undefined;
   const { secret, phase, next, holds, waitsFor, isAborting, since } = rotation;

@@ -71,7 +71,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
   };
 }
 
-/** Each container has memory of its own: nobody else writes to that. */
+/** Each container has memory of its own: no other container writes to that. */
 function listWrittenVolumes({ template: { volumes = [] } }: Replica): readonly string[] {
   return volumes.filter(({ readOnly, type }) => !readOnly && type !== 'tmpfs').map(({ volumeId }) => volumeId);
 }

@@ -90,7 +90,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     ? readFileSync(flags.caFile, 'utf8')
     : await loadServerAuthority({ clock, random, log, disk }, flags.server, joining?.pin, signal);
   if (signal.aborted) return;
-  // Those of the process are measured a hundred times a second: not where nobody can read them.
+  // Those of the process are measured a hundred times a second: not where they cannot be read.
   const metrics = createMetrics({ agent: true, processMetrics: flags.metricsListen !== undefined });
   // Whether a trace is recorded was decided by the server that began it.
   const traces = { traceEndpoint: flags.traceEndpoint, traceRatio: 1 };

@@ -14,7 +14,7 @@ interface CallEnd {
   readonly outcome: { readonly value: unknown } | { readonly thrown: unknown };
 }
 
-/** They last as long as the agent, or as somebody reads: how long they took says nothing. */
+/** They last as long as the agent, or as a client reads: how long they took says nothing. */
 const STREAMS: readonly string[] = ['events', 'assignments', 'sendLogs', 'close'];
 
 /** Counts and times what an agent asks of its engine. What the engine does is not changed. */

@@ -47,7 +47,7 @@ export async function keepRemovingOrphans(
 /**
  * Removes the containers and networks of nodes that the tenant of this node no longer has.
  *
- * An agent that has lost its state folder, and whose node was deleted, does not know its former id: nobody else would remove
+ * An agent that has lost its state folder, and whose node was deleted, does not know its former id: no other agent would remove
  * what it has left. Agents may share an engine, so only what the control plane calls gone is removed. Containers of other tenants
  * are not looked at.
  */

@@ -7,7 +7,7 @@ const FILE = 'restarts.json';
 const BACKOFF = { firstMs: 1_000, capMs: 60_000 };
 /** How long a container must be ready before its failures are forgotten. */
 const SETTLE_MS = 60_000;
-/** A slot that nobody has tried to start for this long is forgotten. */
+/** A slot that was not tried to be started for this long is forgotten. */
 const FORGET_MS = 600_000;
 const SLOTS_MAX = 2_000;
 const CRASH_LOOP_FAILURES = 3;

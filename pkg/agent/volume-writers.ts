@@ -38,7 +38,7 @@ export class VolumeWriters {
     }
   }
 
-  /** Whether a container that writes to a volume is being started, which nobody sees yet. */
+  /** Whether a container that writes to a volume is being started, which the engine does not list yet. */
   isStarting(volumeId: string): boolean {
     return this.#starting.has(volumeId);
   }

@@ -1,5 +1,5 @@
 /**
- * The first tenants and tokens of a control plane, made on the store itself: before them nobody may ask the API for any.
+ * The first tenants and tokens of a control plane, made on the store itself: before them no one may ask the API for any.
  *
  * `bootstrap` is for a development set-up and keeps what it makes in a file; `bootstrapAdministrator` is for operators.
  *

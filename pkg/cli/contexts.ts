@@ -35,7 +35,7 @@ export interface Contexts {
   readonly known: Readonly<Record<string, Context>>;
 }
 
-/** The server of `moor up` on this machine: a context that nobody writes. */
+/** The server of `moor up` on this machine: a context that stands in no file. */
 export const DEVELOPMENT = 'development';
 
 /** The context that a file of the first form holds: `server` and `token` without a name. */
@@ -60,9 +60,7 @@ export async function readContexts(environment: Environment): Promise<Contexts> 
   const known: Record<string, Context> = {};
   if (server !== undefined) known[UNNAMED] = toContext(path, { server, ...rest });
   if (contexts !== undefined && !isMap(contexts))
-    throw new UsageFault(
-      `${path}: "contexts" must be a map of names to contexts: ${REPAIR}.`,
-    );
+    throw new UsageFault(`${path}: "contexts" must be a map of names to contexts: ${REPAIR}.`);
   for (const [name, given] of Object.entries(contexts ?? {})) known[name] = toContext(path, given);
   if (Object.keys(known).length === 0 && contexts === undefined)
     throw new UsageFault(`${path}: it names no server and no contexts: ${REPAIR}.`);

@@ -70,7 +70,7 @@ export interface EventDraft {
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LAST = ALPHABET.at(-1);
 
-/** The put of an event, with what it is counted by, so that nobody parses its bytes. */
+/** The put of an event, with what it is counted by, so that its bytes are not parsed. */
 export interface EventPut extends Put {
   readonly counted: { readonly type: string; readonly reason: string };
 }

@@ -35,7 +35,7 @@ export interface AgentLink {
   reportNetworks(networks: readonly SeenNetwork[]): Promise<void>;
   /** Says of the volumes of the node which exist, and which are gone as was ordered. What is left out stays as it was said. */
   reportVolumes(volumes: readonly SeenVolume[]): Promise<void>;
-  /** Which of these node ids the tenant of this node no longer has, so that nobody else removes their containers. */
+  /** Which of these node ids the tenant of this node no longer has, so that no other agent removes their containers. */
   findGoneNodes(ids: readonly string[]): Promise<readonly string[]>;
   /** Of an agent that was refused: the replicas of which it runs a second container, or which are not wanted any more. */
   findDoubles(containers: readonly HeldContainer[]): Promise<readonly string[]>;

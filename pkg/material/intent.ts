@@ -177,7 +177,7 @@ export async function completeIntent(env: CompleteEnv, entry: Entry): Promise<'a
 
 /**
  * The versions that this intent wrote, as they stand in the secrets store now. A version of that number may belong to another
- * writer that was first: then it is current, or claimed. Nobody can claim it later: its number is taken.
+ * writer that was first: then it is current, or claimed. It cannot be claimed later: its number is taken.
  */
 async function findDoomed(
   { secrets, claimed }: Pick<CompleteEnv, 'secrets' | 'claimed'>,

@@ -9,7 +9,7 @@ export interface SpanContext {
 }
 
 const FORM = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** A later version may be longer, but nobody has reason to send a page. */
+/** A later version may be longer, but there is no reason to send a page. */
 const LONGEST = 512;
 const SAMPLED = 1;
 

@@ -15,7 +15,7 @@ export function createConfigRoutes({ settings }: ConfigEnv): readonly Route[] {
   return [defineRoute({ admin: true }, 'GET', '/api/v1/config', handle, { tenant: 'none' })];
 }
 
-/** Settings hold no credential but the one that somebody may have written into an address. */
+/** Settings hold no credential but one that an operator may have written into an address. */
 function hideUserInfo(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(hideUserInfo);
   return typeof value === 'string' ? value.replace(/:\/\/[^/@]*@/g, '://…@') : value;

@@ -20,7 +20,7 @@ import { applyRecommendation } from './apply.js';
 const COLLECTION = '/api/v1/dvm/recommendations';
 const AUTO_APPLY = `${COLLECTION}/auto-apply`;
 
-/** Recommendations: computed on every read, and applied when somebody asks for it. The tenant is always named. */
+/** Recommendations: computed on every read, and applied when a user asks for it. The tenant is always named. */
 export function createRecommendationRoutes(env: AdmissionEnv): readonly Route[] {
   const tenant = 'named';
   const query = recommendationParameters;

@@ -216,7 +216,7 @@ describe('secrets over HTTP', () => {
     });
   });
 
-  /** A record that somebody else put into the store: our own encoder never writes a name so. */
+  /** A record that another program put into the store: our own encoder never writes a name so. */
   const poisoned = async (part: 'values' | 'generate', material: unknown) => {
     await post('web', { secrets: [entry()] });
     const key = keys.deployment(lab.a, 'web');

@@ -196,7 +196,7 @@ describe('copies of volumes over HTTP', () => {
     expect(await measure('incomplete_copies')).to.equal('1');
   });
 
-  it('that were set aside by a former primary go when somebody asks for it, from that node alone', async () => {
+  it('that were set aside by a former primary go when a user asks for it, from that node alone', async () => {
     const path = (node: string, name: string) => `data/divergent/${node}/${name}`;
     const aside = (digit: number, name: string) => ({ nodeId: toNodeId(digit), name, epoch: 1, at: AT });
     const copies = [2, 3].map(digit => ({ nodeId: toNodeId(digit), state: 'synced' as const }));

@@ -29,7 +29,7 @@ export interface Peers {
   /** Hands over connections until aborted. What `handle` throws closes the connection. */
   listen(handle: (connection: PeerConnection) => Promise<void>, signal: AbortSignal): Promise<void>;
 
-  /** Throws a `PeerFault` when nobody answers, or somebody with another key does. */
+  /** Throws a `PeerFault` when no agent answers, or one with another key does. */
   connect(peer: DialledPeer, signal: AbortSignal): Promise<Duplex>;
 }
 

@@ -38,7 +38,7 @@ interface Visit {
 
 /**
  * Takes copies: of a volume that the control plane has assigned here as a replica, from the one node that it names as its primary,
- * in the epoch that it names. To anybody else nothing is said, not even whether the volume is here.
+ * in the epoch that it names. To any other node nothing is said, not even whether the volume is here.
  */
 export class Receiver {
   readonly #parts: ReceiverParts;
@@ -123,7 +123,7 @@ export class Receiver {
     const there = await driver.listSnapshots(volume);
     const held = listForCopies(there, record);
     const { synced } = record;
-    const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is nobody's parent
+    const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is the parent of no copy
     await wire.writeLine({ snapshots: held, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
     const header = parsePeerMessage(await wire.readLine(), 'header');
     const { snapshot, at, parent, finalFor, origins = [] } = header;

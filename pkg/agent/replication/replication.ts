@@ -220,7 +220,7 @@ type SeenCopies = NonNullable<SeenReplication['copies']>;
 function isCopyNews(before: SeenCopies[number], copy: SeenCopies[number]): boolean {
   if (before.nodeId !== copy.nodeId || before.state !== copy.state || before.message !== copy.message) return true;
   if (hasMoved(before.syncedAt, copy.syncedAt) || hasGrown(before.lagBytes, copy.lagBytes)) return true;
-  // What is under way of a copy that is synced is over before anybody has read of it.
+  // What is under way of a copy that is synced is over before it can be read.
   if (copy.state === 'synced') return false;
   const total = copy.totalBytes ?? copy.sentBytes ?? 0;
   return Math.abs((before.sentBytes ?? 0) - (copy.sentBytes ?? 0)) > total * NEWS_SHARE;

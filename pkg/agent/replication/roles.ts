@@ -15,7 +15,7 @@ export type RoleStep =
   | { readonly kind: 'promote'; readonly snapshot: string }
   /** What it holds is set aside, and a copy takes its place. */
   | { readonly kind: 'demote' }
-  /** It was chosen as the first primary, and another one before anybody used it. What it holds all the same is set aside. */
+  /** It was chosen as the first primary, and another one before it was used. What it holds all the same is set aside. */
   | { readonly kind: 'step_back' }
   | { readonly kind: 'refuse'; readonly because: string };
 
@@ -39,7 +39,7 @@ export function decideRole(
   snapshots: readonly string[],
 ): RoleStep {
   if (!record) {
-    // Nobody begins as the primary of a later epoch: what others have written is not here.
+    // No node begins as the primary of a later epoch: what others have written is not here.
     if (!snapshots.some(isSyncName) && (role === 'replica' || epoch <= 1)) return { kind: 'note' };
     return refuse(
       'the record of what this copy is was lost; restore the state folder of the agent, or delete the copy',
@@ -98,7 +98,7 @@ export async function takeRole(
     if (step.kind === 'step_back' && !isKept && (await driver.isEmpty(id))) return {};
     const kept = await setAside(id, record!, { clock, driver });
     failpoint('volume.set_aside');
-    // It is no copy of what the other has: nobody may be promoted to it.
+    // It is no copy of what the other has: it may not be promoted.
     if (step.kind === 'step_back') return { divergent: kept.divergent ?? [] };
     await dropSpent(id, record!, driver);
     return { ...(record!.origins && { origins: record!.origins }), ...kept };

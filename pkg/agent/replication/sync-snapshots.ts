@@ -184,7 +184,7 @@ export class SyncSnapshots {
     this.#remember(id).held.delete(nodeId);
   }
 
-  /** Records what a node has, and lets go of snapshots that nobody needs any more. */
+  /** Records what a node has, and lets go of snapshots that no copy needs any more. */
   noteSynced(id: string, nodeId: string, { name }: SyncSnapshot): Promise<void> {
     return this.#parts.turns.run(id, async () => {
       const { record, replication } = (await this.findPrimary(id)) ?? {};

@@ -11,7 +11,7 @@ import { type DialledPeer, type PeerConnection, PeerFault, type Peers } from './
 const HANDSHAKE_MS = 10_000;
 /** Strangers may not keep more connections open than this: the oldest is closed for the next. */
 const PENDING_MAX = 32;
-/** Nobody looks at its dates: the key alone is compared. */
+/** Its dates are not looked at: the key alone is compared. */
 const CERTIFICATE_DAYS = 3_650;
 
 export interface TlsPeersOptions {

@@ -179,7 +179,7 @@ describe('PeerWire', () => {
     expect(failure).to.have.property('cause').that.has.property('message', 'reset by the peer');
   });
 
-  it('lets the other end wait when nobody reads, and takes the rest when somebody does', async () => {
+  it('lets the other end wait while it does not read, and takes the rest when it does', async () => {
     const frames = Array.from({ length: 40 }, (_, at) => Buffer.alloc(100_000, at));
     const written = (async () => {
       for (const each of frames)

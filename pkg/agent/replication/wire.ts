@@ -35,7 +35,7 @@ export class PeerWire {
   /** What is to be filled with bytes as they arrive. */
   #wanted: { readonly into: Buffer; filled: number } | undefined;
   #watch: StallWatch | undefined;
-  /** Nobody reads on: whoever does learns it. */
+  /** It is not read on: the next read fails with this. */
   #isSkipping = false;
   #wake = () => undefined as void;
   /** Frames that were given back. */
@@ -58,7 +58,7 @@ export class PeerWire {
   }
 
   close(): void {
-    this.#dropArrived(); // nobody reads on
+    this.#dropArrived(); // it is not read on
     this.#stream.destroy();
   }
 
@@ -90,7 +90,7 @@ export class PeerWire {
     }
   }
 
-  /** Takes a frame back that nobody reads any more: its memory is used for another. */
+  /** Takes a frame back that is not read any more: its memory is used for another. */
   giveBack(frame: Buffer): void {
     this.#spare.push(Buffer.from(frame.buffer));
   }

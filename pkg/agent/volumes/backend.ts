@@ -7,7 +7,7 @@ export interface ReceiveBounds {
   /** A stream that needs more than this is refused. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** May be told of each chunk that nobody needs any more. */
+  /** May be told of each chunk that is not needed any more. */
   readonly giveBack?: ((chunk: Buffer) => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export interface Backend {
   differs(folder: string, snapshot: string): Promise<boolean>;
   /** What was written to the volume's own disk, in bytes; undefined where it has none. */
   countWritten(folder: string): Promise<number | undefined>;
-  /** Becomes another one when something on the volume is changed; undefined where nobody knows. */
+  /** Becomes another one when something on the volume is changed; undefined where that is unknown. */
   readChangeMark(folder: string): Promise<string | undefined>;
 
   /** What is sent is whole when the source has ended and `ended` resolves. Destroying the source gives up. */

@@ -9,7 +9,7 @@ export function toBytes(root: string, path: string): Buffer {
   return path === '' ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), Buffer.from(path, 'latin1')]);
 }
 
-/** A regular file of a folder that nobody changes. None that is reached over a symbolic link, which may lead out of the volume. */
+/** A regular file of a folder that does not change. None that is reached over a symbolic link, which may lead out of the volume. */
 export async function findFile(root: string, path: string): Promise<Stats | undefined> {
   const own = toBytes(await realpath(root), path);
   const real = await realpath(own, { encoding: 'buffer' }).catch(() => undefined);
@@ -17,7 +17,7 @@ export async function findFile(root: string, path: string): Promise<Stats | unde
   return stats?.isFile() ? stats : undefined;
 }
 
-/** The stream of a folder that nobody changes meanwhile: all of it, or what differs from `parent`. */
+/** The stream of a folder that does not change meanwhile: all of it, or what differs from `parent`. */
 export async function* sendFolder(root: string, parent: string | undefined): AsyncGenerator<Buffer> {
   yield Buffer.from(MAGIC);
   const firstNames = new Map<string, string>();

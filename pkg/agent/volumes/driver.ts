@@ -39,7 +39,7 @@ export interface OutgoingSnapshot {
   readonly stream: Readable;
   /** Of the whole stream, see `StreamChecksum`. Resolves at its end, rejects when it fails. */
   readonly checksum: Promise<string>;
-  /** May be told of each chunk that nobody needs any more, if it is there: its memory is used again. */
+  /** May be told of each chunk that is not needed any more, if it is there: its memory is used again. */
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
@@ -51,7 +51,7 @@ export interface IncomingSnapshot {
   readonly parent?: string;
   /** As the sender computed it; it may become known only after the stream. */
   readonly checksum: string | Promise<string>;
-  /** May be told of each chunk of the stream that nobody needs any more. */
+  /** May be told of each chunk of the stream that is not needed any more. */
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
@@ -115,9 +115,9 @@ export interface VolumeDriver {
   isEmpty(id: string): Promise<boolean>;
   /** Whether the volume may hold something else than a snapshot of it does. What is only in memory is brought to the disk first. */
   isChanged(id: string, snapshot: string): Promise<boolean>;
-  /** A cheap sign of changes: becomes another one with the first after `isChanged`, also with one that is only in memory yet. Undefined where nobody knows. */
+  /** A cheap sign of changes: becomes another one with the first after `isChanged`, also with one that is only in memory yet. Undefined where that is unknown. */
   changeMark(id: string): Promise<string | undefined>;
-  /** How much was ever written to the disk of the volume since it was attached. Undefined where nobody counts. */
+  /** How much was ever written to the disk of the volume since it was attached. Undefined where it is not counted. */
   writtenBytes(id: string): Promise<number | undefined>;
 
   /** The stream of a snapshot: all of it, or the difference to `parent`. Destroy the stream to give up. */
@@ -135,7 +135,7 @@ export interface VolumeDriver {
   /** Removes the volume with its snapshots. Does nothing when there is none; refused while the disk that may hold it is not mounted. */
   remove(id: string): Promise<void>;
 
-  /** Everything that is there, also what nobody asked for. Changes nothing. */
+  /** Everything that is there, also what was not asked for. Changes nothing. */
   list(): Promise<readonly LocalVolume[]>;
 }
 

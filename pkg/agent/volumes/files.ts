@@ -16,7 +16,7 @@ export async function isPresent(path: string): Promise<boolean> {
   return (await lstat(path).catch(ignoreMissing)) !== undefined;
 }
 
-/** Of the root of a volume: its workload may run as any user, and nobody else reaches it. */
+/** Of the root of a volume: its workload may run as any user, and no other user reaches it. */
 export const ROOT_MODE = 0o777;
 
 /** A folder that only root, or the agent's user, can look into. */

@@ -76,7 +76,7 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     expect(await driver.isChanged(A, 'second')).to.equal(true);
   });
 
-  it('gives a cheap sign of a change, also of one that nobody has flushed', async () => {
+  it('gives a cheap sign of a change, also of one that was not flushed', async () => {
     const path = await make(A);
     writeFileSync(join(path, 'file'), 'one', { flush: true });
     await driver.snapshot(A, 'first');
@@ -216,7 +216,7 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     writeFileSync(join(path, 'file'), randomBytes(8 * MIB), { flush: true });
     await driver.snapshot(A, 'first');
     const unread = await hasty.send(A, 'first');
-    expect(await catchCause(unread.checksum), 'nobody reads it').to.equal('failed');
+    expect(await catchCause(unread.checksum), 'it is not read').to.equal('failed');
     const { bytes, checksum } = await send('first');
     const stalled = new Readable({ read: () => undefined });
     stalled.push(bytes.subarray(0, 1000));

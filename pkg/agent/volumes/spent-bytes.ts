@@ -8,7 +8,7 @@ const TOGETHER = 32;
 const spent = new Set<ArrayBufferLike>();
 
 /**
- * Gives the memory of bytes back, a few together, which a socket has read and nobody else holds. Left to the collector, it would mark
+ * Gives the memory of bytes back, a few together, which a socket has read and nothing else holds. Left to the collector, it would mark
  * all of the heap again for every few dozen megabytes that pass, which takes longer than to encrypt and to hash them.
  */
 export function freeSpent({ buffer }: Buffer): void {

@@ -12,7 +12,7 @@ const BUFFERED_CHUNKS = 16;
 export const CHECKSUM_BYTES = 12;
 
 /**
- * CRC-32 and length of a stream. TLS lets nobody change it on the way, and a node may send what it likes into its own volume: this finds
+ * CRC-32 and length of a stream. TLS prevents changes on the way, and a node may send what it likes into its own volume: this finds
  * a piece that was lost, sent twice or written over by ourselves. A SHA-256 was more than half of the processor time of a transfer.
  */
 export class StreamChecksum {
@@ -30,7 +30,7 @@ export class StreamChecksum {
   }
 }
 
-/** Calls `giveUp` when nothing has passed for so long, or nobody has read it: whoever waits for a stream must not wait for ever. */
+/** Calls `giveUp` when nothing has passed for so long, or it was not read: a reader must not wait for ever. */
 export class StallWatch {
   readonly #clock: Clock;
   #passedAt: number;

@@ -21,7 +21,7 @@ describe('the record of a volume', () => {
     }
   });
 
-  it('is what somebody else has put there, and none while it is away', async () => {
+  it('is what another program has put there, and none while it is away', async () => {
     await writeRecord(folder, { driver, sizeBytes: 1 });
     await readRecord(folder);
     renameSync(path, `${path}.away`);

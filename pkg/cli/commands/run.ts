@@ -21,7 +21,7 @@ interface RunInput {
 }
 
 const LOOK_EVERY_MS = 300;
-/** A job that nobody named is removed by itself, after an hour in which its log can be read again. */
+/** A job without a given name is removed by itself, after an hour in which its log can be read again. */
 const KEPT_SECONDS = 3_600;
 
 /** Runs a job, prints its output, and passes its exit code on. An interrupt stops it. */

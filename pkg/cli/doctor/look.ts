@@ -90,7 +90,7 @@ async function findSettings(
   // A server of another release may know other settings.
   const defaults = Object.fromEntries(Object.entries(settingsTable).map(([key, row]) => [key, row.default]));
   if (running.value) return { ...defaults, ...running.value } as Settings;
-  // A server that has lost etcd tells nobody its settings.
+  // A server that has lost etcd does not tell its settings.
   const ownFile = join(findHomeFolder(environment), 'settings.json');
   const { origin } = await session.findConnection();
   return origin === 'development' && existsSync(ownFile)

@@ -113,7 +113,7 @@ export class EtcdClient {
 
   /**
    * Tries one member after the other, beside those that have not answered yet, until one answers or `signal` is aborted. So a
-   * member that is silent, or was until a moment ago, delays nobody.
+   * member that is silent, or was until a moment ago, delays no request.
    */
   async #reach(signal: AbortSignal): Promise<EtcdConnection | undefined> {
     const { clock, random } = this.#options;
