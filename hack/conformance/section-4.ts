@@ -197,7 +197,7 @@ export const endpointSentences: readonly Sentence[] = [
     ),
     holds(
       'Apply recommendation: takes a recommendation id and parameters; applicable must be true',
-      recommendations('are applied to what was measured, with an event; a trial says where and how long'),
+      recommendations('are applied to what was measured, with an event; a dry run says where and how long'),
       recommendationCodes(CODE_TITLE, "code: 'dvm_recommendation_not_applicable'"),
     ),
     holds(

@@ -54,7 +54,7 @@ describe('moor recommendations', () => {
     expect((await lab.moor(['recommendations', 'apply', ID])).err).to.contain('dvm_recommendation_stale_measurement');
   });
 
-  it('shows in a trial what would change where, and how long it may take', async () => {
+  it('shows in a dry run what would change where, and how long it may take', async () => {
     const nodes = [{ nodeId: 'node_1', name: 'machine-1', change: 'its size changes from 10GiB to 15GiB' }];
     const preview = { nodes, seconds: 90, because: 'the last change there was 1GiB in 18 seconds' };
     lab.api.replies.set(`POST ${PATH}/${ID}/apply?dryRun=true`, { status: 200, body: { dryRun: true, preview } });

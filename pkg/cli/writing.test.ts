@@ -12,7 +12,7 @@ import { formatUnifiedDiff } from './print/unified-diff.js';
 
 const spec = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 2 };
 const stored = { ...spec, metadata: { generation: 1, revision: '5' }, status: {}, alterations: [], warnings: [] };
-const trial = (change: string, object: unknown, more: Readonly<Record<string, unknown>> = {}) => ({
+const toDryRunReply = (change: string, object: unknown, more: Readonly<Record<string, unknown>> = {}) => ({
   status: 200,
   body: { dryRun: true, change, object, alterations: [], warnings: [], diff: [], ...more },
 });
@@ -40,7 +40,7 @@ describe('moor, before it writes', () => {
         ],
         placement: { able: 1, next: ['node-1'], unplaced: 1 },
       };
-      lab.api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec, more));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, toDryRunReply('create', spec, more));
       const { code, out, err } = await moor(['apply', '-f', path, '--dry-run']);
       expect(code).to.equal(0);
       expect(out).to.match(/deployment\/web would be created/);
@@ -58,7 +58,7 @@ describe('moor, before it writes', () => {
       lab.api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
       lab.api.replies.set(
         `PUT ${ONE}?dryRun=true`,
-        trial('update', spec, { recreated: [{ replica: 0 }, { replica: 1 }] }),
+        toDryRunReply('update', spec, { recreated: [{ replica: 0 }, { replica: 1 }] }),
       );
       const { out } = await moor(['apply', '-f', path, '--dry-run']);
       expect(out)
@@ -76,7 +76,7 @@ describe('moor, before it writes', () => {
 
     it('sends a job to the jobs endpoint', async () => {
       writeFileSync(path, 'kind: Job\nname: once\nimage: web:2\n');
-      lab.api.replies.set('POST /api/v1/jobs?dryRun=true', trial('create', { kind: 'Job', name: 'once' }));
+      lab.api.replies.set('POST /api/v1/jobs?dryRun=true', toDryRunReply('create', { kind: 'Job', name: 'once' }));
       expect((await moor(['apply', '-f', path, '--dry-run'])).out).to.match(/job\/once would be created/);
     });
   });
@@ -84,7 +84,7 @@ describe('moor, before it writes', () => {
   describe('diff', () => {
     it('shows lines that would change, and exits with 1', async () => {
       lab.api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
-      lab.api.replies.set(`PUT ${ONE}?dryRun=true`, trial('update', { ...spec, image: 'web:2' }));
+      lab.api.replies.set(`PUT ${ONE}?dryRun=true`, toDryRunReply('update', { ...spec, image: 'web:2' }));
       const { code, out } = await moor(['diff', '-f', path]);
       expect(code).to.equal(1);
       expect(out).to.contain('\n-image: web:1\n+image: web:2\n').and.to.contain(' replicas: 2\n');
@@ -95,12 +95,12 @@ describe('moor, before it writes', () => {
     it('prints nothing and exits with 0 when nothing would change, in any order of fields', async () => {
       lab.api.replies.set(`GET ${ONE}`, { status: 200, body: stored });
       const reordered = { replicas: 2, image: 'web:1', name: 'web', kind: 'Deployment' };
-      lab.api.replies.set(`PUT ${ONE}?dryRun=true`, trial('none', reordered));
+      lab.api.replies.set(`PUT ${ONE}?dryRun=true`, toDryRunReply('none', reordered));
       expect(await moor(['diff', '-f', path])).to.deep.include({ code: 0, out: '' });
     });
 
     it('shows all lines of a new object', async () => {
-      lab.api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, toDryRunReply('create', spec));
       const { code, out } = await moor(['diff', '-f', path]);
       expect(code).to.equal(1);
       expect(out).to.contain('@@ -0,0 +1,4 @@\n+image: web:1\n');
@@ -112,7 +112,7 @@ describe('moor, before it writes', () => {
     });
 
     it('is coloured on a terminal', async () => {
-      lab.api.replies.set(`POST ${ALL}?dryRun=true`, trial('create', spec));
+      lab.api.replies.set(`POST ${ALL}?dryRun=true`, toDryRunReply('create', spec));
       expect((await moor(['diff', '-f', path], { colours: true })).out).to.contain('[32m+image: web:1');
     });
   });

@@ -40,7 +40,7 @@ describeCodes('deployment, name, image, replicas (7.1)', [
     status: 422,
     cases: [
       ['the database', 'name', web({ name: 'etcd' })],
-      ['in a trial', 'name', toDryRun(web({ name: 'etcd' }))],
+      ['in a dry run', 'name', toDryRun(web({ name: 'etcd' }))],
       ['of a job', 'name', { ...web({ kind: 'Job', name: 'etcd' }), path: '/api/v1/jobs' }],
     ],
   },
@@ -91,7 +91,7 @@ describeCodes('deployment, name, image, replicas (7.1)', [
     cases: [
       ['a new deployment', 'image', web({ image: 'registry.example.com/locked:1' })],
       ['a change', 'image', change('db', { image: 'registry.example.com/locked:1' })],
-      ['a trial', 'image', toDryRun(web({ image: 'registry.example.com/locked:1' }))],
+      ['a dry run', 'image', toDryRun(web({ image: 'registry.example.com/locked:1' }))],
     ],
   },
   {

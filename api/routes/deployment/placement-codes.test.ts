@@ -235,7 +235,7 @@ describeCodes('residency and dependencies (ours)', [
     cases: [
       ['taken away', 'healthCheck', change('db', { healthCheck: null })],
       ['beside another change', 'healthCheck', change('db', { healthCheck: null, labels: { team: 'shop' } })],
-      ['in a trial', 'healthCheck', toDryRun(change('db', { healthCheck: null }))],
+      ['in a dry run', 'healthCheck', toDryRun(change('db', { healthCheck: null }))],
     ],
   },
   {
@@ -255,7 +255,7 @@ describeCodes('residency and dependencies (ours)', [
     cases: [
       ['of two networks', 'networks[1]', web({ networks: ['backend', 'edge'] })],
       ['than the one named', 'networks[0]', web({ networks: ['edge'], nodeId: 'machine-1' })],
-      ['than the one named, in a trial', 'networks[0]', toDryRun(web({ networks: ['edge'], nodeId: machine1 }))],
+      ['than the one named, in a dry run', 'networks[0]', toDryRun(web({ networks: ['edge'], nodeId: machine1 }))],
       ['by a change of networks', 'networks[2]', change('joined', { networks: ['backend', 'vault', 'edge'] })],
       ['for a job', 'networks[0]', job({ networks: ['edge'], nodeId: 'machine-1' })],
     ],
@@ -277,7 +277,7 @@ describeCodes('residency and dependencies (ours)', [
     status: 409,
     cases: [
       ['by a deployment', 'name', { method: 'DELETE', path: '/api/v1/networks/backend' }],
-      ['in a trial', 'name', { method: 'DELETE', path: '/api/v1/networks/vault?dryRun=true' }],
+      ['in a dry run', 'name', { method: 'DELETE', path: '/api/v1/networks/vault?dryRun=true' }],
     ],
   },
   {
@@ -395,7 +395,7 @@ describeCodes(
       cases: [
         ['a name', 'nodeId', web({ nodeId: 'machine-1' })],
         ['an id', 'nodeId', web({ nodeId: machine1 })],
-        ['in a trial', 'nodeId', toDryRun(web({ nodeId: 'machine-1' }))],
+        ['in a dry run', 'nodeId', toDryRun(web({ nodeId: 'machine-1' }))],
       ],
     },
     {
@@ -428,7 +428,7 @@ describeCodes(
       status: 422,
       cases: [
         ['no agent of a node that is enrolled is reached', 'nodeId', job({ nodeId: 'machine-1' }, '')],
-        ['nor by its id, in a trial', 'nodeId', job({ nodeId: machine1 })],
+        ['nor by its id, in a dry run', 'nodeId', job({ nodeId: machine1 })],
       ],
     },
   ],

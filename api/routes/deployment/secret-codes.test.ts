@@ -377,7 +377,7 @@ describeCodes('secret material (7.3)', [
     cases: [
       ['nothing', 'values', write({})],
       ['no values', 'values', write({ values: {} })],
-      ['in a trial', 'values', toDryRun(write({}))],
+      ['in a dry run', 'values', toDryRun(write({}))],
     ],
   },
 ]);

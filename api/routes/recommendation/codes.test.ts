@@ -123,7 +123,7 @@ describeCodes(
         ['of a volume that is fine', 'id', apply(`rec_${fine}_grow`, sound)],
         ['of another condition', 'id', apply(`rec_${full}_shrink`, sound)],
         ['no id', 'id', apply('rec_1', sound)],
-        ['in a trial', 'id', apply(`rec_${fine}_grow`, sound, {}, '?dryRun=true')],
+        ['in a dry run', 'id', apply(`rec_${fine}_grow`, sound, {}, '?dryRun=true')],
       ],
     },
     {
@@ -140,7 +140,7 @@ describeCodes(
       status: 409,
       cases: [
         ['without enough nodes', 'id', apply(`rec_${wide}_copies`, replicas(1))],
-        ['in a trial', 'id', apply(`rec_${wide}_copies`, replicas(1), {}, '?dryRun=true')],
+        ['in a dry run', 'id', apply(`rec_${wide}_copies`, replicas(1), {}, '?dryRun=true')],
       ],
     },
     {
@@ -173,7 +173,7 @@ describeCodes(
       status: 409,
       cases: [
         ['less than it holds', 'parameters.target_size_bytes', apply(grow, resize(GIB))],
-        ['in a trial', 'parameters.target_size_bytes', apply(grow, resize(GIB), {}, '?dryRun=true')],
+        ['in a dry run', 'parameters.target_size_bytes', apply(grow, resize(GIB), {}, '?dryRun=true')],
       ],
     },
     {
@@ -218,7 +218,7 @@ describeCodes(
       status: 409,
       cases: [
         ['one more than nodes', 'parameters.target_replicas', apply(`rec_${lost}_copies`, replicas(3))],
-        ['in a trial', 'parameters.target_replicas', apply(`rec_${lost}_copies`, replicas(20), {}, '?dryRun=true')],
+        ['in a dry run', 'parameters.target_replicas', apply(`rec_${lost}_copies`, replicas(20), {}, '?dryRun=true')],
       ],
     },
   ],

@@ -147,7 +147,7 @@ describe('recommendations over HTTP', () => {
     expect([none.status, none.body['code']]).to.deep.equal([400, 'dvm_recommendation_tenant_required']);
   });
 
-  it('are applied to what was measured, with an event; a trial says where and how long', async () => {
+  it('are applied to what was measured, with an event; a dry run says where and how long', async () => {
     const id = await declare('5', {}, { usedBytes: 9 * GIB });
     const [found] = await read();
     const path = `${PATH}/${found!.id}/apply`;

@@ -75,7 +75,7 @@ describeCodes('volumes (7.5)', [
     cases: [
       ['by a deployment', 'id', one('DELETE', writtenByOther)],
       ['by its name', 'id', one('DELETE', writtenByOther.slice(-3))],
-      ['in a trial', 'id', one('DELETE', writtenByOther, 'rich', '?dryRun=true')],
+      ['in a dry run', 'id', one('DELETE', writtenByOther, 'rich', '?dryRun=true')],
     ],
   },
   {
@@ -120,7 +120,7 @@ describeCodes('volumes (7.5)', [
     status: 409,
     cases: [
       ['more than its node has', 'sizeBytes', resize(ready, { sizeBytes: 2 ** 40 })],
-      ['in a trial', 'sizeBytes', resize(ready, { sizeBytes: 2 ** 40 }, '?dryRun=true')],
+      ['in a dry run', 'sizeBytes', resize(ready, { sizeBytes: 2 ** 40 }, '?dryRun=true')],
     ],
   },
   {
@@ -161,7 +161,7 @@ describeCodes('volumes (7.5)', [
       ['where the primary is', 'node_id', replicas('POST', ready, '', { body: { node_id: machine1 } })],
       ['no node', 'node_id', replicas('POST', ready, '', { body: { node_id: 'machine-9' } })],
       ['a node that takes none', 'node_id', replicas('POST', ready, '', { body: { node_id: 'machine-2' } })],
-      ['in a trial', 'node_id', replicas('POST', ready, '?dryRun=true', { body: { node_id: machine1 } })],
+      ['in a dry run', 'node_id', replicas('POST', ready, '?dryRun=true', { body: { node_id: machine1 } })],
     ],
   },
   {
@@ -224,7 +224,7 @@ describeCodes('volumes (7.5)', [
     status: 409,
     cases: [
       ['a name', 'name', volume({ name: ready.slice(-3) })],
-      ['in a trial', 'name', volume({ name: object.slice(-3) }, '?dryRun=true')],
+      ['in a dry run', 'name', volume({ name: object.slice(-3) }, '?dryRun=true')],
     ],
   },
   {
@@ -245,11 +245,11 @@ describeCodes(
       status: 422,
       cases: [
         ['a new one', 'volumes', volume()],
-        ['in a trial', 'volumes', volume({}, '?dryRun=true')],
+        ['in a dry run', 'volumes', volume({}, '?dryRun=true')],
         ['a mount', 'volumes', web({ volumes: [{ volumeId: ready, mountPath: '/data' }] })],
         ['a copy', 'volumes', replicas('POST', ready, '', { body: { node_id: 'machine-2' } })],
         ['another size', 'volumes', resize(ready, { sizeBytes: 2 ** 31 })],
-        ['another size in a trial', 'volumes', resize(ready, { sizeBytes: 2 ** 31 }, '?dryRun=true')],
+        ['another size in a dry run', 'volumes', resize(ready, { sizeBytes: 2 ** 31 }, '?dryRun=true')],
       ],
     },
   ],

@@ -211,8 +211,8 @@ describe('copies of volumes over HTTP', () => {
     await refuse('DELETE', path('machine-2', 'divergent-1'), undefined, '403 auth_forbidden Authorization');
     token = await lab.tenantToken(lab.a, 'deployer');
 
-    const trial = await ask('DELETE', `${path('machine-2', 'divergent-1')}?dryRun=true`);
-    expect([trial.status, trial.body['dryRun'], stored().discarded]).to.deep.equal([200, true, undefined]);
+    const dryRun = await ask('DELETE', `${path('machine-2', 'divergent-1')}?dryRun=true`);
+    expect([dryRun.status, dryRun.body['dryRun'], stored().discarded]).to.deep.equal([200, true, undefined]);
     const { status, body } = await ask('DELETE', path('machine-2', 'divergent-1'));
     expect(status).to.equal(200);
     const shown = body['divergent'] as { nodeName: string; name: string; isDiscarded: boolean }[];
