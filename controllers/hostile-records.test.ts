@@ -356,7 +356,7 @@ describe('a record that cannot be worked with is seen', () => {
     expect(await told()).to.deep.equal(['job.record_unusable batch 1']);
   });
 
-  it('of the name of a node: it is mended from the nodes that have it, and freed where none has', async () => {
+  it('of the name of a node: it is repaired from the nodes that have it, and freed where none has', async () => {
     await store(keys.nodeName('n1'), '{"claims":"mine"}');
     expect(await cluster.get(keys.nodeName('n1'))).to.deep.equal({ claims: [{ tenant: TENANT, since: AT }] });
     await store(keys.nodeName('nobody'), '[');

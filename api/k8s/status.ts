@@ -70,7 +70,7 @@ const REASONS: Readonly<Record<number, string>> = {
 
 /**
  * The HTTP status and the reason of a refusal. Clients repeat a write that is refused with 409 until it succeeds, so only
- * what a repetition can mend is a conflict.
+ * what a repetition can repair is a conflict.
  */
 function classify({ code, status }: Rejection): { readonly code: number; readonly reason: string } {
   if (code === 'field_manager_conflict') return { code: 409, reason: REASONS[409]! };

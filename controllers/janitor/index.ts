@@ -15,7 +15,7 @@ import { again, done, type Loop, type Reconcile } from '../../pkg/reconcile/inde
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import { type Cache, findRecordFault, value } from '../../pkg/store/index.js';
 import { computeRemainingMs, isContested, listClaimed, type RotationWithProgress } from './decide.js';
-import { mendNodeName, wakeOnBrokenName } from './mend-names.js';
+import { repairNodeName, wakeOnBrokenName } from './repair-names.js';
 import { defaultRetention, retainHistory, type RetentionLimits, retentionWakes } from './retention.js';
 
 /** How long to wait for another request that was promised a version of the same number. */
@@ -31,7 +31,7 @@ export function createJanitor(secrets: SecretStore, limits: RetentionLimits = de
     name: 'janitor',
     wakes: [{ prefix: ranges.intents, keys: ({ key }) => [key] }, wakeOnBrokenName, ...retentionWakes],
     reconcile: (key, env, signal) => {
-      if (key.startsWith(ranges.nodeNames)) return mendNodeName(key, env, signal);
+      if (key.startsWith(ranges.nodeNames)) return repairNodeName(key, env, signal);
       return (key.startsWith(ranges.intents) ? finish : retain)(key, env, signal);
     },
     concurrency: 4,

@@ -119,7 +119,7 @@ describe('the volume keeper', () => {
     ],
     ['the same without another node', { status: status('Materializing'), hosts: [] }, 'Materializing volume_waiting'],
     ['one that breaks', { status: status('Ready'), report: report('failed') }, 'Degraded volume_refused node_a'],
-    ['one that is mended', { status: status('Degraded'), report: report('ready') }, 'Ready volume_ready node_a'],
+    ['one that is repaired', { status: status('Degraded'), report: report('ready') }, 'Ready volume_ready node_a'],
     [
       'one whose node is silent',
       { status: status('Ready'), report: report('ready'), hosts: [silent] },

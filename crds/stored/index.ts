@@ -5,36 +5,36 @@
  * replaced by what does least, so that no reader of any process meets a document that it cannot work with; what was wrong is told
  * beside it, for whoever must not act on a substitute.
  *
- *     const { document, fault } = mendRecord('nodes/t1/one', JSON.parse(bytes));
+ *     const { document, fault } = repairRecord('nodes/t1/one', JSON.parse(bytes));
  *
  * Sealed secrets have checks of their own in `pkg/secrets`.
  *
  * @module
  */
-import type { MendContext, Mender } from './mend.js';
+import type { RepairContext, Repairer } from './repair.js';
 import { records } from './records.js';
 
 /** A document that can be worked with. */
-export interface MendedRecord {
+export interface RepairedRecord {
   readonly document: unknown;
   /** What was wrong with it, for people. Absent when nothing was. */
   readonly fault?: string;
 }
 
-const byRange: ReadonlyMap<string, Mender> = new Map(records);
-const asItIs: Mender = value => value;
+const byRange: ReadonlyMap<string, Repairer> = new Map(records);
+const asItIs: Repairer = value => value;
 
 /** The faults that are named of one record. */
 const FAULTS_NAMED = 3;
 
-/** The document of a key, mended where that is needed. `undefined` stands for bytes that are not JSON. */
-export function mendRecord(key: string, document: unknown): MendedRecord {
-  const mend = byRange.get(key.slice(0, key.indexOf('/') + 1) || key) ?? asItIs;
-  const context: MendContext = { segments: key.split('/').slice(1), faults: [] };
-  const mended = mend(document, context, '');
-  if (document === undefined) return { document: mended, fault: 'it is not JSON' };
+/** The document of a key, repaired where that is needed. `undefined` stands for bytes that are not JSON. */
+export function repairRecord(key: string, document: unknown): RepairedRecord {
+  const repair = byRange.get(key.slice(0, key.indexOf('/') + 1) || key) ?? asItIs;
+  const context: RepairContext = { segments: key.split('/').slice(1), faults: [] };
+  const repaired = repair(document, context, '');
+  if (document === undefined) return { document: repaired, fault: 'it is not JSON' };
   if (context.faults.length === 0) return { document };
   const named = context.faults.slice(0, FAULTS_NAMED).join(', ');
   const more = context.faults.length - FAULTS_NAMED;
-  return { document: mended, fault: more > 0 ? `${named} and ${more} more` : named };
+  return { document: repaired, fault: more > 0 ? `${named} and ${more} more` : named };
 }

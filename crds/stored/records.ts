@@ -1,5 +1,5 @@
 import { keys, ranges } from '../keys/index.js';
-import { count, flag, list, map, type Mender, name, object, segment, text, time, whole } from './mend.js';
+import { count, flag, list, map, type Repairer, name, object, segment, text, time, whole } from './repair.js';
 import {
   LONG_AGO,
   UNUSABLE,
@@ -24,7 +24,7 @@ import {
 import { advice, volume, volumeReport, volumeStatus } from './volume-shapes.js';
 
 /** What every record must be like to be worked with, by range. What is kept beside it may be anything. */
-export const records: readonly (readonly [range: string, mend: Mender])[] = [
+export const records: readonly (readonly [range: string, repair: Repairer])[] = [
   [ranges.deployments, deployment],
   [ranges.replicas, replicaShape],
   [

@@ -1,11 +1,11 @@
-import { count, flag, list, map, type Mender, name, object, optional, segment, text, time, whole } from './mend.js';
+import { count, flag, list, map, type Repairer, name, object, optional, segment, text, time, whole } from './repair.js';
 
 /** A time that nothing is younger than. */
 export const LONG_AGO = '1970-01-01T00:00:00.000Z';
 /** An id that no object has. */
 export const UNUSABLE = 'unusable';
 
-export const anything: Mender = value => value;
+export const anything: Repairer = value => value;
 export const maybe = optional;
 export const names = list(text(''));
 
@@ -79,7 +79,7 @@ export const job = object({
   concurrencyPolicy: maybe(text('Forbid')),
 });
 
-const exitCode: Mender = (value, context, path) => {
+const exitCode: Repairer = (value, context, path) => {
   if (!Number.isSafeInteger(value)) context.faults.push(`${path} is not an exit code`);
   return value;
 };
@@ -144,13 +144,13 @@ export const deployment = object({
 });
 
 /** A replica that cannot be read has to go: its slot is filled anew. */
-export const replicaShape = (value: unknown, context: Parameters<Mender>[1], path: string): unknown => {
+export const replicaShape = (value: unknown, context: Parameters<Repairer>[1], path: string): unknown => {
   const known = context.faults.length;
-  const mended = mendReplica(value, context, path) as object;
-  return context.faults.length === known ? mended : { retiringSince: LONG_AGO, ...mended };
+  const repaired = repairReplica(value, context, path) as object;
+  return context.faults.length === known ? repaired : { retiringSince: LONG_AGO, ...repaired };
 };
 
-const mendReplica = object({
+const repairReplica = object({
   uid: name(UNUSABLE),
   tenant: segment(0),
   deployment: segment(1),
@@ -172,11 +172,11 @@ const mendReplica = object({
 });
 
 /** Orders that cannot be read might have been to take no more work. */
-export const orders: Mender = (value, context, path) => {
+export const orders: Repairer = (value, context, path) => {
   if (value === undefined) return undefined;
   const known = context.faults.length;
-  const mended = object({ drain: maybe(object({})), fence: maybe(object({})) })(value, context, path);
-  return context.faults.length === known ? mended : { drain: { by: UNUSABLE, since: LONG_AGO } };
+  const repaired = object({ drain: maybe(object({})), fence: maybe(object({})) })(value, context, path);
+  return context.faults.length === known ? repaired : { drain: { by: UNUSABLE, since: LONG_AGO } };
 };
 
 export const pull = maybe(object({ receivedBytes: count(0), totalBytes: count(0) }));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { mendRecord } from './index.js';
+import { repairRecord } from './index.js';
 import { records } from './records.js';
 
 const AT = '2030-01-01T00:00:00.000Z';
@@ -20,9 +20,9 @@ const node = {
 
 describe('a stored document', () => {
   it('that is as expected is given as it is, with what this release does not know', () => {
-    const mended = mendRecord('nodes/t1/one', node);
-    expect(mended).to.deep.equal({ document: node });
-    expect(mended.document).to.equal(node);
+    const repaired = repairRecord('nodes/t1/one', node);
+    expect(repaired).to.deep.equal({ document: node });
+    expect(repaired.document).to.equal(node);
   });
 
   const cases: readonly [title: string, document: unknown, kept: object, fault: string][] = [
@@ -39,9 +39,9 @@ describe('a stored document', () => {
   ];
   for (const [title, document, kept, fault] of cases) {
     it(`keeps of a broken record what can be used: ${title}`, () => {
-      const mended = mendRecord('nodes/t1/one', document);
-      expect(mended.document).to.deep.include(kept);
-      expect(mended.fault).to.include(fault);
+      const repaired = repairRecord('nodes/t1/one', document);
+      expect(repaired.document).to.deep.include(kept);
+      expect(repaired.fault).to.include(fault);
     });
   }
 
@@ -69,37 +69,37 @@ describe('a stored document', () => {
   for (const [key, sound, change] of wrong) {
     it(`of a job is not worked with when it is wrong: ${key} ${JSON.stringify(change)}`, () => {
       const own = key.startsWith('jobs/') ? { metadata: { ...metadata, tenant: 't1' } } : {};
-      expect(mendRecord(key, { ...sound, ...own }).fault).to.equal(undefined);
-      expect(mendRecord(key, { ...sound, ...own, ...change }).fault).to.be.a('string');
+      expect(repairRecord(key, { ...sound, ...own }).fault).to.equal(undefined);
+      expect(repairRecord(key, { ...sound, ...own, ...change }).fault).to.be.a('string');
     });
   }
 
   it('of a token is used whole or not at all: a part of it might allow more', () => {
     const token = { id: 'k1', kind: 'admin', digest: 'd', description: '', createdAt: AT, createdBy: 'me' };
-    const { document, fault } = mendRecord('tokens/k1', { ...token, expiresAt: 5 });
+    const { document, fault } = repairRecord('tokens/k1', { ...token, expiresAt: 5 });
     expect(document).to.include({ kind: 'tenant', digest: '', expiresAt: '1970-01-01T00:00:00.000Z' });
     expect(fault).to.include('expiresAt');
   });
 
   it('of a replica that cannot be used is on its way out', () => {
-    const { document } = mendRecord('replicas/t1/web/3', { uid: 'r1', nodeId: 'node_1' });
+    const { document } = repairRecord('replicas/t1/web/3', { uid: 'r1', nodeId: 'node_1' });
     expect(document).to.include({ uid: 'r1', nodeId: 'node_1', tenant: 't1', deployment: 'web', slot: 3 });
     expect(document).to.have.property('retiringSince');
   });
 
   it('never quotes a value in what is wrong with it', () => {
-    const { fault } = mendRecord('deployments/t1/web', { image: { password: 'hunter2' }, name: 'hunter2' });
+    const { fault } = repairRecord('deployments/t1/web', { image: { password: 'hunter2' }, name: 'hunter2' });
     expect(fault).to.be.a('string').and.not.include('hunter2');
   });
 
-  it('property: what was mended needs no mending', () => {
+  it('property: what was repaired needs no repairing', () => {
     const ranges = fc.constantFrom(...records.map(([range]) => range));
     fc.assert(
       fc.property(ranges, fc.jsonValue({ maxDepth: 3 }), (range, document) => {
         const key = range.endsWith('/') ? `${range}t1/a/1` : range;
-        const { document: mended } = mendRecord(key, document);
-        const again = JSON.parse(JSON.stringify(mended)) as unknown;
-        expect(mendRecord(key, again).fault).to.equal(undefined);
+        const { document: repaired } = repairRecord(key, document);
+        const again = JSON.parse(JSON.stringify(repaired)) as unknown;
+        expect(repairRecord(key, again).fault).to.equal(undefined);
       }),
       { numRuns: 400 },
     );

@@ -168,7 +168,7 @@ export class EtcdCluster {
     const own = this.#members[member]!;
     await own.spoilDisk('error=ENOSPC');
     await pollUntil(`${own.name} to end`, SERVES_WITHIN_MS, async () => (own.isRunning ? undefined : true));
-    await own.mendDisk();
+    await own.repairDisk();
   }
 
   /** The file system of a member is really full: etcd ends by itself, and is started again when there is room (`heal`). */
@@ -188,7 +188,7 @@ export class EtcdCluster {
     for (const [member, own] of this.#members.entries()) {
       this.thaw(member);
       this.network.heal(member);
-      await own.mendDisk();
+      await own.repairDisk();
       if (!own.isRunning) own.leaveSmallDisk();
     }
     await this.startAll();

@@ -71,7 +71,7 @@ export class EtcdMember {
     this.#child.kill(signal);
     this.#child.kill('SIGCONT'); // a frozen process would not hear of it
     await ended;
-    await this.mendDisk();
+    await this.repairDisk();
   }
 
   /** Freezes the process: it keeps its connections and answers nothing. */
@@ -83,7 +83,7 @@ export class EtcdMember {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Spoils every fsync of the process, as `inject` of strace says it, until `mend`. */
+  /** Spoils every fsync of the process, as `inject` of strace says it, until `repair`. */
   async spoilDisk(inject: string): Promise<void> {
     const calls = 'fsync,fdatasync';
     const argv = ['-f', '-p', String(this.#child!.pid), '-o', '/dev/null', '-e', `trace=${calls}`];
@@ -133,7 +133,7 @@ export class EtcdMember {
   }
 
   /** The process keeps its data as well as ever again. */
-  async mendDisk(): Promise<void> {
+  async repairDisk(): Promise<void> {
     const tracer = this.#tracer;
     this.#tracer = undefined;
     if (!tracer || tracer.exitCode !== null || tracer.signalCode !== null) return;

@@ -79,7 +79,7 @@ export async function endRollouts(cluster: SimCluster): Promise<void> {
     if (!entry) continue;
     const { image, rollout, metadata } = value<StoredDeployment>(entry);
     if (metadata.deletedAt || (!image.endsWith(BAD_IMAGE) && !rollout?.canary)) continue;
-    const op = `mend-${metadata.uid}-${metadata.generation}`;
+    const op = `repair-${metadata.uid}-${metadata.generation}`;
     void put(cluster, { op, kind: 'change', tenant, name: SHOP, spec: { image: GOOD, rollout: plain } });
   }
 }

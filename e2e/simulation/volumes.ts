@@ -208,7 +208,7 @@ export function endVolumes(cluster: SimCluster, history: History): void {
     const { name, image, metadata } = deployment;
     const { tenant, uid, generation, deletedAt } = metadata;
     if (deletedAt || !(isWithout(deployment) || image.endsWith(BAD_IMAGE))) continue;
-    const op = `mend-${uid}-${generation}-${Math.floor(cluster.world.time)}`;
+    const op = `repair-${uid}-${generation}-${Math.floor(cluster.world.time)}`;
     const spec = { image: `registry.test/${name}:1`, ...(isWithout(deployment) && { volumes: [] }) };
     void put(cluster, { op, kind: 'change', tenant, name, spec });
   }

@@ -78,7 +78,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await until('the end', async () => (await lab.find('deployments', 'web')) === undefined);
   });
 
-  it('tells why Mooring refuses, and goes on when that is mended', async () => {
+  it('tells why Mooring refuses, and goes on when that is repaired', async () => {
     await lab.declare('deployments', 'bad', { ...spec, image: 'registry.example.com/shop/web:latest' });
     await sync('False Refused', 'bad');
     expect(await lab.condition('deployments', 'bad', 'Admitted')).to.equal('False image_required');
@@ -272,7 +272,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
   });
 
   for (const seed of [1, 2]) {
-    it(`leaves nothing behind when it dies that the next one does not mend, by seed ${seed}`, async () => {
+    it(`leaves nothing behind when it dies that the next one does not repair, by seed ${seed}`, async () => {
       const lab = await openLab(`mortals-${seed}`);
       const random = seededRandom(seed);
       let deaths = 0;

@@ -1,8 +1,8 @@
-import { type MendedRecord, mendRecord } from '../../crds/stored/index.js';
+import { type RepairedRecord, repairRecord } from '../../crds/stored/index.js';
 import { ConflictFault, MissingFault } from './faults.js';
 import type { Entry, Guard, Store, Verdict } from './store.js';
 
-const read = new WeakMap<Entry, MendedRecord>();
+const read = new WeakMap<Entry, RepairedRecord>();
 
 /**
  * The document of an entry. It is parsed when it is first asked for and shared by all who ask, so it must not
@@ -18,7 +18,7 @@ const sound = new WeakSet<Entry>();
 /** What is wrong with the record of an entry, for people; undefined when it can be worked with. */
 export function findRecordFault(entry: Entry): string | undefined {
   if (sound.has(entry)) return undefined;
-  const record = read.get(entry) ?? mendRecord(entry.key, parseJson(entry.bytes));
+  const record = read.get(entry) ?? repairRecord(entry.key, parseJson(entry.bytes));
   if (record.fault === undefined) sound.add(entry);
   else read.set(entry, record);
   return record.fault;
@@ -29,10 +29,10 @@ export function toSoundBytes(entry: Entry): Buffer {
   return findRecordFault(entry) === undefined ? entry.bytes : encode(value(entry));
 }
 
-function readRecord(entry: Entry): MendedRecord {
+function readRecord(entry: Entry): RepairedRecord {
   let record = read.get(entry);
   if (!record) {
-    record = mendRecord(entry.key, parseJson(entry.bytes));
+    record = repairRecord(entry.key, parseJson(entry.bytes));
     read.set(entry, record);
   }
   return record;

@@ -133,7 +133,7 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
     expect(readFileSync(join(await driver.mountPoint(A), 'file'), 'utf8')).to.equal('kept');
   });
 
-  it('tells of a volume whose record is damaged, and mends it', async () => {
+  it('tells of a volume whose record is damaged, and repairs it', async () => {
     const path = await make(A);
     writeFileSync(join(path, 'file'), 'kept');
     writeFileSync(join(lab.root, A, 'volume.json'), '{"sizeBytes":');

@@ -7,7 +7,7 @@ import type { KubernetesApi } from './kubernetes-api.js';
 import { findCheckDeadline, type Pod, readPodStatus } from './pod-status.js';
 
 const RECONNECT_MS = 500;
-/** Until that is mended, changes are seen with the lists that the agent asks for now and then. */
+/** Until that is repaired, changes are seen with the lists that the agent asks for now and then. */
 const REFUSED_MS = 30_000;
 const WATCH_SECONDS = 300;
 
