@@ -78,12 +78,14 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
       const isDeleted = before?.nodeId !== undefined && after?.uid !== before.uid;
       const moved = isPlaced ? after : isDeleted ? before : undefined;
       if (!moved) return [];
+      const all = listWaiting(change, cache);
+      if (all.length === 0) return []; // as a rule: most placements concern no other deployment
       const node = findNode(moved.nodeId!, moved.tenant, cache);
       const candidate = node && toCandidate(node, cache);
       const former = candidate && withReplica(candidate, moved, isPlaced ? -1 : 1);
       fleets(cache).notice(change);
-      return wakeWaiting(change, cache, waiting => {
-        const totals = fleets(cache).readTotals(moved.tenant);
+      const totals = fleets(cache).readTotals(moved.tenant);
+      const matters = (waiting: WaitingDeployment) => {
         const workloads = waiting.asked.map(spec => toWorkload(spec, moved.tenant, { cache, policy }, totals));
         if (workloads.some(isQuotaReached) !== waitsForQuota(waiting)) return true;
         // What is only assumed may come to nothing, which changes no record: whoever waits for it looks again by itself.
@@ -94,7 +96,8 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
           const own = { ...each, quotas: [] };
           return listFilters(candidate, own) !== listFilters(former, own);
         });
-      });
+      };
+      return all.filter(matters).map(toQueueKey);
     },
   };
 }
@@ -163,20 +166,21 @@ export const wakeOnVolumeChange: Wake = {
   },
 };
 
-/**
- * The queue keys of the tenant's waiting deployments that `matters` selects. None during the first pass of a new leader,
- * which reconciles every waiting deployment by its own record.
- */
+/** The queue keys of the tenant's waiting deployments that `matters` selects. */
 function wakeWaiting(
   change: CacheChange,
   cache: Cache,
   matters: (waiting: WaitingDeployment) => boolean = () => true,
 ): readonly string[] {
-  if (change.revision < cache.revision) return [];
   return listWaiting(change, cache).filter(matters).map(toQueueKey);
 }
 
-function listWaiting({ key }: CacheChange, cache: Cache): readonly WaitingDeployment[] {
+/**
+ * The waiting deployments of the tenant that a change is about. None during the first pass of a new leader, which reconciles
+ * every waiting deployment by its own record.
+ */
+function listWaiting({ key, revision }: CacheChange, cache: Cache): readonly WaitingDeployment[] {
+  if (revision < cache.revision) return [];
   const [tenant = ''] = splitKey(key);
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
     const { deployment, replicas } = readWorkload({ tenant, name: splitKey(entry.key)[1]! }, cache);
