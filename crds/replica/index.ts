@@ -121,17 +121,25 @@ export function hashForm(template: ContainerTemplate, namedNode: string | undefi
   return hashSpec({ template, ...(namedNode && { namedNode }) });
 }
 
-/** Hashes of a spec that is compared with each of its replicas. A spec never changes. */
-const hashes = new WeakMap<Deployment, { readonly whole: string; readonly template: string }>();
+/** A hash of a spec, kept for as long as the spec: it is compared with each of its replicas, and never changes. */
+function keepHash(compute: (spec: Deployment) => string): (spec: Deployment) => string {
+  const hashes = new WeakMap<Deployment, string>();
+  return spec => {
+    const hash = hashes.get(spec) ?? compute(spec);
+    hashes.set(spec, hash);
+    return hash;
+  };
+}
+
+const hashWhole = keepHash(computeTemplateHash);
+const hashTemplate = keepHash(spec => hashSpec(toContainerTemplate(spec)));
 
 /**
  * Whether the container of a replica may serve for a spec: it is made from the same template, and is on the node that the spec
  * names, if it names one. To name the node where a replica is already, or none any more, replaces nothing.
  */
 export function isUpToDate({ templateHash, template, nodeId }: Replica, spec: Deployment): boolean {
-  const hash = hashes.get(spec) ?? { whole: computeTemplateHash(spec), template: hashSpec(toContainerTemplate(spec)) };
-  hashes.set(spec, hash);
-  if (templateHash === hash.whole) return true;
+  if (templateHash === hashWhole(spec)) return true;
   if (spec.nodeId !== undefined && spec.nodeId !== nodeId) return false;
-  return hashSpec(template) === hash.template;
+  return hashSpec(template) === hashTemplate(spec);
 }

@@ -37,9 +37,12 @@ export function defineFleetIndexes(cache: Cache): void {
 
 /** The requests of a template in numbers. Admission rejects what cannot be parsed, so no request is lost here. */
 export function parseRequests({ resources }: Pick<Deployment, 'resources'>): Partial<Amounts> {
+  const requests: { cpu?: number; memory?: number } = {};
   const cpu = resources?.cpu === undefined ? undefined : parseCpu(resources.cpu);
   const memory = resources?.memory === undefined ? undefined : parseMemory(resources.memory);
-  return { ...(cpu !== undefined && { cpu }), ...(memory !== undefined && { memory }) };
+  if (cpu !== undefined) requests.cpu = cpu;
+  if (memory !== undefined) requests.memory = memory;
+  return requests;
 }
 
 /** The host ports of a template, each as `80/tcp`. */

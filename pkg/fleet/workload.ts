@@ -179,8 +179,9 @@ function toOwnerUse(
 ): readonly QuotaUse[] {
   const job = parseJobOwner(name);
   const [kind, limit] = job === undefined ? ['deployments', deployments] : ['jobs', jobs];
+  if (limit === undefined) return [];
   const all = cache.list(ranges.of(job === undefined ? ranges.deployments : ranges.jobs, tenant));
-  if (limit === undefined || all.length < limit) return [];
+  if (all.length < limit) return [];
   const key = job === undefined ? keys.deployment(tenant, name) : keys.job(tenant, job);
   const own = cache.get(key)?.created ?? Infinity;
   const older =
