@@ -13,6 +13,7 @@
  */
 import type { RepairContext, Repairer } from './repair.js';
 import { records } from './records.js';
+import { anything } from './shapes.js';
 
 /** A document that can be worked with. */
 export interface RepairedRecord {
@@ -22,18 +23,18 @@ export interface RepairedRecord {
 }
 
 const byRange: ReadonlyMap<string, Repairer> = new Map(records);
-const asItIs: Repairer = value => value;
 
 /** The faults that are named of one record. */
 const FAULTS_NAMED = 3;
 
 /** The document of a key, repaired where that is needed. `undefined` stands for bytes that are not JSON. */
 export function repairRecord(key: string, document: unknown): RepairedRecord {
-  const repair = byRange.get(key.slice(0, key.indexOf('/') + 1) || key) ?? asItIs;
-  const context: RepairContext = { segments: key.split('/').slice(1), faults: [] };
+  const { isSound, repair } = byRange.get(key.slice(0, key.indexOf('/') + 1) || key) ?? anything;
+  const segments = key.split('/').slice(1);
+  if (document !== undefined && isSound(document, segments)) return { document };
+  const context: RepairContext = { segments, faults: [] };
   const repaired = repair(document, context, '');
   if (document === undefined) return { document: repaired, fault: 'it is not JSON' };
-  if (context.faults.length === 0) return { document };
   const named = context.faults.slice(0, FAULTS_NAMED).join(', ');
   const more = context.faults.length - FAULTS_NAMED;
   return { document: repaired, fault: more > 0 ? `${named} and ${more} more` : named };

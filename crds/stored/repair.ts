@@ -6,8 +6,13 @@ export interface RepairContext {
   readonly faults: string[];
 }
 
-/** Gives the value itself where it is as expected; notes a fault and gives a substitute where it is not. */
-export type Repairer = (value: unknown, context: RepairContext, path: string) => unknown;
+/** What a value must be like. */
+export interface Repairer {
+  /** Whether it is as expected: nearly every record that is read is. */
+  readonly isSound: (value: unknown, segments: readonly string[]) => boolean;
+  /** An equal value where it is sound; elsewhere a substitute, with the fault noted. */
+  readonly repair: (value: unknown, context: RepairContext, path: string) => unknown;
+}
 
 type Substitute<T> = T | ((segments: readonly string[]) => T);
 
@@ -16,14 +21,18 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 /** Longer than any text that a record of ours has beside those of a spec. */
 const TEXT_MAX = 65_536;
 
-function expect(is: (value: unknown) => boolean, expected: string): <T>(substitute: Substitute<T>) => Repairer {
-  return substitute => (value, context, path) => {
-    if (is(value)) return value;
-    context.faults.push(`${path || 'the document'} is not ${expected}`);
-    return typeof substitute === 'function'
-      ? (substitute as (segments: readonly string[]) => unknown)(context.segments)
-      : substitute;
-  };
+/** A value of one kind. */
+export function expect(is: (value: unknown) => boolean, expected: string): <T>(substitute: Substitute<T>) => Repairer {
+  return substitute => ({
+    isSound: is,
+    repair: (value, context, path) => {
+      if (is(value)) return value;
+      context.faults.push(`${path || 'the document'} is not ${expected}`);
+      return typeof substitute === 'function'
+        ? (substitute as (segments: readonly string[]) => unknown)(context.segments)
+        : substitute;
+    },
+  });
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -36,82 +45,93 @@ export const flag = expect(value => typeof value === 'boolean', 'true or false')
 export const time = expect(value => typeof value === 'string' && !Number.isNaN(Date.parse(value)), 'a time');
 
 /** What stands in the key at this position, and nothing else. */
-export function segment(position: number): Repairer {
-  return (value, context, path) => {
-    const own = context.segments[position] ?? '';
-    if (value === own) return value;
-    context.faults.push(`${path} is not what the key says`);
-    return own;
+export function segment<T = string>(position: number, read: (segment: string) => T = each => each as T): Repairer {
+  const readOwn = (segments: readonly string[]) => read(segments[position] ?? '');
+  return {
+    isSound: (value, segments) => value === readOwn(segments),
+    repair: (value, context, path) => {
+      const own = readOwn(context.segments);
+      if (value !== own) context.faults.push(`${path} is not what the key says`);
+      return own;
+    },
   };
 }
 
 /** Absent, or as expected: otherwise it is left out. */
-export function optional(repairer: Repairer): Repairer {
-  return (value, context, path) => {
-    if (value === undefined) return undefined;
-    const known = context.faults.length;
-    const repaired = repairer(value, context, path);
-    return context.faults.length === known ? repaired : undefined;
+export function optional({ isSound, repair }: Repairer): Repairer {
+  return {
+    isSound: (value, segments) => value === undefined || isSound(value, segments),
+    repair: (value, context, path) => {
+      if (value === undefined) return undefined;
+      const known = context.faults.length;
+      const repaired = repair(value, context, path);
+      return context.faults.length === known ? repaired : undefined;
+    },
   };
 }
 
 /** A list; what is wrong in it is left out. */
-export function list(item: Repairer): Repairer {
-  return (value, context, path) => {
-    if (!Array.isArray(value)) {
-      context.faults.push(`${path} is not a list`);
-      return [];
-    }
-    const sound = value.filter((each, at) => {
-      const known = context.faults.length;
-      item(each, context, `${path}[${at}]`);
-      return context.faults.length === known;
-    });
-    return sound.length === value.length ? value : sound;
+export function list({ isSound, repair }: Repairer): Repairer {
+  return {
+    isSound: (value, segments) => Array.isArray(value) && value.every(each => isSound(each, segments)),
+    repair: (value, context, path) => {
+      if (!Array.isArray(value)) {
+        context.faults.push(`${path} is not a list`);
+        return [];
+      }
+      for (const [at, each] of value.entries()) repair(each, context, `${path}[${at}]`);
+      return value.filter(each => isSound(each, context.segments));
+    },
   };
 }
 
 /** A map; what is wrong in it is left out. */
-export function map(item: Repairer): Repairer {
-  return (value, context, path) => {
-    if (!isObject(value)) {
-      context.faults.push(`${path} is not a map`);
-      return {};
-    }
-    const sound = Object.entries(value).filter(([, each]) => {
-      const known = context.faults.length;
-      item(each, context, `a value of ${path}`);
-      return context.faults.length === known;
-    });
-    return sound.length === Object.keys(value).length ? value : Object.fromEntries(sound);
+export function map({ isSound, repair }: Repairer): Repairer {
+  return {
+    isSound: (value, segments) => isObject(value) && Object.values(value).every(each => isSound(each, segments)),
+    repair: (value, context, path) => {
+      if (!isObject(value)) {
+        context.faults.push(`${path} is not a map`);
+        return {};
+      }
+      for (const each of Object.values(value)) repair(each, context, `a value of ${path}`);
+      return Object.fromEntries(Object.entries(value).filter(([, each]) => isSound(each, context.segments)));
+    },
   };
 }
 
 /** An object; each member is repaired by itself, in this order, and members that are not named here stay as they are. */
 export function object(members: Readonly<Record<string, Repairer>>): Repairer {
   const repairers = Object.entries(members);
-  return (value, context, path) => {
-    const known = context.faults.length;
-    if (!isObject(value)) context.faults.push(`${path || 'the document'} is not an object`);
-    const given = isObject(value) ? value : {};
-    // What no object has is one fault, not one of each member.
-    const inner = given === value ? context : { ...context, faults: [] };
-    const repaired = repairers.map(([member, repair]) =>
-      repair(given[member], inner, path ? `${path}.${member}` : member),
-    );
-    if (context.faults.length === known) return value; // nearly always
-    const named = repairers.map(([member], at): [string, unknown] => [member, repaired[at]]);
-    const rest = Object.entries(given).filter(([member]) => !Object.hasOwn(members, member));
-    return Object.fromEntries([...named.filter(([, each]) => each !== undefined), ...rest]);
+  return {
+    isSound: (value, segments) => {
+      if (!isObject(value)) return false;
+      for (const [member, { isSound }] of repairers) if (!isSound(value[member], segments)) return false;
+      return true;
+    },
+    repair: (value, context, path) => {
+      if (!isObject(value)) context.faults.push(`${path || 'the document'} is not an object`);
+      const given = isObject(value) ? value : {};
+      // What no object has is one fault, not one of each member.
+      const inner = given === value ? context : { ...context, faults: [] };
+      const repaired = repairers.map(([member, { repair }]): [string, unknown] => [
+        member,
+        repair(given[member], inner, path ? `${path}.${member}` : member),
+      ]);
+      const rest = Object.entries(given).filter(([member]) => !Object.hasOwn(members, member));
+      return Object.fromEntries([...repaired.filter(([, each]) => each !== undefined), ...rest]);
+    },
   };
 }
 
 /** An object that is used only when all of it is as expected: a part of it might allow more than the whole. */
 export function whole(members: Readonly<Record<string, Repairer>>): Repairer {
-  const repair = object(members);
-  return (value, context, path) => {
-    const known = context.faults.length;
-    const repaired = repair(value, context, path);
-    return context.faults.length === known ? repaired : repair({}, { ...context, faults: [] }, path);
+  const { isSound, repair } = object(members);
+  return {
+    isSound,
+    repair: (value, context, path) => {
+      const repaired = repair(value, context, path);
+      return isSound(value, context.segments) ? repaired : repair({}, { ...context, faults: [] }, path);
+    },
   };
 }

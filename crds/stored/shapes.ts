@@ -1,11 +1,25 @@
-import { count, flag, list, map, type Repairer, name, object, optional, segment, text, time, whole } from './repair.js';
+import {
+  count,
+  expect,
+  flag,
+  list,
+  map,
+  type Repairer,
+  name,
+  object,
+  optional,
+  segment,
+  text,
+  time,
+  whole,
+} from './repair.js';
 
 /** A time that nothing is younger than. */
 export const LONG_AGO = '1970-01-01T00:00:00.000Z';
 /** An id that no object has. */
 export const UNUSABLE = 'unusable';
 
-export const anything: Repairer = value => value;
+export const anything: Repairer = { isSound: () => true, repair: value => value };
 export const maybe = optional;
 export const names = list(text(''));
 
@@ -79,10 +93,7 @@ export const job = object({
   concurrencyPolicy: maybe(text('Forbid')),
 });
 
-const exitCode: Repairer = (value, context, path) => {
-  if (!Number.isSafeInteger(value)) context.faults.push(`${path} is not an exit code`);
-  return value;
-};
+const exitCode = expect(Number.isSafeInteger, 'an exit code')(0);
 const jobEnd = {
   exitCode: maybe(exitCode),
   reason: maybe(text('')),
@@ -143,23 +154,12 @@ export const deployment = object({
   labels: maybe(map(text(''))),
 });
 
-/** A replica that cannot be read has to go: its slot is filled anew. */
-export const replicaShape = (value: unknown, context: Parameters<Repairer>[1], path: string): unknown => {
-  const known = context.faults.length;
-  const repaired = repairReplica(value, context, path) as object;
-  return context.faults.length === known ? repaired : { retiringSince: LONG_AGO, ...repaired };
-};
-
-const repairReplica = object({
+const replicaMembers = object({
   uid: name(UNUSABLE),
   tenant: segment(0),
   deployment: segment(1),
   deploymentUid: maybe(text('')),
-  slot: (value, context, path) => {
-    const slot = Number(context.segments[2]);
-    if (value !== slot) context.faults.push(`${path} is not what the key says`);
-    return slot;
-  },
+  slot: segment(2, Number),
   generation: maybe(count(0)),
   templateHash: maybe(text('')),
   template: object(containerMembers),
@@ -171,12 +171,24 @@ const repairReplica = object({
   createdAt: maybe(text('')),
 });
 
+/** A replica that cannot be read has to go: its slot is filled anew. */
+export const replicaShape: Repairer = {
+  isSound: replicaMembers.isSound,
+  repair: (value, context, path) => ({
+    retiringSince: LONG_AGO,
+    ...(replicaMembers.repair(value, context, path) as object),
+  }),
+};
+
+const orderMembers = maybe(object({ drain: maybe(object({})), fence: maybe(object({})) }));
 /** Orders that cannot be read might have been to take no more work. */
-export const orders: Repairer = (value, context, path) => {
-  if (value === undefined) return undefined;
-  const known = context.faults.length;
-  const repaired = object({ drain: maybe(object({})), fence: maybe(object({})) })(value, context, path);
-  return context.faults.length === known ? repaired : { drain: { by: UNUSABLE, since: LONG_AGO } };
+export const orders: Repairer = {
+  isSound: orderMembers.isSound,
+  repair: (value, context, path) => {
+    const known = context.faults.length;
+    const repaired = orderMembers.repair(value, context, path);
+    return context.faults.length === known ? repaired : { drain: { by: UNUSABLE, since: LONG_AGO } };
+  },
 };
 
 export const pull = maybe(object({ receivedBytes: count(0), totalBytes: count(0) }));
@@ -194,7 +206,7 @@ const baseline = object({
   namedNode: maybe(name(UNUSABLE)),
 });
 export const completedRollout = object({ revision: count(0), templateHash: text(''), at: time(LONG_AGO) });
-/** An order that is damaged is not followed. */
+/** An order that is damaged is heeded by nobody. */
 export const canaryOrder = whole({
   uid: text(UNUSABLE),
   contentHash: text(''),

@@ -1,5 +1,5 @@
 import { movePhases, volumePhases } from '../volume/index.js';
-import { count, flag, list, type Repairer, name, object, segment, text, time } from './repair.js';
+import { count, expect, flag, list, name, object, segment, text, time } from './repair.js';
 import { LONG_AGO, maybe, metadata, UNUSABLE } from './shapes.js';
 
 export const volume = object({
@@ -20,17 +20,8 @@ export const volume = object({
   move: maybe(object({ nodeId: name(UNUSABLE), generation: count(0), at: time(LONG_AGO) })),
 });
 
-const phase: Repairer = (value, context, path) => {
-  if (volumePhases.some(known => known === value)) return value;
-  context.faults.push(`${path} is no phase`);
-  return 'Pending';
-};
-
-const movePhase: Repairer = (value, context, path) => {
-  if (movePhases.some(known => known === value)) return value;
-  context.faults.push(`${path} is no phase of a move`);
-  return 'Blocked';
-};
+const phase = expect(value => volumePhases.some(known => known === value), 'a phase')('Pending');
+const movePhase = expect(value => movePhases.some(known => known === value), 'a phase of a move')('Blocked');
 
 const copies = list(
   object({

@@ -2,26 +2,30 @@ import { type RepairedRecord, repairRecord } from '../../crds/stored/index.js';
 import { ConflictFault, MissingFault } from './faults.js';
 import type { Entry, Guard, Store, Verdict } from './store.js';
 
-const read = new WeakMap<Entry, RepairedRecord>();
+const documents = new WeakMap<Entry, unknown>();
+/** What is wrong with the records of a few entries, for people. */
+const faults = new WeakMap<Entry, string>();
+/** Entries that were found sound without keeping their documents in memory. */
+const sound = new WeakSet<Entry>();
 
 /**
  * The document of an entry. It is parsed when it is first asked for and shared by all who ask, so it must not
  * be changed. Of a record that cannot be worked with it is a substitute: `findRecordFault` tells.
  */
 export function value<T>(entry: Entry): T {
-  return readRecord(entry).document as T;
+  let document = documents.get(entry);
+  if (document === undefined) {
+    document = read(entry).document;
+    documents.set(entry, document);
+  }
+  return document as T;
 }
-
-/** Entries that were found sound without keeping their documents in memory. */
-const sound = new WeakSet<Entry>();
 
 /** What is wrong with the record of an entry, for people; undefined when it can be worked with. */
 export function findRecordFault(entry: Entry): string | undefined {
-  if (sound.has(entry)) return undefined;
-  const record = read.get(entry) ?? repairRecord(entry.key, parseJson(entry.bytes));
-  if (record.fault === undefined) sound.add(entry);
-  else read.set(entry, record);
-  return record.fault;
+  const isRead = sound.has(entry) || documents.has(entry) || faults.has(entry);
+  if (!isRead && read(entry).fault === undefined) sound.add(entry);
+  return faults.get(entry);
 }
 
 /** The bytes of the document that `value` gives. */
@@ -29,12 +33,9 @@ export function toSoundBytes(entry: Entry): Buffer {
   return findRecordFault(entry) === undefined ? entry.bytes : encode(value(entry));
 }
 
-function readRecord(entry: Entry): RepairedRecord {
-  let record = read.get(entry);
-  if (!record) {
-    record = repairRecord(entry.key, parseJson(entry.bytes));
-    read.set(entry, record);
-  }
+function read(entry: Entry): RepairedRecord {
+  const record = repairRecord(entry.key, parseJson(entry.bytes));
+  if (record.fault !== undefined) faults.set(entry, record.fault);
   return record;
 }
 
