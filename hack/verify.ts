@@ -13,7 +13,7 @@ import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
 import { findKindLists } from './checks/kind-lists.js';
 import { findUnlistedKinds } from './checks/kinds.js';
-import { checkLayout, findUnmarkedTestCode } from './checks/layout.js';
+import { checkLayout, findUndescribedFolders, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
 import { findUnusedReasons } from './checks/reasons.js';
 import { readSources } from './checks/source-files.js';
@@ -54,7 +54,10 @@ const checks: readonly Check[] = [
   { name: 'circles', run: () => findCircles(sources) },
   { name: 'names', run: () => findSharedNames(sources) },
   { name: 'kinds', run: () => [...findUnlistedKinds(sources), ...findKindLists(sources)] },
-  { name: 'layout', run: () => checkLayout(sources) },
+  {
+    name: 'layout',
+    run: () => [...checkLayout(sources), ...findUndescribedFolders([...sources, ...readSources(['*README.md'])])],
+  },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
   { name: 'conformance', run: () => judgeConformance(sentences, sources, readdirSync('docs/adr')) },

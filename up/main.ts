@@ -3,8 +3,14 @@
  *
  * The supervisor is a reconciler: each pass compares a plan on disk with a record on disk for each process, which holds its
  * id and start time. So a supervisor takes over the processes of an earlier one, and ends no process that was not started
- * here. `supervise.ts` turns a plan into parts and `parts/` starts each of them; `in-memory.ts` (`moor up --ephemeral`)
- * runs everything in one process instead, on a store in memory.
+ * here. `in-memory.ts` (`moor up --ephemeral`) runs everything in one process instead, on a store in memory.
+ *
+ * | Folder | Holds |
+ * |---|---|
+ * | `machine/` | processes and sockets of this machine |
+ * | `home/` | the folder that plan, records, keys and logs are in |
+ * | `parts/` | what is started, each with its facts for the next: etcd, engine, registry, server, controllers, agents |
+ * | `supervisor/` | turns the plan into parts and keeps them running |
  *
  * @module
  */

@@ -1,3 +1,5 @@
+import { dirname } from 'node:path';
+
 import { listImports, isTestCode, resolveImport, type Source } from './source-files.js';
 
 const LIMIT = 300;
@@ -17,6 +19,33 @@ export function checkLayout(sources: readonly Source[]): string[] {
       ...(lines > limit ? [`${path}: ${lines} lines, the limit is ${limit}`] : []),
       ...(VAGUE_NAME.test(path) ? [`${path}: the name does not say what is in it`] : []),
     ];
+  });
+}
+
+/** The files that say what a folder is for: a README, or the comment that its index or its program begins with. */
+const DESCRIBES = /(?:^|\/)(?:README\.md|(?:index|main)\.ts)$/;
+
+/** Folders of which nothing says what they are for: neither they themselves nor a folder above them that names them. */
+export function findUndescribedFolders(sources: readonly Source[]): string[] {
+  const descriptions = new Map<string, string>();
+  for (const { path, text } of sources.filter(source => DESCRIBES.test(source.path))) {
+    const said = path.endsWith('.md') ? text : (/^\/\*\*[^]*?\*\//.exec(text)?.[0] ?? '');
+    if (said) descriptions.set(dirname(path), `${descriptions.get(dirname(path)) ?? ''}${said}`);
+  }
+  const folders = new Set(sources.map(({ path }) => dirname(path)).filter(folder => folder !== '.'));
+  return [...folders]
+    .filter(folder => !descriptions.has(folder) && !isNamedAbove(folder, descriptions))
+    .map(folder => `${folder}: nothing says what it is for; write a README, or name it in that of a folder above`);
+}
+
+function isNamedAbove(folder: string, descriptions: ReadonlyMap<string, string>): boolean {
+  const names = folder.split('/');
+  return names.slice(1).some((_, depth) => {
+    const said = descriptions.get(names.slice(0, depth + 1).join('/')) ?? '';
+    const inner = names.slice(depth + 1);
+    return (
+      said.includes(`\`${inner.join('/')}/\``) || said.includes(`\`${[...inner.slice(0, -1), '<kind>'].join('/')}/\``)
+    );
   });
 }
 

@@ -10,17 +10,17 @@ export interface Source {
 
 const IMPORT = /(?:^|\n)\s*(?:import|export)\s(?:[^;'"]*?\sfrom\s)?['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]\s*\)/g;
 
-/** Every TypeScript file that git tracks or would track, relative to the project's root. */
-export function listSourceFiles(): string[] {
-  const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', '*.ts', '*.tsx'], {
+/** Every TypeScript file, or every file of these patterns, that git tracks or would track, relative to the project's root. */
+export function listSourceFiles(patterns: readonly string[] = ['*.ts', '*.tsx']): string[] {
+  const list = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', ...patterns], {
     encoding: 'utf8',
   });
   return [...new Set(list.split('\n'))].filter(path => path !== '' && existsSync(path)).sort();
 }
 
-/** Every TypeScript file with its text. */
-export function readSources(): Source[] {
-  return listSourceFiles().map(path => ({ path, text: readFileSync(path, 'utf8') }));
+/** Every such file with its text. */
+export function readSources(patterns?: readonly string[]): Source[] {
+  return listSourceFiles(patterns).map(path => ({ path, text: readFileSync(path, 'utf8') }));
 }
 
 /** What a file imports or re-exports, type imports included, as it is written there. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { findCircles } from './circles.js';
 import { findUnlistedKinds } from './kinds.js';
-import { checkLayout, findUnmarkedTestCode } from './layout.js';
+import { checkLayout, findUndescribedFolders, findUnmarkedTestCode } from './layout.js';
 import { findSharedNames } from './names.js';
 import type { Source } from './source-files.js';
 import { findAssertedTimes } from './times.js';
@@ -120,6 +120,36 @@ describe('check of files', () =>
       },
     ],
   ));
+
+describe('check of folders', () =>
+  table(findUndescribedFolders, [
+    { name: 'passes a folder with a README', files: { 'pkg/a/README.md': '# a', 'pkg/a/a.ts': '' }, found: [] },
+    { name: 'passes an index that says it', files: { 'pkg/a/index.ts': '/** The letter. */\n' }, found: [] },
+    {
+      name: 'passes a folder that one above names, by itself or for every kind',
+      files: {
+        'api/index.ts': '/** `http/` and `routes/<kind>/` */',
+        'api/http/body.ts': '',
+        'api/routes/job/get.ts': '',
+      },
+      found: [],
+    },
+    {
+      name: 'finds a folder of which nothing is said',
+      files: { 'pkg/a/index.ts': '/** The letter. */', 'pkg/a/b/c.ts': '' },
+      found: [/^pkg\/a\/b: nothing says what it is for/],
+    },
+    {
+      name: 'finds an index that says nothing',
+      files: { 'pkg/a/index.ts': "export * from './a.js';\n" },
+      found: [/^pkg\/a: nothing says/],
+    },
+    {
+      name: 'finds a folder whose name is only part of another that is named',
+      files: { 'api/README.md': '`pods-http/`', 'api/http/body.ts': '' },
+      found: [/^api\/http: nothing says/],
+    },
+  ]));
 
 describe('check of asserted times', () => {
   table(findAssertedTimes, [

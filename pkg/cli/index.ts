@@ -9,6 +9,9 @@
  * `run(argv, terminal)` runs one command line. `main.ts` does that for the process; tests bring a terminal of their own.
  * A new command is one file in `commands/` and one entry in `program.ts`, loaded only when it is used.
  *
+ * `print/` lays out tables, sections, times and colours; `convert/` reads compose files and inspected containers; `doctor/`
+ * has the checks of `moor doctor`.
+ *
  * ## What this package leaves to others
  *
  * It talks to the server through `pkg/client` and never to the store. `moor up`, `server`, `controllers` and `agent` are

@@ -4,9 +4,9 @@
  * The one idea: a value is a `Secret`, which prints as `[secret]` unless `reveal` is called, and no other type here can
  * hold a value. A deployment has references; a record has version numbers.
  *
- * `SecretStore` stores documents in versions, of which one is current and one may be pending. `EmbeddedSecretStore` seals
- * them into the platform's own etcd; `VaultSecretStore` uses HashiCorp Vault or OpenBao. Both pass
- * `secret-store.contract.ts`.
+ * `SecretStore` stores documents in versions, of which one is current and one may be pending. `EmbeddedSecretStore`
+ * (`embedded/`) seals them into the platform's own etcd; `VaultSecretStore` (`vault/`) uses HashiCorp Vault or OpenBao. Both
+ * pass `secret-store.contract.ts`.
  *
  * `generateDocument` generates values. `resolveSecrets` checks that everything a workload refers to can be delivered, and
  * in which versions; `readEnvironment` returns the variables, after an audit record. Both are all or nothing.

@@ -2,7 +2,7 @@
  * Container engines: the drivers that create and run containers for the agent.
  *
  * `Engine` is the one small interface; `DockerEngine`, `KubernetesEngine` and `SimulatedEngine` pass one contract
- * suite (`engine.contract.ts`). Nothing outside a driver's folder knows how it talks to its engine.
+ * suite (`engine.contract.ts`). Nothing outside a driver's folder (`docker/`, `kubernetes/`) knows how it talks to its engine.
  *
  * The driver fixes the security settings of a container: see `fixedHostConfig` in `docker/docker-container.ts` and
  * `buildPod` in `kubernetes/pod.ts`. When to
