@@ -26,7 +26,7 @@ describe('requests', () => {
         answer += chunk;
       });
       socket.on('close', () => resolve(answer)).on('error', reject);
-      socket.setTimeout(5_000, () => socket.destroy());
+      socket.setTimeout(30_000, () => socket.destroy());
     });
 
   const bodies: readonly { name: string; raw: string | Buffer; status: number; code: string; field?: string }[] = [
