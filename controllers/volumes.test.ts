@@ -142,8 +142,12 @@ describe('volumes among all loops', () => {
     const copies = [{ nodeId: 'node_b', state: 'synced', syncedAt }] as const;
     await said('node_a', { epoch: 1, role: 'primary', copies, fencesAfterSeconds: 30 });
     await cluster.clock.pass(5_000);
-    expect(await status()).to.deep.include({ phase: 'Ready', epoch: 1, copies });
+    expect((await status())?.copies, 'its own node has said nothing yet').to.deep.equal([
+      { nodeId: 'node_b', state: 'syncing' },
+    ]);
     await said('node_b', { epoch: 1, role: 'replica', syncedAt, syncedEpoch: 1 });
+    await cluster.clock.pass(5_000);
+    expect(await status()).to.deep.include({ phase: 'Ready', epoch: 1, copies });
     const mount = { volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false } as const;
     await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment({ replicas: 1, volumes: [mount] }));
     await cluster.clock.pass(20_000);

@@ -45,6 +45,9 @@ const report = (name: string, change: Partial<VolumeReport> = {}): VolumeReport 
   ...change,
 });
 
+const complete = (name: string, epoch = 1) =>
+  report(name, { epoch, role: 'replica', syncedAt: AT, syncedEpoch: epoch });
+
 interface Given {
   readonly volume?: Partial<StoredVolume>;
   readonly status?: VolumeStatus;
@@ -53,10 +56,14 @@ interface Given {
 }
 const toInput = (given: Given): VolumeInput => {
   const hosts = given.hosts ?? ['a', 'b', 'c', 'd'].map(name => host(name));
+  const { copies = [], epoch = 1 } = given.status ?? {};
+  const said = given.reports ?? [report('a', { epoch, role: 'primary' })];
+  const isUntold = ({ nodeId, state }: VolumeReplica) =>
+    state === 'synced' && !said.some(each => each.nodeId === nodeId);
   return {
     volume: { ...volume, ...given.volume },
     status: given.status,
-    reports: given.reports ?? [report('a', { epoch: given.status?.epoch ?? 1, role: 'primary' })],
+    reports: [...said, ...copies.filter(isUntold).map(({ nodeId }) => complete(nodeId.slice(5), epoch))],
     findHost: id => hosts.find(each => each.id === id),
     chooseNode: () => ({ because: 'none' }),
     chooseReplicas: ({ count, taken }) => {
@@ -96,7 +103,7 @@ describe('copies of a volume', () => {
     ['stay where they are', { status: status([copy('d', 'synced')]) }, 'd synced'],
     [
       'are as far as the primary says',
-      { status: status([copy('b')]), reports: [primary({ copies: [synced] })] },
+      { status: status([copy('b')]), reports: [primary({ copies: [synced] }), complete('b')] },
       'b synced',
     ],
     [
@@ -119,6 +126,20 @@ describe('copies of a volume', () => {
       'b syncing',
     ],
     [
+      'are not synced where their node has said nothing yet, whatever the primary says of a former one',
+      { status: status([]), reports: [primary({ copies: [synced] })] },
+      'b syncing',
+    ],
+    [
+      'let no other go where their node has said nothing yet',
+      {
+        volume: { excludedNodes: ['node_c'] },
+        status: status([copy('b'), copy('c', 'synced')]),
+        reports: [primary({ copies: [synced, { ...synced, nodeId: 'node_c' }] }), complete('c')],
+      },
+      `b syncing, c synced (${UNSAFE})`,
+    ],
+    [
       'let no other go before their own node says what they show',
       {
         volume: { excludedNodes: ['node_c'] },
@@ -126,7 +147,7 @@ describe('copies of a volume', () => {
         reports: [
           primary({ copies: [synced, { ...synced, nodeId: 'node_c' }] }),
           report('b', { epoch: 1, role: 'replica' }),
-          report('c', { epoch: 1, role: 'replica', syncedAt: AT, syncedEpoch: 1 }),
+          complete('c'),
         ],
       },
       `b syncing, c synced (${UNSAFE})`,

@@ -162,7 +162,7 @@ function isFailing({ nodeId }: VolumeReplica, input: VolumeInput): boolean {
   return report?.state === 'failed' && Date.parse(input.now) - Date.parse(report.at) >= REPLACE_AFTER_MS;
 }
 
-/** How far a copy is: as the agent of the primary says, unless its own node sends no heartbeats or cannot hold it. */
+/** How far a copy is: as the agent of the primary says, unless its own node sends no heartbeats, cannot hold it or tells of none. */
 function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
   const { nodeId } = copy;
   const primary = findReport(input, primaryNode);
@@ -179,10 +179,10 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
     const message = own.isMissing === true ? MISSING : (own.message ?? 'its node cannot hold it');
     return { ...known, state: 'syncing', message };
   }
-  // The primary may not have asked since the copy was made anew.
-  if (state === 'synced' && own?.state === 'ready' && own.syncedAt === undefined) {
+  // The primary may not have asked since the copy was made anew, nor its node have made it yet.
+  if (state === 'synced' && own?.syncedAt === undefined) {
     const { lagBytes: _lag, syncedAt: _at, ...rest } = known;
-    return { ...rest, state: 'syncing', ...(own.message !== undefined && { message: own.message }) };
+    return { ...rest, state: 'syncing', ...(own?.message !== undefined && { message: own.message }) };
   }
   // One that could not get its size is complete until the primary holds more than fits.
   if (told) return { ...known, state, ...(own?.message !== undefined && { message: own.message }) };
