@@ -77,8 +77,9 @@ export class PrimaryRounds {
     if (replication?.role === 'primary') {
       this.#snapshots.reopen(id);
       for (const { nodeId, address } of replication.peers) if (address !== undefined) this.queue.add(toKey(id, nodeId));
-      // A node that is named again later may have lost what it had: its round lets go of what is known of it.
-      for (const key of this.#forget(id, replication.peers)) this.queue.add(key);
+      // A node that is named again later may have lost what it had: a round without a peer lets go of what is known of
+      // others, and of what an earlier process knew of them.
+      for (const key of [...this.#forget(id, replication.peers), toKey(id, '')]) this.queue.add(key);
       return;
     }
     this.#snapshots.forget(id);
@@ -110,7 +111,7 @@ export class PrimaryRounds {
     const peer = replication?.peers.find(each => each.nodeId === nodeId);
     if (record && !peer) {
       this.#copies.delete(key); // a transfer that ended since has noted something again
-      await this.#snapshots.letGo(id);
+      await this.queue.runAside(() => this.#snapshots.letGo(id)); // its turn may come late: a snapshot takes long
     }
     if (!record || peer?.address === undefined) return done; // assigned anew, or settled, it is looked at again
     const factor = driver.describe().snapshotsOnline ? 1 : OFFLINE_FACTOR;

@@ -82,6 +82,25 @@ describe('replication of a volume', () => {
     await copied('one');
   });
 
+  it('knows nothing of a copy any more that was removed while its agent was away', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    const { key, files } = a;
+    await a.close();
+    onA.write(V, 'two');
+    b.replication.assign(new Map());
+    await b.replication.remove(V);
+    onB.volumes.delete(V);
+    a = await start('node_a', onA, { key, files });
+    await a.assign('primary', 1, []);
+    await until('what is known of it to be gone', () => ![...files.values()].some(file => file.includes('node_b')));
+    const again = await a.assign('primary', 1, [b.asPeer]);
+    expect((await a.replication.describe(again)).copies?.[0]).to.include({ state: 'syncing' });
+    await b.assign('replica', 1, [a.asPeer]);
+    await copied('two');
+  });
+
   it('calls no copy even while something writes on', async () => {
     let writes = 6;
     class Written extends MemoryDriver {
