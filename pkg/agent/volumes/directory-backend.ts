@@ -46,6 +46,10 @@ export function lacksOnlyRemoved({ code, signal, killed = false, stderr = '' }: 
 /** A whole copy appears at once, after everything in it is on the disk. It takes as long as there is much to copy. */
 async function copy(from: string, to: string): Promise<void> {
   await remove(to);
+  await copyAnew(from, to);
+}
+
+async function copyAnew(from: string, to: string): Promise<void> {
   await runLongTool('cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
   await runLongTool('sync', '--file-system', '--', to);
 }
@@ -55,14 +59,14 @@ const LIVE_ATTEMPTS = 3;
 /** The same of what may be written to meanwhile. A file that was moved from a folder to come into one that was past is missed by `cp`: then it is made again. */
 async function copyLive(from: string, to: string): Promise<void> {
   for (let attempt = 1; attempt <= LIVE_ATTEMPTS; attempt++) {
-    const begun = Date.now();
-    await copy(from, to).catch(async (thrown: unknown) => {
+    await remove(to);
+    const begun = Date.now(); // not before: what was written while an earlier attempt was removed has to be in this one
+    await copyAnew(from, to).catch(async (thrown: unknown) => {
       if (!lacksOnlyRemoved((thrown as Error).cause ?? {})) throw thrown;
       await runLongTool('sync', '--file-system', '--', to);
     });
     if (!(await lacksOlder(from, to, begun))) return;
   }
-  await remove(to);
   const remedy = 'stop the workload for a moment, or keep the volume with the driver btrfs';
   throw new VolumeFault('failed', `files are moved while the volume is copied; ${remedy}`);
 }
@@ -118,7 +122,12 @@ export const directoryBackend: Backend = {
 
   async takeSnapshot(folder, name) {
     const draft = draftIn(folder, 'copy');
-    await copyLive(buildDataPaths(folder).data, draft);
+    try {
+      await copyLive(buildDataPaths(folder).data, draft);
+    } catch (thrown) {
+      await remove(draft); // the disk may be full of it
+      throw thrown;
+    }
     await rename(draft, join(snapshotsIn(folder), name));
     await syncFolder(snapshotsIn(folder));
   },

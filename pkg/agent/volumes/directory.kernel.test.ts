@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -92,6 +92,22 @@ describe('the directory driver', () => {
     } finally {
       workload.kill('SIGKILL');
       await once(workload, 'close');
+      await lab.close();
+    }
+  });
+
+  it('gives the disk back that a snapshot has filled', async () => {
+    const lab = await openLab('directory');
+    const folder = join(lab.root, A);
+    mkdirSync(folder);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]);
+    try {
+      await lab.driver.materialise({ id: A, sizeBytes: MIB });
+      writeFileSync(join(await lab.driver.mountPoint(A), 'most'), Buffer.alloc(MIB / 2 + 64 * 1024, 1));
+      expect(await catchCause(lab.driver.snapshot(A, 's'))).to.equal('no_space');
+      expect(readdirSync(folder)).not.to.include('.copy');
+    } finally {
+      execFileSync('umount', [folder]);
       await lab.close();
     }
   });
