@@ -91,7 +91,7 @@ async function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
 function countOthers(cache: Cache, stored: StoredVolume, nodeId: string): number {
   const { copies = [], primaryNode } = readStatus(cache, stored) ?? {};
   const { replicaNodes = [], excludedNodes = [] } = stored;
-  const others = new Set([...copies.map(copy => copy.nodeId), ...keepEnrolled(cache, stored, replicaNodes)]);
+  const others = new Set(keepEnrolled(cache, stored, [...copies.map(copy => copy.nodeId), ...replicaNodes]));
   const lost = copies.filter(({ state }) => state === 'lost').map(copy => copy.nodeId);
   for (const id of [nodeId, ...excludedNodes, ...lost, primaryNode]) if (id !== undefined) others.delete(id);
   return others.size;
