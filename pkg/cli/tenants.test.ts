@@ -84,6 +84,13 @@ describe('moor tenants delete', () => {
     expect(err).to.contain('store_unavailable');
   });
 
+  it('with --cascade deletes nothing of a tenant that has something of a kind which a later release has', async () => {
+    lab.api.replies.set(REMAINS, { status: 200, body: { remains: { deployment: ['web'], gizmo: ['g'], widget: [] } } });
+    const { code, err } = await moor(['shop', '--cascade', '--yes']);
+    expect([code, deleted()]).to.deep.equal([2, []]);
+    expect(err).to.contain('(gizmo)').and.contain('release of the server');
+  });
+
   it('asks for the id when several tenants have the name', async () => {
     lab.api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }, { id: 'other', name: 'shop' }));
     expect((await moor(['shop'])).code).to.equal(2);

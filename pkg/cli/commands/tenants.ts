@@ -3,7 +3,7 @@ import { sortForDeletion } from '../../../crds/kinds/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
-import { findKind, nodes, tenants } from '../kinds.js';
+import { findKind, listKinds, nodes, tenants } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { startDeadline, type WaitOptions } from '../terminal.js';
@@ -32,6 +32,17 @@ function toPath(kind: string, name: string): string {
 /** Whether objects of a kind stay for a while after their deletion was asked for. */
 function isFinalized(kind: string): boolean {
   return kind !== CLAIM && findKind(kind).descriptor.isFinalized === true;
+}
+
+/** Before anything is deleted: a tenant would be left in part. */
+function refuseUnknown(found: readonly string[]): void {
+  const known = [CLAIM, ...listKinds().flatMap(({ names }) => names)];
+  const unknown = found.filter(kind => !known.includes(kind));
+  if (unknown.length === 0) return;
+  const what = stripControls(unknown.join(', '));
+  throw new UsageFault(
+    `the tenant has objects of kinds that this release does not know (${what}): use "moor" of the release of the server.`,
+  );
 }
 
 const LOOK_EVERY_MS = 1_000;
@@ -93,6 +104,7 @@ async function deleteRemains(
   const order = sortForDeletion().flatMap(kind => (kind === nodes.descriptor ? [kind.singular, CLAIM] : kind.singular));
   const kinds = Object.keys(remains).toSorted((a, b) => order.indexOf(a) - order.indexOf(b));
   const found = kinds.flatMap(kind => (remains[kind]?.length ? [{ kind, names: remains[kind] }] : []));
+  refuseUnknown(found.map(({ kind }) => kind));
   for (const { kind, names } of found) {
     terminal.out(`${formatCount(names.length, kind)}: ${stripControls(names.join(', '))}\n`);
   }
