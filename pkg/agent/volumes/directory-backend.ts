@@ -9,7 +9,7 @@ import { isOther, lacksOlder, sendFolder } from './directory-send.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, makePrivateFolder, buildDataPaths, ROOT_MODE, swap, syncFolder } from './files.js';
 import { pinFolder, unmountBelow } from './loop-image.js';
-import { runLongTool, runTool } from './run-tool.js';
+import { runConfined, runLongTool, runTool } from './run-tool.js';
 
 const limits: DriverLimits = {
   enforcesSize: false,
@@ -20,6 +20,7 @@ const limits: DriverLimits = {
     'The size is measured and not enforced: a workload can fill the disk of its node.',
     'A snapshot is a copy: stop the workload while it is taken, and count its size again.',
     'Changes are noticed by the sizes and times of files: what a workload writes through a memory map may be noticed late.',
+    'Where the agent may not mount, or Linux is older than 5.10, a workload can have files of the machine copied into a snapshot.',
     'Copies on other nodes have no devices, sockets and pipes, no extended attributes and no setuid bits.',
   ],
 };
@@ -50,7 +51,7 @@ async function copy(from: string, to: string): Promise<void> {
 }
 
 async function copyAnew(from: string, to: string): Promise<void> {
-  await runLongTool('cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
+  await runConfined(from, 'cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
   await runLongTool('sync', '--file-system', '--', to);
 }
 

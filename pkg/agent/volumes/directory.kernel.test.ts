@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
@@ -30,6 +31,15 @@ import { StreamChecksum } from './stream-checksum.js';
 /** The names of all files below a folder. */
 const listNames = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap(each => (each.isFile() ? [each.name] : []));
+
+/** How many there are in a folder that comes and goes. */
+function countEntries(folder: string): number {
+  try {
+    return readdirSync(folder).length;
+  } catch {
+    return 0;
+  }
+}
 
 describe('the directory driver', () => {
   describe('and volumes', () => describeDriver('directory', 64 * MIB));
@@ -92,6 +102,43 @@ describe('the directory driver', () => {
     } finally {
       workload.kill('SIGKILL');
       await once(workload, 'close');
+      await lab.close();
+    }
+  });
+
+  it('copies nothing of the machine when a workload has a symbolic link in the place of a folder meanwhile', async () => {
+    const lab = await openLab('directory');
+    await lab.driver.materialise({ id: A, sizeBytes: 8 * MIB });
+    const path = await lab.driver.mountPoint(A);
+    const outside = join(lab.root, '..', 'outside');
+    const move = (from: string, to: string) => renameSync(join(path, from), join(path, to));
+    const names = Array.from({ length: 3_000 }, (_, at) => `f${at}`);
+    const fill = (folder: string, text: string) => {
+      mkdirSync(folder);
+      for (const name of names) writeFileSync(join(folder, name), text);
+    };
+    try {
+      fill(outside, 'secret');
+      fill(join(path, 'folder'), 'own');
+      symlinkSync(outside, join(path, 'link'));
+      let isOver = false;
+      const onEnd = () => {
+        isOver = true;
+      };
+      const ended = lab.driver.snapshot(A, 's').then(onEnd, onEnd);
+      const untilCopied = async (count: number) => {
+        while (!isOver && countEntries(join(lab.root, A, '.copy', 'folder')) < count) await setImmediate();
+      };
+      await untilCopied(1);
+      move('folder', 'aside');
+      move('link', 'folder');
+      await untilCopied(names.length);
+      move('folder', 'link');
+      move('aside', 'folder');
+      await ended;
+      const { stdout } = spawnSync('grep', ['-rl', 'secret', join(lab.root, A)], { encoding: 'utf8' });
+      expect(stdout).to.equal('');
+    } finally {
       await lab.close();
     }
   });

@@ -24,10 +24,43 @@ export function runLongTool(program: string, ...words: readonly string[]): Promi
   return run(program, words, 0);
 }
 
-async function run(program: string, words: readonly string[], timeout: number): Promise<string> {
+/**
+ * The same of a program that reads a folder to which a workload writes meanwhile: what leads over a symbolic link below it fails, so that no folder
+ * which is exchanged for one leads out of the volume. Where the agent may not mount, or Linux is older than 5.10, nothing holds it back.
+ */
+export async function runConfined(folder: string, program: string, ...words: readonly string[]): Promise<string> {
+  return run(program, words, 0, (await mayConfine(folder)) ? confine(folder) : []);
+}
+
+/** Once it could be done, it always is: what fails then is a failure. */
+let isConfinable = false;
+
+async function mayConfine(folder: string): Promise<boolean> {
+  if (isConfinable) return true;
+  const isDone = await run('true', [], TIMEOUT_MS, confine(folder)).then(
+    () => true,
+    () => false,
+  );
+  isConfinable ||= isDone;
+  return isConfinable;
+}
+
+/** In mounts of its own, which end with it. What the machine unmounts goes there too: no disk is kept busy. */
+function confine(folder: string): readonly string[] {
+  const script = 'mount --bind -o nosymfollow -- "$0" "$0" && exec "$@"';
+  return ['unshare', '--mount', '--propagation', 'slave', '--', 'sh', '-c', script, folder];
+}
+
+async function run(
+  program: string,
+  words: readonly string[],
+  timeout: number,
+  before: readonly string[] = [],
+): Promise<string> {
   try {
     const options = { timeout, killSignal: 'SIGKILL', env: programEnvironment, maxBuffer: PRINTED_MAX } as const;
-    return (await promisify(execFile)(program, [...words], options)).stdout;
+    const [file = program, ...rest] = [...before, program, ...words];
+    return (await promisify(execFile)(file, rest, options)).stdout;
   } catch (thrown) {
     const { stderr = '', code, killed } = thrown as { stderr?: string; code?: unknown; killed?: boolean };
     if (code === 'ENOENT') throw new VolumeFault('failed', `${program} is not installed; install it on this node`);
