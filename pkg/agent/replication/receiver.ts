@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 
-import type { AssignedVolume } from '../../../crds/volume/index.js';
+import type { AssignedVolume, DivergentBytes } from '../../../crds/volume/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
@@ -9,7 +9,7 @@ import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRejection } from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
-import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { listAway, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
 
 /** So many frames may be under way between the network and the disk. */
@@ -139,11 +139,16 @@ export class Receiver {
       return wire.skip();
     }
     const apart = findApart(record, header, held);
-    const aside = record.divergent?.filter(({ name }) => there.includes(name)) ?? []; // what was removed is forgotten
-    const divergent = (record.divergent || apart) && { divergent: [...aside, ...(apart ? [apart] : [])] };
+    const { away: before = [], ...rest } = record;
+    const away = listAway(there, record);
+    const isKept = ({ name }: DivergentBytes) => there.includes(name) || away.includes(name); // what was removed is forgotten
+    const divergent = (record.divergent || apart) && {
+      divergent: [...(record.divergent?.filter(isKept) ?? []), ...(apart ? [apart] : [])],
+    };
     const now = { snapshot, at, epoch, ...(finalFor !== undefined && { finalFor }) };
-    const isKnown = isDeepStrictEqual(synced, now);
-    if (!isKnown) await records.write(volume, { ...record, ...divergent, origins, synced: now });
+    if (!isDeepStrictEqual([synced, before], [now, away])) {
+      await records.write(volume, { ...rest, ...divergent, ...(away.length > 0 && { away }), origins, synced: now });
+    }
     failpoint('volume.synced');
     for (const name of held) if (name !== snapshot && name !== apart?.name) await driver.dropSnapshot(volume, name);
     await wire.writeLine({ done: snapshot });

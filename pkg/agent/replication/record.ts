@@ -30,11 +30,21 @@ export interface ReplicationRecord {
   /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is here too. */
   readonly origins?: readonly string[];
   readonly divergent?: NonNullable<SeenVolume['divergent']>;
+  /** On a replica: the names of divergent bytes on a disk that was away when the copy was made anew. They may come back with it. */
+  readonly away?: readonly string[];
 }
 
 /** The snapshots for copies, of all that are here: what was set aside is none of them, whatever its name. */
 export function listForCopies(all: readonly string[], record: ReplicationRecord | undefined): readonly string[] {
   return all.filter(name => isSyncName(name) && !record?.divergent?.some(kept => kept.name === name));
+}
+
+/** What of the divergent bytes of a replica is not there, although it was not removed: nothing is that the record tells of. */
+export function listAway(there: readonly string[], { synced, divergent = [], away = [] }: ReplicationRecord): string[] {
+  const names = divergent.map(({ name }) => name);
+  const isThere = (name: string) => there.includes(name);
+  const isOtherDisk = ![...names, ...(synced ? [synced.snapshot] : [])].some(isThere);
+  return names.filter(name => !isThere(name) && (isOtherDisk || away.includes(name)));
 }
 
 /** Drops what was set aside and has become the volume again: once it is copied, or set aside anew, it is not needed. */

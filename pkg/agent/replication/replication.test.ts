@@ -296,6 +296,30 @@ describe('replication of a volume', () => {
     await until('what is gone is forgotten', () => ![...a.files.values()].some(text => text.includes('divergent-1')));
   });
 
+  it('knows what was set aside on a disk that was away for some copies', async () => {
+    await pair();
+    onA.write(V, 'one');
+    await copied('one');
+    onA.write(V, 'one, and lost');
+    await b.assign('primary', 2, [a.asPeer]);
+    await a.assign('replica', 2, [b.asPeer]);
+    onB.write(V, 'two');
+    await until('a copy on A', () => copiesOf(onA).includes('two'));
+
+    const disk = onA.volumes.get(V)!;
+    onA.volumes.delete(V);
+    const replica = await a.assign('replica', 2, [b.asPeer]);
+    for (const content of ['three', 'four']) {
+      onB.write(V, content);
+      await until('a copy beside the disk', () => copiesOf(onA).includes(content));
+    }
+    onA.volumes.set(V, disk);
+    onB.write(V, 'five');
+    await until('a copy on the disk', () => copiesOf(onA).includes('five'));
+    expect((await a.replication.describe(replica)).divergent?.map(({ name }) => name)).to.deep.equal(['divergent-1']);
+    expect(disk.snapshots.get('divergent-1')).to.equal('one, and lost');
+  });
+
   it('loses what was set aside when that is ordered, and nothing else of its name', async () => {
     await pair();
     onA.write(V, 'one');
