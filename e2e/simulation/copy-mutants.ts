@@ -95,12 +95,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 2,
+    noticedAt: 3,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 12,
+    noticedAt: 19,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -114,12 +114,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 9,
+    noticedAt: 3,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 4,
+    noticedAt: 3,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -127,11 +127,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
-    noticedAt: 2,
+    noticedAt: 3,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
   {
     mistake: 'an agent that is cut off lets its containers write',
+    noticedAt: 2,
     agent: parts => ({ ...parts, uptimeMs: () => 0 }),
   },
   {
@@ -161,7 +162,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 26,
+    noticedAt: 9,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),

@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     noticedAt: 3,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', noticedAt: 6, ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the replica keeper does not watch reports', noticedAt: 3, ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
