@@ -91,6 +91,13 @@ describe('moor tenants delete', () => {
     expect(err).to.contain('(gizmo)').and.contain('release of the server');
   });
 
+  it('deletes no object of another kind whose path is given as the name of a tenant', async () => {
+    for (const words of [['../nodes/n1'], ['../nodes/n1', '--cascade', '--yes']]) {
+      expect((await moor(words)).code).to.equal(3);
+    }
+    expect(new Set(deleted())).to.deep.equal(new Set(['/api/v1/tenants/..%2Fnodes%2Fn1']));
+  });
+
   it('asks for the id when several tenants have the name', async () => {
     lab.api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }, { id: 'other', name: 'shop' }));
     expect((await moor(['shop'])).code).to.equal(2);

@@ -72,7 +72,7 @@ export const deleteTenant: Command<DeleteTenantInput> = async (session, { name: 
       throw thrown;
     }
   }
-  const answer = await client.request<TenantView>('DELETE', `${tenants.path}/${tenant.id}`);
+  const answer = await client.request<TenantView>('DELETE', tenants.pathOf(tenant.id));
   if (!answer.ok) return session.reportRejection(answer);
   terminal.out(`tenant/${tenant.id} ${ink.green('deleted')}\n`);
   return exitCode.ok;
@@ -96,7 +96,7 @@ async function deleteRemains(
   const { terminal } = session;
   const headers = { 'x-tenant-id': id };
   const load = async (): Promise<TenantRemains['remains']> => {
-    const answer = await client.request<TenantRemains>('GET', `${tenants.path}/${id}/remains`);
+    const answer = await client.request<TenantRemains>('GET', `${tenants.pathOf(id)}/remains`);
     if (!answer.ok && answer.status !== 404) throw new UnlistedError(answer);
     return answer.ok ? answer.value.remains : {};
   };
