@@ -156,11 +156,13 @@ describe('moor delete and moor describe of the kinds of this release', () => {
       2,
       'moor: --force is for nodes: it gives up the volumes that only they have.\n',
     ]);
-    const unnamed = await lab.moor(['delete', 'secret', 'web-db']);
-    expect([unnamed.code, unnamed.err]).to.deep.equal([
-      2,
-      'moor: "web-db" does not name a secret. Write it as <namespace>/<resource>.\n',
-    ]);
+    for (const name of ['web-db', '../nodes', 'deployments/..', 'deployments/.', 'deployments/']) {
+      const unnamed = await lab.moor(['delete', 'secret', name]);
+      expect([unnamed.code, unnamed.err]).to.deep.equal([
+        2,
+        `moor: "${name}" does not name a secret. Write it as <namespace>/<resource>.\n`,
+      ]);
+    }
     expect(lab.api.got).to.deep.equal([]);
   });
 

@@ -87,7 +87,7 @@ function encodeName(name: string, { singular, item = '{name}' }: Kind): string {
   const wanted = item.split('/');
   if (wanted.length === 1) return encodeURIComponent(name);
   const parts = name.split('/');
-  if (parts.length === wanted.length && parts.every(part => part !== ''))
+  if (parts.length === wanted.length && parts.every(part => !['', '.', '..'].includes(part)))
     return parts.map(encodeURIComponent).join('/');
   const form = item.replaceAll('{', '<').replaceAll('}', '>');
   throw new UsageFault(`"${name}" does not name a ${singular}. Write it as ${form}.`);
