@@ -25,8 +25,8 @@ export function listShownFields(
   path = '',
   isRedacted = false,
 ): readonly ShownField[] {
-  if (value === undefined || value === null || schema['x-transient']) return [];
-  const hides = isRedacted || schema['x-redact'] !== undefined;
+  if (value === undefined || value === null || isMarked(schema, 'x-transient')) return [];
+  const hides = isRedacted || isMarked(schema, 'x-redact');
   if (Array.isArray(value)) return listItems(schema, value, path, hides);
   if (typeof value !== 'object') return [[path, hides && !schema['x-quoted'] ? HIDDEN : formatScalar(value)]];
   return Object.entries(value).flatMap(([name, part]) => {
@@ -49,7 +49,13 @@ function listItems(
   const rest = items.length - ITEMS_SHOWN;
   const more: readonly ShownField[] = rest > 0 ? [[path, `and ${rest} more`]] : [];
   if (items.some(item => typeof item === 'object')) return [...fields, ...more];
-  return [[path, [...new Set(fields.map(([, text]) => text)), ...more.map(([, text]) => text)].join(', ')]];
+  const texts = [...fields, ...more].map(([, text]) => text);
+  return [[path, texts.includes(HIDDEN) ? HIDDEN : texts.join(', ')]];
+}
+
+/** Whether a schema has a mark, or one of the forms that it allows has: which of them a value is of is not known here. */
+function isMarked(schema: ShownSchema, mark: 'x-transient' | 'x-redact'): boolean {
+  return schema[mark] !== undefined || (schema.anyOf ?? []).some(each => isMarked(each, mark));
 }
 
 function formatScalar(value: unknown): string {
@@ -61,9 +67,13 @@ function findPart(schema: ShownSchema, name: string): ShownSchema | undefined {
   const { properties = {}, additionalProperties, anyOf = [] } = schema;
   if (Object.hasOwn(properties, name)) return properties[name];
   if (typeof additionalProperties === 'object') return additionalProperties;
-  return anyOf.flatMap(each => findPart(each, name) ?? [])[0];
+  return joinForms(anyOf.flatMap(each => findPart(each, name) ?? []));
 }
 
 function findItems({ items, anyOf = [] }: ShownSchema): ShownSchema | undefined {
-  return items ?? anyOf.flatMap(each => findItems(each) ?? [])[0];
+  return items ?? joinForms(anyOf.flatMap(each => findItems(each) ?? []));
+}
+
+function joinForms(forms: readonly ShownSchema[]): ShownSchema | undefined {
+  return forms.length > 1 ? { anyOf: forms } : forms[0];
 }
