@@ -45,8 +45,8 @@ export const flag = expect(value => typeof value === 'boolean', 'true or false')
 export const time = expect(value => typeof value === 'string' && !Number.isNaN(Date.parse(value)), 'a time');
 
 /** What stands in the key at this position, and nothing else. */
-export function segment<T = string>(position: number, read: (segment: string) => T = each => each as T): Repairer {
-  const readOwn = (segments: readonly string[]) => read(segments[position] ?? '');
+export function segment(position: number, read: (segment?: string) => unknown = (each = '') => each): Repairer {
+  const readOwn = (segments: readonly string[]) => read(segments[position]);
   return {
     isSound: (value, segments) => value === readOwn(segments),
     repair: (value, context, path) => {

@@ -206,7 +206,7 @@ const baseline = object({
   namedNode: maybe(name(UNUSABLE)),
 });
 export const completedRollout = object({ revision: count(0), templateHash: text(''), at: time(LONG_AGO) });
-/** An order that is damaged is heeded by nobody. */
+/** An order that is damaged is not followed. */
 export const canaryOrder = whole({
   uid: text(UNUSABLE),
   contentHash: text(''),

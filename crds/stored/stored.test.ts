@@ -87,6 +87,12 @@ describe('a stored document', () => {
     expect(document).to.have.property('retiringSince');
   });
 
+  it('of a replica at a key without a slot is not worked with', () => {
+    const { document } = repairRecord('replicas/t1/web/0', { uid: 'r1' });
+    expect(repairRecord('replicas/t1/web/0', document).fault).to.equal(undefined);
+    expect(repairRecord('replicas/t1/web', document).fault).to.equal('slot is not what the key says');
+  });
+
   it('never quotes a value in what is wrong with it', () => {
     const { fault } = repairRecord('deployments/t1/web', { image: { password: 'hunter2' }, name: 'hunter2' });
     expect(fault).to.be.a('string').and.not.include('hunter2');
@@ -100,6 +106,25 @@ describe('a stored document', () => {
         const { document: repaired } = repairRecord(key, document);
         const again = JSON.parse(JSON.stringify(repaired)) as unknown;
         expect(repairRecord(key, again).fault).to.equal(undefined);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('property: a record is sound exactly when its repair notes no fault', () => {
+    const value = fc.jsonValue({ maxDepth: 3 });
+    fc.assert(
+      fc.property(fc.constantFrom(...records), fc.nat(), value, value, ([range, repairer], at, part, whole) => {
+        const segments = ['t1', 'a', '1'];
+        const complete = Object.entries(repairRecord(`${range}t1/a/1`, {}).document as object);
+        const changed = Object.fromEntries(
+          complete.map((each, i) => (i === at % complete.length ? [each[0], part] : each)),
+        );
+        for (const document of [Object.fromEntries(complete), changed, whole]) {
+          const faults: string[] = [];
+          repairer.repair(document, { segments, faults }, '');
+          expect(repairer.isSound(document, segments), faults.join()).to.equal(faults.length === 0);
+        }
       }),
       { numRuns: 400 },
     );
