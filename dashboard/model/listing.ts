@@ -47,9 +47,13 @@ export function getObjectName({ nameField }: Pick<PlacedKind, 'nameField'>, obje
   return String(object[nameField]);
 }
 
-/** What tells an object from every other of its list, also from an earlier one of the same name. */
+/**
+ * What tells an object from every other of its list: its id, or its name where it has none. The uid does not: damaged records
+ * have the same one.
+ */
 export function getObjectKey(kind: Pick<PlacedKind, 'nameField'>, object: ListedObject): string {
-  return object.metadata?.uid ?? getObjectName(kind, object);
+  const { id } = object;
+  return typeof id === 'string' ? id : getObjectName(kind, object);
 }
 
 /** What every kind that can be deleted has a button for. */
@@ -57,13 +61,13 @@ export function listCommonActions(kind: PlacedKind, object: ListedObject): reado
   const { operations, path = '', singular } = kind;
   const { revision, deletedAt } = object.metadata ?? {};
   if (!operations.includes('delete') || deletedAt !== undefined) return [];
-  const name = getObjectName(kind, object);
+  const key = getObjectKey(kind, object);
   return [
     {
       label: 'Delete',
       method: 'DELETE',
-      path: `${path}/${name.split('/').map(encodeURIComponent).join('/')}`,
-      question: `Delete the ${singular} ${name}? There is no way back.`,
+      path: `${path}/${key.split('/').map(encodeURIComponent).join('/')}`,
+      question: `Delete the ${singular} ${getObjectName(kind, object)}? There is no way back.`,
       ...(revision !== undefined && { revision }),
     },
   ];

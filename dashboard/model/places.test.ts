@@ -99,6 +99,17 @@ describe('a kind that only has a descriptor, on the dashboard', () => {
       },
     ]);
     expect(listCommonActions(deletable, { ...gadget, metadata: { deletedAt: 'now' } })).to.deep.equal([]);
-    expect([getObjectKey(gadgetKind, gadget), getObjectKey(gadgetKind, { name: 'b' })]).to.deep.equal(['gad_1', 'b']);
+    const withId = { ...gadget, id: 'gad 1' };
+    expect(listCommonActions(deletable, withId)[0]).to.deep.include({ path: '/api/v1/gadgets/gad%201' });
+  });
+
+  it('keeps damaged records apart, whose uid is a substitute, and knows one again that was damaged meanwhile', () => {
+    const damaged = (name: string) => ({ name, metadata: { uid: 'unusable' } });
+    expect([gadget, damaged('first'), damaged('second')].map(each => getObjectKey(gadgetKind, each))).to.deep.equal([
+      'first',
+      'first',
+      'second',
+    ]);
+    expect(getObjectKey(gadgetKind, { ...gadget, id: 'gad_2' })).to.equal('gad_2');
   });
 });

@@ -127,7 +127,7 @@ function ObjectTable({ session, kind, listing, items }: KindPageProps & { readon
           </thead>
           <tbody>
             {items.slice(0, shown.value).map(object => (
-              <tr key={getObjectKey(kind, object)}>
+              <tr key={`${getObjectKey(kind, object)} ${object.metadata?.uid}`}>
                 {columns.map(column => (
                   <td key={column.title}>{column.show(object, nodes)}</td>
                 ))}
