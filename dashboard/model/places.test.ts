@@ -5,7 +5,7 @@ import { defineColumns, type Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
 import { type PlacedKind, placedKinds } from './generated-kinds.js';
 import { chooseColumns, getListPath, getObjectKey, listCommonActions } from './listing.js';
-import { findObjectHref, listPlaces, toPlace } from './places.js';
+import { findObjectHref, listPlaces, maySee, toPlace } from './places.js';
 
 describe('the kinds of the dashboard', () => {
   it('are those of the descriptors that can be listed, with their columns', () => {
@@ -18,6 +18,15 @@ describe('the kinds of the dashboard', () => {
       expect(listed[at], kind.plural).to.deep.include(plain);
       expect(listed[at]!.columns, kind.plural).to.equal(columns);
     }
+  });
+
+  it('are seen by those whom the server lists them for, also by address', () => {
+    const see = (role: 'viewer' | 'admin') =>
+      ['tokens', 'jobs', 'overview'].filter(page => maySee({ kind: 'tenant', role }, page));
+    expect([see('viewer'), see('admin')]).to.deep.equal([
+      ['jobs', 'overview'],
+      ['tokens', 'jobs', 'overview'],
+    ]);
   });
 
   it('are named by the navigation in a fixed order, those of the platform left out', () => {

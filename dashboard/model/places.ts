@@ -1,4 +1,5 @@
 import type { Role } from '../../crds/tenant/index.js';
+import { mayDo } from './actions.js';
 import { type PlacedKind, placedKinds } from './generated-kinds.js';
 
 /** The plural of a kind of this release that can be listed. */
@@ -75,6 +76,12 @@ export function listPlaces(known: readonly PlacedKind[] = placedKinds): readonly
     QUOTAS,
     ...own.filter(isLast).map(toKindPlace),
   ];
+}
+
+/** Whether someone may see a page. The list of a page that is for others is refused, and that would end the session. */
+export function maySee(who: Parameters<typeof mayDo>[0], page: string, places = listPlaces()): boolean {
+  const { role } = places.find(({ pages }) => pages.includes(page)) ?? {};
+  return role === undefined || mayDo(who, role);
 }
 
 function toKindPlace(kind: PlacedKind): NavigationPlace {

@@ -2,9 +2,8 @@ import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
 import { pendingSignIn, session, type OpenSession, signOut } from '../data/session.js';
-import { mayDo } from '../model/actions.js';
 import { placedKinds } from '../model/generated-kinds.js';
-import { listPlaces, type PageAddress, toPlace, toTitle } from '../model/places.js';
+import { listPlaces, maySee, type PageAddress, toPlace, toTitle } from '../model/places.js';
 import { Editor } from './editor.js';
 import { KindPage } from './kind-page.js';
 import { getKindPages } from './kind-pages.js';
@@ -71,7 +70,7 @@ function Shell({ session: open }: { readonly session: OpenSession }) {
         </a>
         <nav aria-label="Pages">
           {places
-            .filter(({ role }) => role === undefined || mayDo(who, role))
+            .filter(({ pages }) => pages.every(page => maySee(who, page)))
             .map(({ href, title, pages }) => (
               <a key={href} href={href} aria-current={pages.includes(place.value.page) ? 'page' : undefined}>
                 {title}
@@ -120,6 +119,7 @@ function nextTheme(): void {
 
 function Page({ session: open }: { readonly session: OpenSession }) {
   const { page, name } = place.value;
+  if (!maySee(open.who, page)) return <Overview session={open} />;
   switch (page) {
     case 'overview':
       return <Overview session={open} />;
