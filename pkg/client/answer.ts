@@ -63,6 +63,15 @@ export interface WatchLine<T> {
   readonly object: T;
 }
 
+/** A name that stands for another place in a path: the request would be about something else. */
+export class DotSegmentFault extends Fault {
+  readonly retriable = false;
+
+  constructor(segment: string) {
+    super(`"${segment}" is the name of no object: name the object itself`);
+  }
+}
+
 /** The server did not answer: nothing listens, the name is unknown, or the connection failed or timed out. */
 export class UnreachableFault extends Fault {
   readonly retriable = true;

@@ -122,6 +122,22 @@ describe('Client', () => {
     expect(list.ok && list.value).to.deep.equal({ items: [1, 2, 3], revision: '7' });
   });
 
+  for (const path of [
+    '/api/v1/nodes/..',
+    '/api/v1/nodes/../tenants/t',
+    '/api/v1/nodes/.',
+    '/api/v1/nodes/%2E%2e/x?a=b',
+  ])
+    it(`sends nothing to another path than the one that is given: ${path}`, async () => {
+      const asked: string[] = [];
+      handle = (request, response) => {
+        asked.push(request.url ?? '');
+        response.end('{}');
+      };
+      expect(String(await thrownBy(client.request('DELETE', path)))).to.match(/"\.{1,2}" is the name of no object/);
+      expect(asked).to.deep.equal([]);
+    });
+
   it('throws when nothing listens', async () => {
     const unreachable = new Client({ server: 'http://127.0.0.1:1' });
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
 import type { ApiAnswer, ObjectList, RejectionAnswer, StreamAnswer, WatchChange } from './answer.js';
-import { BrokenAnswerFault, parseRejectionAnswer, UnreachableFault } from './answer.js';
+import { BrokenAnswerFault, DotSegmentFault, parseRejectionAnswer, UnreachableFault } from './answer.js';
 import { type Connections, openConnections, type QueryParameters, sendCall } from './transport.js';
 import { watch, type WatchOptions } from './watch.js';
 
@@ -29,6 +29,9 @@ export interface RequestOptions {
 }
 
 type ListPage<T> = ObjectList<T> & { readonly next?: string | null };
+
+/** What the standard takes out of a path, with what stands before it. */
+const DOT_SEGMENT = /(?<=^|\/)(?:\.|%2e){1,2}(?=[/?#]|$)/i;
 
 /** A client of one API server, with one token. */
 export class Client {
@@ -87,7 +90,9 @@ export class Client {
     this.#pool.destroy();
   }
 
-  #send(method: string, path: string, { query = {}, body, headers = {}, signal, ...options }: RequestOptions) {
+  async #send(method: string, path: string, { query = {}, body, headers = {}, signal, ...options }: RequestOptions) {
+    const [dots] = DOT_SEGMENT.exec(path) ?? [];
+    if (dots !== undefined) throw new DotSegmentFault(decodeURIComponent(dots));
     const url = new URL(path, this.server);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
