@@ -1,5 +1,6 @@
 import { Agent, errors, request } from 'undici';
 
+import type { Clock } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import { SecretOutcomeUnknownFault, SecretStoreSealedFault, SecretStoreUnavailableFault } from '../faults.js';
 import type { Secret } from '../secret.js';
@@ -11,6 +12,7 @@ export interface VaultHttpOptions {
   readonly ca?: string;
   /** How long one call may take, from connecting to the last byte. */
   readonly timeoutMs?: number;
+  readonly clock: Clock;
 }
 
 export interface VaultCall {
@@ -45,15 +47,15 @@ const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_A
 export class VaultHttp {
   readonly #address: string;
   readonly #timeoutMs: number;
+  readonly #clock: Clock;
   readonly #dispatcher: Agent;
 
-  constructor({ address, ca, timeoutMs = TIMEOUT_MS }: VaultHttpOptions) {
+  constructor({ address, ca, clock, timeoutMs = TIMEOUT_MS }: VaultHttpOptions) {
     this.#address = address.replace(/\/+$/, '');
     this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
     this.#dispatcher = new Agent({
       connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }) },
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
       maxResponseSize: ANSWER_BYTES,
     });
   }
@@ -75,11 +77,13 @@ export class VaultHttp {
 
   async #exchange(call: VaultCall): Promise<{ status: number; text: string }> {
     const { method, path, body, token, namespace } = call;
+    const timeout = new AbortController();
+    const cancel = this.#clock.after(this.#timeoutMs, () => timeout.abort());
     try {
       const answer = await request(`${this.#address}/v1/${path}`, {
         method,
         dispatcher: this.#dispatcher,
-        signal: AbortSignal.timeout(this.#timeoutMs),
+        signal: timeout.signal,
         headers: {
           'x-vault-request': 'true',
           ...(token && { 'x-vault-token': token.reveal() }),
@@ -91,6 +95,8 @@ export class VaultHttp {
       return { status: answer.statusCode, text: await answer.body.text() };
     } catch (thrown) {
       throw toCallFault(call, wasNotSent(thrown), 'it did not respond', asError(thrown));
+    } finally {
+      cancel();
     }
   }
 

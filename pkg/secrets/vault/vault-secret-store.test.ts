@@ -29,16 +29,20 @@ const approle: VaultLogin = {
   roleId: () => new Secret('role'),
   secretId: () => new Secret('secret-id'),
 };
+/** Longer than any test takes: only a clock that a test moves lets a call time out. */
+const TIMEOUT_MS = 10 * 86_400_000;
 const fails = async (work: Promise<unknown>) => work.catch((thrown: unknown) => thrown);
 
 describe('vault secret store', () => {
   let vault: FakeVault;
   let store: VaultSecretStore;
+  let clock: ManualClock;
   const opened: VaultSecretStore[] = [];
   const open = (options: Partial<VaultSecretStoreOptions> = {}) => {
     const login: VaultLogin = { kind: 'token', token: () => new Secret('root') };
     const address = options.address ?? vault.address;
-    opened.push(new VaultSecretStore({ mount: 'mooring/{tenant}', login, clock: systemClock, ...options, address }));
+    const defaults = { mount: 'mooring/{tenant}', login, clock: systemClock, timeoutMs: TIMEOUT_MS };
+    opened.push(new VaultSecretStore({ ...defaults, ...options, address }));
     return opened.at(-1)!;
   };
   const put = (password = 'hunter2', after = 0, as: 'current' | 'pending' = 'current') =>
@@ -55,6 +59,7 @@ describe('vault secret store', () => {
 
   beforeEach(async () => {
     vault = await FakeVault.start();
+    clock = new ManualClock();
     store = open();
   });
   afterEach(async () => {
@@ -124,6 +129,11 @@ describe('vault secret store', () => {
       expect(await store.read(web)).to.have.property('kind', 'found');
     });
 
+    /** No response: the call has timed out once the server has its request. */
+    const hang: InjectedFault = () => {
+      void clock.pass(TIMEOUT_MS);
+      return 'hang';
+    };
     const mishaps: readonly [string, InjectedFault][] = [
       ['an error', () => ({ status: 500, body: { errors: ['internal'] } })],
       [
@@ -134,12 +144,12 @@ describe('vault secret store', () => {
       ['garbage', () => 'garbage'],
       ['JSON of another kind', () => ({ status: 200, body: { hello: 'world' } })],
       ['an empty list', () => ({ status: 200, body: [] })],
-      ['nothing in time', () => 'hang'],
+      ['nothing in time', hang],
       ['a broken connection', () => 'lose'],
     ];
     for (const [name, mishap] of mishaps) {
       it(`report a read as unavailable when the server responds with ${name}`, async () => {
-        store = open({ timeoutMs: 300 });
+        store = open({ clock });
         await put();
         vault.mishap = request => (request.path.startsWith('auth/') ? undefined : mishap(request));
         expect(await fails(store.read(web))).to.be.instanceOf(SecretStoreUnavailableFault);
@@ -155,7 +165,7 @@ describe('vault secret store', () => {
         for (const part of ['/data/', '/metadata/', 'auth/']) {
           vault.mishap = request => (request.path.includes(part) ? mishap(request) : undefined);
           vault.tokens.add(canary);
-          store = open({ timeoutMs: 100, login: { kind: 'token', token: () => new Secret(canary) } });
+          store = open({ clock, login: { kind: 'token', token: () => new Secret(canary) } });
           for (const as of ['current', 'pending'] as const) {
             const outcome = await fails(put(canary, 0, as));
             expect(inspect(outcome, { depth: 12, showHidden: true })).not.to.include(canary);
@@ -188,8 +198,8 @@ describe('vault secret store', () => {
     });
 
     it('report an unknown outcome for a write without a response, and the same write may be repeated', async () => {
-      store = open({ timeoutMs: 300 });
-      once(({ method }) => (method === 'POST' ? 'hang' : undefined));
+      store = open({ clock });
+      once(request => (request.method === 'POST' ? hang(request) : undefined));
       expect(await fails(put())).to.be.instanceOf(SecretOutcomeUnknownFault);
       expect(await put()).to.deep.equal({ kind: 'written', version: 1 });
     });
@@ -197,9 +207,11 @@ describe('vault secret store', () => {
     it('never make a staged version current, whichever request fails', async () => {
       await put('old');
       for (const part of ['metadata', 'data']) {
-        for (const what of ['lose', 'hang'] as const) {
-          store = open({ timeoutMs: 300 });
-          once(({ method, path }) => (method === 'POST' && path.includes(`/${part}/`) ? what : undefined));
+        for (const mishap of [() => 'lose' as const, hang]) {
+          store = open({ clock });
+          once(request =>
+            request.method === 'POST' && request.path.includes(`/${part}/`) ? mishap(request) : undefined,
+          );
           await fails(put('new', 1, 'pending'));
           expect(await store.read(web)).to.include({ kind: 'found', version: 1 });
         }
@@ -251,7 +263,6 @@ describe('vault secret store', () => {
     };
 
     it('is renewed before its token expires', async () => {
-      const clock = new ManualClock();
       store = open({ login: approle, clock });
       await store.read(web);
       await clock.pass(2_399_000);
@@ -264,7 +275,6 @@ describe('vault secret store', () => {
     });
 
     it('is repeated when its token cannot be renewed', async () => {
-      const clock = new ManualClock();
       store = open({ login: approle, clock });
       await store.read(web);
       once(({ path }) => (path.endsWith('renew-self') ? { status: 403, body: {} } : undefined));
