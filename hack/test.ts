@@ -3,7 +3,8 @@
  *
  * A suite that cannot run on this machine is skipped by name, never counted as passed. Names on the command line choose
  * suites: `make test SUITES="unit etcd"`. Where files of a suite run side by side, each prints all it has to say when it
- * has ended. A Ctrl-C lets the tests under way end and take down what they put up, and fails; a second does not wait.
+ * has ended. `MOORING_STALL_MS=700` has all of them stand still for that long now and then: a test that needs the machine to
+ * go on without a break fails. A Ctrl-C lets the tests under way end and take down what they put up, and fails; a second does not wait.
  */
 import { type Counts, sum } from './test/counts.js';
 import { Programs } from './test/programs.js';
@@ -60,7 +61,12 @@ async function runTrack(steps: readonly Step[]): Promise<readonly StepResult[]> 
   return results;
 }
 
+const stallMs = Number(process.env['MOORING_STALL_MS'] ?? 0);
+const ended = new AbortController();
+const stalling = stallMs > 0 && programs.stall(stallMs, ended.signal);
 const results = (await Promise.all(tracks.map(runTrack))).flat();
+ended.abort();
+await stalling;
 
 console.log('');
 for (const { name, counts, seconds } of results) {

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
+import { until } from '../../dev/testing/index.js';
 import { Programs } from './programs.js';
 
 describe('programs that run for a test', () => {
@@ -20,12 +20,7 @@ describe('programs that run for a test', () => {
     programs.run(['-e', script], { live: false, environment: { READY: join(folder, 'ready') } });
   /** The end of a script that listens to signals by now, and stays. */
   const stay = 'require("fs").writeFileSync(process.env.READY, ""); setInterval(() => {}, 1_000);';
-  const ready = async () => {
-    for (let look = 0; !existsSync(join(folder, 'ready')); look++) {
-      if (look === 500) throw new Error('it did not get ready');
-      await pause(10);
-    }
-  };
+  const ready = () => until('it is ready', () => existsSync(join(folder, 'ready')));
 
   it('have all that they print kept, errors included', async () => {
     const { status, printed } = await run('console.log("one"); console.error("two"); process.exitCode = 3');
@@ -49,5 +44,25 @@ describe('programs that run for a test', () => {
     programs.end();
     programs.end();
     expect((await ended).status).to.equal(null);
+  });
+
+  it('stand still when they are stalled, with what they have started, and go on but for what they have stopped', async () => {
+    const start =
+      'const { spawn } = require("child_process"); const [one, two] = [1, 2].map(() => spawn("sleep", ["60"]));';
+    const down = 'process.on("SIGINT", () => { one.kill("SIGKILL"); two.kill("SIGKILL"); process.exit(0) });';
+    const tell = 'require("fs").writeFileSync(process.env.READY + ".pids", [process.pid, one.pid, two.pid].join(" "));';
+    const ended = run(`${start} ${down} two.kill("SIGSTOP"); ${tell} ${stay}`);
+    await ready();
+    const pids = readFileSync(join(folder, 'ready.pids'), 'utf8').split(' ');
+    const isStopped = (pid: string) => /\) T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    const stop = new AbortController();
+    const stalling = programs.stall(3_600_000, stop.signal);
+    await until('all stand still', () => pids.every(isStopped));
+    stop.abort();
+    await stalling;
+    await until('they go on', () => !pids.slice(0, 2).some(isStopped));
+    expect(pids.map(isStopped)).to.deep.equal([false, false, true]);
+    programs.end();
+    expect((await ended).status).to.equal(0);
   });
 });

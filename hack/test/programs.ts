@@ -1,10 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { sleep, systemClock, systemRandom } from '../../pkg/clock/index.js';
 
 /** How a program ended, and what it printed, where that was kept. */
 export interface ProgramOutcome {
   readonly status: number | null;
   readonly printed: string;
 }
+
+/** How long programs run at most before they are stalled again. */
+const RUNNING_MS = 3_000;
 
 /**
  * The programs that run for us. Each has a process group of its own, so that a Ctrl-C reaches them through `end` alone
@@ -46,17 +52,50 @@ export class Programs {
   /** Asks each to take down what it has put up and end. Asked again, ends them at once. */
   end(): void {
     for (const child of this.#running) {
-      if (this.#isEnding) endGroup(child);
+      if (this.#isEnding && child.pid !== undefined) signalProcess(-child.pid, 'SIGKILL');
       else child.kill('SIGINT');
     }
     this.#isEnding = true;
   }
+
+  /** Has each program, with all that it has started in its group, stand still for `ms` now and then, as on a machine that others use. */
+  async stall(ms: number, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await sleep(systemClock, systemRandom.next() * RUNNING_MS, signal);
+      const stalled = listRunning(new Set([...this.#running].map(({ pid }) => String(pid))));
+      for (const pid of stalled) signalProcess(pid, 'SIGSTOP');
+      await sleep(systemClock, ms, signal);
+      for (const pid of stalled) signalProcess(pid, 'SIGCONT');
+    }
+  }
 }
 
-/** Ends a program and all that it has started in its group. */
-function endGroup({ pid }: ChildProcess): void {
+/** The processes of these groups that run. One that a test has stopped must not go on because of us. */
+function listRunning(groups: ReadonlySet<string>): readonly number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      const [state, , group = ''] = readStat(pid);
+      return groups.has(group) && state !== 'T';
+    })
+    .map(Number);
+}
+
+/** The state of a process and what follows it. Its name, which comes before, may contain spaces and brackets. */
+function readStat(pid: string): readonly string[] {
   try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    return readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+  } catch {
+    return []; // it has ended
+  }
+}
+
+/** Signals a process, or with its negative number a group, if there is one. */
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'ESRCH') throw thrown;
   }
