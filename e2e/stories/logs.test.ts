@@ -105,6 +105,21 @@ describe('the log of a deployment', function () {
     const text = frames.map(frame => frame.text ?? '').join('');
     return { code: undefined, text, end: frames.at(-1)?.reason, frames };
   };
+  /** Follows a log of which `text` was read, and gives why it ended, later. */
+  const followFrom = async (name: string, text: string): Promise<{ readonly end: Promise<string | undefined> }> => {
+    const frames = await until('the log to be followed', async () => {
+      const answer = await read(name, { follow: true });
+      return answer.ok && readDocuments(answer.body)[Symbol.asyncIterator]();
+    });
+    let last = (await frames.next()).value as Frame | undefined;
+    while (last && last.text !== text) last = (await frames.next()).value as Frame | undefined;
+    expect(last?.text).to.equal(text);
+    const readEnd = async () => {
+      for (let next = await frames.next(); !next.done; next = await frames.next()) last = next.value as Frame;
+      return last?.reason;
+    };
+    return { end: readEnd() };
+  };
   const numbered = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`);
   const numberOf = (line: string | undefined) => Number(line?.split(' ')[1] ?? 0);
 
@@ -213,20 +228,18 @@ describe('the log of a deployment', function () {
   it('ends with the reason when the engine hangs, or the agent is gone in the middle', async () => {
     await shop.apply({ name: 'silent', image, entrypoint: ['/bin/sh', '-c', 'echo once; sleep 1000'] });
     await shop.reaches('silent', 'Running');
-    const following = readAll('silent', { follow: true });
-    await until('the log to be read', async () => (await readAll('silent')).text === 'once\n');
+    const first = await followFrom('silent', 'once\n');
     process.kill(fleet.engine.pid!, 'SIGSTOP');
     try {
-      expect((await following).end).to.equal('engine_unreachable');
+      expect(await first.end).to.equal('engine_unreachable');
       expect((await readAll('silent')).code).to.equal('logs_engine_unreachable');
     } finally {
       process.kill(fleet.engine.pid!, 'SIGCONT');
     }
     await until('the engine to answer', async () => (await readAll('silent')).text === 'once\n');
-    const second = readAll('silent', { follow: true });
-    await new Promise(resolve => setTimeout(resolve, 1_000));
+    const second = await followFrom('silent', 'once\n');
     await machine.agent.kill('SIGKILL');
-    expect((await second).end).to.equal('node_lost');
+    expect(await second.end).to.equal('node_lost');
     expect(['logs_unavailable', 'logs_node_silent']).to.include((await readAll('silent')).code);
     machine.agent.start();
     await until('the agent to be back', async () => (await readAll('silent')).text === 'once\n');
