@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { expect } from 'chai';
@@ -59,14 +62,20 @@ class Lane {
 
   async #request(): Promise<void> {
     try {
-      const answer = await fetch(this.#url, { headers: { connection: 'close' } });
-      await answer.text();
-      if (answer.ok) this.answered++;
-      else this.failures.push(`${this.#url}: ${answer.status}`);
+      const status = await requestStatus(this.#url);
+      if (status === 200) this.answered++;
+      else this.failures.push(`${this.#url}: ${status}`);
     } catch (thrown) {
-      this.failures.push(`${this.#url}: ${String((thrown as Error).cause ?? thrown)}`);
+      this.failures.push(`${this.#url}: ${String(thrown)}`);
     }
   }
+}
+
+/** The status of a whole answer, on a connection of its own. A fetch would cost five times as much. */
+async function requestStatus(url: string): Promise<number | undefined> {
+  const [answer] = (await once(get(url, { agent: false }), 'response')) as [IncomingMessage];
+  await finished(answer.resume());
+  return answer.statusCode;
 }
 
 /** Clients behind a load balancer: it follows which replicas are offered, and each of them gets 50 requests a second. */
