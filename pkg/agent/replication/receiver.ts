@@ -118,9 +118,11 @@ export class Receiver {
 
   async #receive(wire: PeerWire, { volume, epoch }: PeerMessages['hello']): Promise<void> {
     const { driver, records, log, onReceived } = this.#parts;
-    const record = await records.read(volume);
-    if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
+    const before = await records.read(volume);
+    if (before?.role !== 'replica' || before.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
     const there = await driver.listSnapshots(volume);
+    const missing = listAway(there, before);
+    const record = await this.#noteAway(volume, before, missing);
     const held = listForCopies(there, record);
     const { synced } = record;
     const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is the parent of no copy
@@ -138,22 +140,32 @@ export class Receiver {
       await wire.writeLine({ refused: toPeerRejection(error) });
       return wire.skip();
     }
-    const apart = findApart(record, header, held);
-    const { away: before = [], ...rest } = record;
-    const away = listAway(there, record);
+    const apart = listApart(record, header, { there, held });
+    const away = [...missing, ...apart.map(({ name }) => name).filter(name => !there.includes(name))];
     const isKept = ({ name }: DivergentBytes) => there.includes(name) || away.includes(name); // what was removed is forgotten
-    const divergent = (record.divergent || apart) && {
-      divergent: [...(record.divergent?.filter(isKept) ?? []), ...(apart ? [apart] : [])],
+    const divergent = (record.divergent || apart.length > 0) && {
+      divergent: [...(record.divergent?.filter(isKept) ?? []), ...apart],
     };
+    const { away: noted = [], ...rest } = record;
     const now = { snapshot, at, epoch, ...(finalFor !== undefined && { finalFor }) };
-    if (!isDeepStrictEqual([synced, before], [now, away])) {
+    if (!isDeepStrictEqual([synced, noted], [now, away])) {
       await records.write(volume, { ...rest, ...divergent, ...(away.length > 0 && { away }), origins, synced: now });
     }
     failpoint('volume.synced');
-    for (const name of held) if (name !== snapshot && name !== apart?.name) await driver.dropSnapshot(volume, name);
+    const kept = new Set([snapshot, ...apart.map(({ name }) => name)]);
+    for (const name of held) if (!kept.has(name)) await driver.dropSnapshot(volume, name);
     await wire.writeLine({ done: snapshot });
     log.debug('a copy was received', { volume, because: parent === undefined ? 'whole' : 'difference' });
     onReceived(volume);
+  }
+
+  /** Before a copy arrives: the one that the disk had may come beside it, and looks as if the disk were there. */
+  async #noteAway(id: string, record: ReplicationRecord, away: readonly string[]): Promise<ReplicationRecord> {
+    const known = new Set(record.away);
+    if (away.every(name => known.has(name))) return record;
+    const noted = { ...record, away: [...known, ...away.filter(name => !known.has(name))] };
+    await this.#parts.records.write(id, noted);
+    return noted;
   }
 
   async #store(wire: PeerWire, volume: string, header: PeerMessages['header'], held: readonly string[]): Promise<void> {
@@ -197,20 +209,23 @@ export class Receiver {
 }
 
 /**
- * What is here of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary, that had no contact when
- * another was promoted. What a former primary has set aside already holds all that it has.
+ * What is here, or on a disk that is away, of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary,
+ * that had no contact when another was promoted. What a former primary has set aside already holds all that it has.
  */
-function findApart(
+function listApart(
   { epoch, synced }: ReplicationRecord,
   { snapshot, parent, origins = [] }: PeerMessages['header'],
-  held: readonly string[],
-) {
-  const name = held.findLast(each => readSyncName(each).epoch < epoch);
-  if (!synced || synced.epoch === epoch || !isSyncName(synced.snapshot)) return undefined;
-  if (name === undefined || name === snapshot || name === parent) return undefined;
-  const own = readSyncName(name).epoch;
-  const isIncluded = origins.some(origin => readSyncName(origin).epoch === own && name <= origin);
-  return isIncluded ? undefined : { name, epoch: own, at: synced.at };
+  { there, held }: { readonly there: readonly string[]; readonly held: readonly string[] },
+): readonly DivergentBytes[] {
+  if (!synced || synced.epoch === epoch || !isSyncName(synced.snapshot)) return [];
+  const newest = held.findLast(each => readSyncName(each).epoch < epoch);
+  const names = [newest, there.includes(synced.snapshot) ? undefined : synced.snapshot];
+  return names.flatMap(name => {
+    if (name === undefined || name === snapshot || name === parent) return [];
+    const own = readSyncName(name).epoch;
+    const isIncluded = origins.some(origin => readSyncName(origin).epoch === own && name <= origin);
+    return isIncluded ? [] : [{ name, epoch: own, at: synced.at }];
+  });
 }
 
 function toPeerRejection(error: Error): PeerRejection {

@@ -30,7 +30,7 @@ export interface ReplicationRecord {
   /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is here too. */
   readonly origins?: readonly string[];
   readonly divergent?: NonNullable<SeenVolume['divergent']>;
-  /** On a replica: the names of divergent bytes on a disk that was away when the copy was made anew. They may come back with it. */
+  /** The names of divergent bytes on a disk that was away when the copy was made anew. They may come back with it. */
   readonly away?: readonly string[];
 }
 
@@ -39,12 +39,19 @@ export function listForCopies(all: readonly string[], record: ReplicationRecord 
   return all.filter(name => isSyncName(name) && !record?.divergent?.some(kept => kept.name === name));
 }
 
-/** What of the divergent bytes of a replica is not there, although it was not removed: nothing is that the record tells of. */
-export function listAway(there: readonly string[], { synced, divergent = [], away = [] }: ReplicationRecord): string[] {
-  const names = divergent.map(({ name }) => name);
+/** What of the divergent bytes is not there, although it was not removed: they are on another disk than the one that is there. */
+export function listAway(there: readonly string[], record: ReplicationRecord): readonly string[] {
+  const { divergent = [], away = [] } = record;
+  const isOther = isOtherDisk(there, record);
+  const isMissing = (name: string) => !there.includes(name) && (isOther || away.includes(name));
+  return divergent.map(({ name }) => name).filter(isMissing);
+}
+
+/** Whether a disk is not the one of the last record: it lacks the copy that counts, which nothing removes, or has what was away. */
+function isOtherDisk(there: readonly string[], { synced, divergent = [], away = [] }: ReplicationRecord): boolean {
   const isThere = (name: string) => there.includes(name);
-  const isOtherDisk = ![...names, ...(synced ? [synced.snapshot] : [])].some(isThere);
-  return names.filter(name => !isThere(name) && (isOtherDisk || away.includes(name)));
+  if (away.some(isThere)) return true;
+  return synced ? !isThere(synced.snapshot) : !divergent.some(({ name }) => isThere(name));
 }
 
 /** Drops what was set aside and has become the volume again: once it is copied, or set aside anew, it is not needed. */

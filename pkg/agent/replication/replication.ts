@@ -138,7 +138,7 @@ export class Replication {
   async #forgetRemoved(id: string): Promise<void> {
     const there = await this.#parts.driver.listSnapshots(id);
     const record = await this.#records.read(id);
-    const left = record?.divergent?.filter(({ name }) => there.includes(name)) ?? [];
+    const left = record?.divergent?.filter(({ name }) => [...there, ...(record.away ?? [])].includes(name)) ?? [];
     if (record?.role !== 'primary' || left.length === (record.divergent?.length ?? 0)) return;
     const { divergent: _, ...rest } = record;
     await this.#records.write(id, { ...rest, ...(left.length > 0 && { divergent: left }) });

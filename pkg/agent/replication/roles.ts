@@ -3,7 +3,7 @@ import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { isSyncName, ORIGINS_MAX, readSyncName } from './messages.js';
-import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { dropSpent, listAway, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 
 /** What has to be done before this node acts as it is told to. */
 export type RoleStep =
@@ -101,22 +101,26 @@ export async function takeRole(
     // It is no copy of what the other has: it may not be promoted.
     if (step.kind === 'step_back') return { divergent: kept.divergent ?? [] };
     await dropSpent(id, record!, driver);
-    return { ...(record!.origins && { origins: record!.origins }), ...kept };
+    const { origins, away } = record!;
+    return { ...(origins && { origins }), ...(away && { away }), ...kept };
   }
 }
 
 /** What a copy is recorded as that has become the volume. What it was set aside as is set aside no more. */
-function describePromoted({ synced, origins = [], divergent = [] }: ReplicationRecord, snapshots: readonly string[]) {
+function describePromoted(record: ReplicationRecord, snapshots: readonly string[]) {
+  const { synced, origins = [], divergent = [] } = record;
   const { snapshot, at, epoch } = synced!;
   // A former primary has all that was ever sent in its epoch.
   const sent = snapshots.findLast(name => isSyncName(name) && readSyncName(name).epoch === epoch);
   const origin = isSyncName(snapshot) ? snapshot : sent;
   const chain = new Set([...origins, ...(origin === undefined ? [] : [origin])]);
-  const others = divergent.filter(({ name }) => name !== snapshot && snapshots.includes(name));
+  const away = listAway(snapshots, record);
+  const others = divergent.filter(({ name }) => name !== snapshot && [...snapshots, ...away].includes(name));
   return {
     times: { [snapshot]: at },
     origins: [...chain].slice(-ORIGINS_MAX),
     ...(others.length > 0 && { divergent: others }),
+    ...(away.length > 0 && { away }),
   };
 }
 

@@ -1,0 +1,164 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+
+import { expect } from 'chai';
+
+import type { VolumeRole } from '../../../crds/volume/index.js';
+import { systemClock } from '../../clock/index.js';
+import { createMemoryDisk, type Disk } from '../disk.js';
+import { StreamChecksum } from '../volumes/index.js';
+import { MemoryDriver } from './memory-driver.testing.js';
+import { formatSyncName } from './messages.js';
+import type { ReplicationRecord } from './record.js';
+import { LabNode, V } from './replication-lab.testing.js';
+import { TlsPeers } from './tls-peers.js';
+import { PeerWire } from './wire.js';
+
+const AT = '2026-01-01T00:00:00.000Z';
+const [first, second, third] = [1, 2, 3].map(sequence => formatSyncName(2, sequence)) as [string, string, string];
+const lost = { name: 'divergent-1', epoch: 1, at: AT };
+const record: ReplicationRecord = {
+  epoch: 2,
+  role: 'replica',
+  synced: { snapshot: first, at: AT, epoch: 2 },
+  divergent: [lost],
+};
+
+describe('divergent bytes on a disk that is away', () => {
+  const { privateKey: key } = generateKeyPairSync('ed25519');
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'der' }).toString('base64');
+  const files = new Map<string, string>();
+  let isFull = false;
+  let driver: MemoryDriver;
+  let node: LabNode;
+  let primary: TlsPeers;
+
+  const open = async () => {
+    const memory = createMemoryDisk(files);
+    const write: Disk['write'] = async (name, text) => {
+      if (isFull) throw new Error('ENOSPC');
+      await memory.write(name, text);
+    };
+    node = await LabNode.open('node_a', driver.driver, { files, disk: { ...memory, write } });
+  };
+  const assign = (epoch = 2, role: VolumeRole = 'replica') =>
+    node.assign(role, epoch, [{ nodeId: 'node_b', publicKey }]);
+  /** The disk that is there instead, by the names of its snapshots; answers the one before. */
+  const mount = (...names: readonly string[]) => {
+    const before = driver.volumes.get(V);
+    const snapshots = new Map(names.map(name => [name, `of ${name}`]));
+    driver.volumes.set(V, { content: '', written: 0, changes: 0, snapshots });
+    return before;
+  };
+  const begin = async (kept: object, ...names: readonly string[]) => {
+    files.set(`replication-${V}.json`, JSON.stringify(kept));
+    mount(...names);
+    await open();
+    await assign();
+  };
+  /** Has the primary send a snapshot; answers the last that it is told. */
+  const send = async (snapshot: string, epoch = 2): Promise<unknown> => {
+    const socket = await primary.connect(
+      { address: node.peers.address!, publicKey: node.publicKey },
+      new AbortController().signal,
+    );
+    const wire = new PeerWire(socket, { clock: systemClock, stallMs: 60_000 });
+    const stream = Buffer.from(JSON.stringify({ more: `of ${snapshot}` }));
+    try {
+      await wire.writeLine({ volume: V, epoch });
+      const { snapshots } = JSON.parse(await wire.readLine()) as { snapshots: readonly string[] };
+      await wire.writeLine({ snapshot, at: AT });
+      if (!snapshots.includes(snapshot)) {
+        await wire.writeFrame([stream]);
+        await wire.writeEnd(new StreamChecksum().add(stream).toHex());
+      }
+      return JSON.parse(await wire.readLine());
+    } catch {
+      return 'closed';
+    } finally {
+      wire.close();
+    }
+  };
+  const listDivergent = async (epoch = 2, role: VolumeRole = 'replica') =>
+    ((await node.replication.describe(await assign(epoch, role))).divergent ?? []).map(({ name }) => name);
+
+  beforeEach(async () => {
+    isFull = false;
+    files.clear();
+    driver = new MemoryDriver();
+    primary = await TlsPeers.open({ key, clock: systemClock });
+  });
+  afterEach(async () => {
+    await primary.close();
+    await node.close();
+  });
+
+  it('are known when the copy that the disk has arrives beside it, and could not be recorded at first', async () => {
+    await begin(record, first, 'divergent-1');
+    mount();
+    isFull = true;
+    expect(await send(first)).to.equal('closed');
+    isFull = false;
+    expect(await send(first)).to.deep.equal({ done: first });
+    expect(await send(second)).to.deep.equal({ done: second });
+    mount(first, 'divergent-1');
+    expect(await send(third)).to.deep.equal({ done: third });
+    expect(await listDivergent()).to.deep.equal(['divergent-1']);
+  });
+
+  it('are known of each of two disks that take turns', async () => {
+    const other = { name: 'divergent-x', epoch: 1, at: AT };
+    await begin({ ...record, divergent: [lost, other], away: ['divergent-1'] }, first, 'divergent-x');
+    mount('divergent-1');
+    await send(second);
+    expect(await listDivergent()).to.deep.equal(['divergent-1']);
+    mount(first, 'divergent-x');
+    await send(third);
+    expect(await listDivergent()).to.deep.equal(['divergent-x']);
+    mount('divergent-1', second);
+    expect(await listDivergent()).to.deep.equal(['divergent-1']);
+  });
+
+  it('are known when the disk was back for less than a copy', async () => {
+    await begin({ ...record, away: ['divergent-1'] }, first);
+    mount('divergent-1');
+    isFull = true;
+    expect(await send(second)).to.equal('closed');
+    isFull = false;
+    mount(first);
+    await send(second);
+    mount('divergent-1');
+    expect(await listDivergent()).to.deep.equal(['divergent-1']);
+  });
+
+  it('are what only the copy on it had, when the new primary has sent another one beside it', async () => {
+    const fresher = formatSyncName(1, 7);
+    const synced = { snapshot: fresher, at: AT, epoch: 1 };
+    await begin({ epoch: 2, role: 'replica', synced }, fresher);
+    mount();
+    await send(first);
+    mount(fresher);
+    await send(second);
+    expect([...driver.volumes.get(V)!.snapshots.keys()]).to.have.members([fresher, second]);
+    expect(await listDivergent()).to.deep.equal([fresher]);
+  });
+
+  it('are known when the copy beside it was promoted and demoted meanwhile', async () => {
+    await begin(record, first, 'divergent-1');
+    mount();
+    await send(second);
+    expect(await listDivergent(3, 'primary')).to.deep.equal([]);
+    await node.assign('primary', 3, [{ nodeId: 'node_b', publicKey }], { discard: [{ name: 'other', at: AT }] });
+    await assign(4);
+    await send(formatSyncName(4, 1), 4);
+    mount(first, 'divergent-1');
+    await send(formatSyncName(4, 2), 4);
+    expect(await listDivergent(4)).to.include('divergent-1');
+  });
+
+  it('are forgotten when they were removed by hand', async () => {
+    await begin(record, first, 'divergent-1');
+    mount(first);
+    await send(second);
+    expect(files.get(`replication-${V}.json`)).to.not.include('divergent-1');
+  });
+});
