@@ -161,4 +161,27 @@ describe('divergent bytes on a disk that is away', () => {
     await send(second);
     expect(files.get(`replication-${V}.json`)).to.not.include('divergent-1');
   });
+
+  for (const [name, damage] of Object.entries({
+    'no list of divergent bytes': { divergent: 'all' },
+    'divergent bytes without a name': { divergent: [null] },
+    'names of what is away that are none': { away: [7] },
+    'no list of what is away': { away: 'all' },
+    'no copy': { synced: 'copy' },
+    'no origins': { origins: 5 },
+    'origins that are no names': { origins: [{}] },
+    'no times': { times: [] },
+    'no common snapshots': { common: { node_b: null } },
+  })) {
+    it(`are not looked for by a record that is damaged: it has ${name}`, async () => {
+      files.set(`replication-${V}.json`, JSON.stringify({ ...record, ...damage }));
+      mount(first, 'divergent-1');
+      await open();
+      const message = await assign().then(
+        () => 'assigned',
+        (thrown: Error) => thrown.message,
+      );
+      expect(message).to.include('the record of what this copy is was lost; restore the state folder');
+    });
+  }
 });

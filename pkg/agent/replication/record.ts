@@ -92,6 +92,28 @@ function toFile(id: string): string {
   return `replication-${id}.json`;
 }
 
-function isRecord({ epoch, role }: Partial<ReplicationRecord>): boolean {
-  return Number.isSafeInteger(epoch) && (role === 'primary' || role === 'replica');
+/** What could not be worked with is lost: a part of it would be taken for all that is known. */
+function isRecord({ epoch, role, ...record }: Partial<ReplicationRecord>): boolean {
+  const { synced, final, times = {}, common = {}, origins = [], divergent = [], away = [] } = record;
+  const isShown = (of: unknown) => of === undefined || (isObject(of) && isText(of['snapshot']) && isText(of['at']));
+  const isCommon = (of: unknown) => isObject(of) && isText(of['snapshot']) && isCount(of['epoch']);
+  const isDivergent = (of: unknown) => isObject(of) && isText(of['name']) && isCount(of['epoch']) && isText(of['at']);
+  return (
+    isCount(epoch) &&
+    (role === 'primary' || role === 'replica') &&
+    [synced, final].every(isShown) &&
+    [times, common].every(isObject) &&
+    Object.values(times).every(isText) &&
+    Object.values(common).every(isCommon) &&
+    [origins, divergent, away].every(Array.isArray) &&
+    [...origins, ...away].every(isText) &&
+    divergent.every(isDivergent)
+  );
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value);
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
