@@ -1,5 +1,5 @@
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
@@ -20,7 +20,7 @@ const limits: DriverLimits = {
     'The size is measured and not enforced: a workload can fill the disk of its node.',
     'A snapshot is a copy: stop the workload while it is taken, and count its size again.',
     'Changes are noticed by the sizes and times of files: what a workload writes through a memory map may be noticed late.',
-    'Where the agent may not mount, or Linux is older than 5.10, a workload can have files of the machine copied into a snapshot.',
+    'Where the agent may not mount, or Linux (before 5.10) or its program mount does not know nosymfollow, a workload can have files of the machine copied into a snapshot.',
     'Copies on other nodes have no devices, sockets and pipes, no extended attributes and no setuid bits.',
   ],
 };
@@ -50,8 +50,9 @@ async function copy(from: string, to: string): Promise<void> {
   await copyAnew(from, to);
 }
 
+/** Both are inside of one mount: Linux before 5.18 shares no blocks of files between two. */
 async function copyAnew(from: string, to: string): Promise<void> {
-  await runConfined(from, 'cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
+  await runConfined(dirname(to), 'cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
   await runLongTool('sync', '--file-system', '--', to);
 }
 

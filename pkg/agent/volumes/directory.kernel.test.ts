@@ -25,6 +25,7 @@ import { describeDriver } from './driver.contract.js';
 import { A, arriving, type Lab, listTree, MIB, openLab, catchCause } from './driver-lab.testing.js';
 import type { VolumeFault } from './driver.js';
 import { listMounts } from './mounts.js';
+import { programEnvironment } from './run-tool.js';
 import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
 
@@ -139,6 +140,26 @@ describe('the directory driver', () => {
       const { stdout } = spawnSync('grep', ['-rl', 'secret', join(lab.root, A)], { encoding: 'utf8' });
       expect(stdout).to.equal('');
     } finally {
+      await lab.close();
+    }
+  });
+
+  it('copies inside of one mount: Linux before 5.18 shares no blocks of files between two', async () => {
+    const lab = await openLab('directory');
+    const programs = mkdtempSync(join(tmpdir(), 'mooring-programs-'));
+    const script = 'exec 3<"$5" 4<"${6%/*}"; grep -h mnt_id /proc/self/fdinfo/3 /proc/self/fdinfo/4 >"${0%/*}/ids"';
+    writeFileSync(join(programs, 'cp'), `#!/bin/sh\n${script}\nexec /bin/cp "$@"\n`, { mode: 0o755 });
+    const { PATH: before } = programEnvironment;
+    try {
+      await lab.driver.materialise({ id: A, sizeBytes: 8 * MIB });
+      programEnvironment['PATH'] = `${programs}:${before}`;
+      await lab.driver.snapshot(A, 's');
+      const ids = readFileSync(join(programs, 'ids'), 'utf8').trim().split('\n');
+      expect(ids).to.have.length(2);
+      expect(new Set(ids).size).to.equal(1);
+    } finally {
+      programEnvironment['PATH'] = before;
+      rmSync(programs, { recursive: true });
       await lab.close();
     }
   });

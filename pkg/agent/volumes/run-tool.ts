@@ -26,7 +26,8 @@ export function runLongTool(program: string, ...words: readonly string[]): Promi
 
 /**
  * The same of a program that reads a folder to which a workload writes meanwhile: what leads over a symbolic link below it fails, so that no folder
- * which is exchanged for one leads out of the volume. Where the agent may not mount, or Linux is older than 5.10, nothing holds it back.
+ * which is exchanged for one leads out of the volume. Where the agent may not mount, or Linux is older than 5.10, nothing holds it back, nor
+ * where `mount` does not know the option: then it leaves it out without a word.
  */
 export async function runConfined(folder: string, program: string, ...words: readonly string[]): Promise<string> {
   return run(program, words, 0, (await mayConfine(folder)) ? confine(folder) : []);
