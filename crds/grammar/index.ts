@@ -48,6 +48,7 @@ export {
   parseMemory,
 } from './quantity.js';
 export { formatPortRange, isPortWithin, parsePortRange, type PortRange } from './port-range.js';
+export { findDotSegment } from './url-path.js';
 export { escapePointer, FieldPath, unescapePointer } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference, REGISTRIES, toRegistryLabel } from './image-reference.js';

@@ -1,3 +1,4 @@
+import { findDotSegment } from '../../crds/grammar/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
 
 /** One reason of a refusal, as the API gives it. */
@@ -76,6 +77,12 @@ export class ApiConnection {
   }
 
   async #fetch(path: string, accept: string, request: RequestInit, signal?: AbortSignal): Promise<Response> {
+    const dots = findDotSegment(path);
+    // A browser would send it to another path: a link, or a field, may have it as a name.
+    if (dots !== undefined) {
+      const why = `"${dots}" is the name of no object: name the object itself`;
+      throw new RefusedCall(404, [{ code: 'endpoint_not_found', field: 'path', why }]);
+    }
     const own = request.headers as Record<string, string> | undefined;
     const headers: Record<string, string> = { ...own, accept };
     if (this.#token !== undefined) headers['authorization'] = `Bearer ${this.#token}`;

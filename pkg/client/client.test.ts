@@ -127,6 +127,7 @@ describe('Client', () => {
     '/api/v1/nodes/../tenants/t',
     '/api/v1/nodes/.',
     '/api/v1/nodes/%2E%2e/x?a=b',
+    '/api/v1/nodes/..\\tenants',
   ])
     it(`sends nothing to another path than the one that is given: ${path}`, async () => {
       const asked: string[] = [];

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
+import { findDotSegment } from '../../crds/grammar/index.js';
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
 import type { ApiAnswer, ObjectList, RejectionAnswer, StreamAnswer, WatchChange } from './answer.js';
 import { BrokenAnswerFault, DotSegmentFault, parseRejectionAnswer, UnreachableFault } from './answer.js';
@@ -29,9 +30,6 @@ export interface RequestOptions {
 }
 
 type ListPage<T> = ObjectList<T> & { readonly next?: string | null };
-
-/** What the standard takes out of a path, with what stands before it. */
-const DOT_SEGMENT = /(?<=^|\/)(?:\.|%2e){1,2}(?=[/?#]|$)/i;
 
 /** A client of one API server, with one token. */
 export class Client {
@@ -91,8 +89,8 @@ export class Client {
   }
 
   async #send(method: string, path: string, { query = {}, body, headers = {}, signal, ...options }: RequestOptions) {
-    const [dots] = DOT_SEGMENT.exec(path) ?? [];
-    if (dots !== undefined) throw new DotSegmentFault(decodeURIComponent(dots));
+    const dots = findDotSegment(path);
+    if (dots !== undefined) throw new DotSegmentFault(dots);
     const url = new URL(path, this.server);
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined) url.searchParams.set(name, String(value));
