@@ -36,6 +36,16 @@ describe('moor kubeconfig', () => {
     expect(config['current-context']).to.equal('shop');
   });
 
+  it('reads a tenant and nothing else, whatever is named as one', async () => {
+    lab.api.replies.set('GET /api/v1/nodes/n1', { status: 200, body: { id: 'node_1', name: 'n1' } });
+    const caFile = join(lab.folder, 'ca.pem');
+    writeFileSync(caFile, 'an authority');
+    for (const tenant of ['../nodes/n1', '..\\nodes\\n1', 'self?x=y', 'self#']) {
+      const { code, out } = await lab.moor(['--ca-file', caFile, '--tenant', tenant, 'kubeconfig']);
+      expect([tenant, code, out]).to.deep.equal([tenant, 3, '']);
+    }
+  });
+
   it('says what is missing where kubectl could not use it', async () => {
     const { code, out, err } = await lab.moor(['kubeconfig']);
     expect(code).to.equal(2);

@@ -22,7 +22,7 @@ export const kubeconfig: Command<Record<never, never>> = async session => {
   address.protocol = 'https:';
   address.pathname = FACE;
   const client = await session.connect();
-  const answer = await client.request<TenantView>('GET', `${tenants.path}/${tenant ?? 'self'}`);
+  const answer = await client.request<TenantView>('GET', tenants.pathOf(tenant ?? 'self'));
   if (!answer.ok) return session.reportRejection(answer);
 
   const { id, name } = answer.value;
