@@ -29,7 +29,7 @@ const DESCRIBES = /(?:^|\/)(?:README\.md|(?:index|main)\.ts)$/;
 export function findUndescribedFolders(sources: readonly Source[]): string[] {
   const descriptions = new Map<string, string>();
   for (const { path, text } of sources.filter(source => DESCRIBES.test(source.path))) {
-    const said = path.endsWith('.md') ? text : (/^\/\*\*[^]*?\*\//.exec(text)?.[0] ?? '');
+    const said = path.endsWith('.md') ? text.trim() : (/^(?:#!.*\n)?\/\*\*[^]*?\*\//.exec(text)?.[0] ?? '');
     if (said) descriptions.set(dirname(path), `${descriptions.get(dirname(path)) ?? ''}${said}`);
   }
   const folders = new Set(sources.map(({ path }) => dirname(path)).filter(folder => folder !== '.'));
@@ -40,9 +40,9 @@ export function findUndescribedFolders(sources: readonly Source[]): string[] {
 
 function isNamedAbove(folder: string, descriptions: ReadonlyMap<string, string>): boolean {
   const names = folder.split('/');
-  return names.slice(1).some((_, depth) => {
-    const said = descriptions.get(names.slice(0, depth + 1).join('/')) ?? '';
-    const inner = names.slice(depth + 1);
+  return names.some((_, depth) => {
+    const said = descriptions.get(names.slice(0, depth).join('/') || '.') ?? '';
+    const inner = names.slice(depth);
     return (
       said.includes(`\`${inner.join('/')}/\``) || said.includes(`\`${[...inner.slice(0, -1), '<kind>'].join('/')}/\``)
     );

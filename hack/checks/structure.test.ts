@@ -135,6 +135,12 @@ describe('check of folders', () =>
       found: [],
     },
     {
+      name: 'passes a folder that the README of the project names, and a program that begins with how it is run',
+      files: { 'README.md': '`tools/`', 'tools/a.ts': '', 'up/main.ts': '#!/usr/bin/env node\n/** All of it. */\n' },
+      found: [],
+    },
+    { name: 'finds a README without a word', files: { 'a/README.md': '\n' }, found: [/^a: nothing says/] },
+    {
       name: 'finds a folder of which nothing is said',
       files: { 'pkg/a/index.ts': '/** The letter. */', 'pkg/a/b/c.ts': '' },
       found: [/^pkg\/a\/b: nothing says what it is for/],
