@@ -154,12 +154,17 @@ export const deployment = object({
   labels: maybe(map(text(''))),
 });
 
+/** A slot as keys have it; no number of any other text, since two keys would be of one slot. */
+function toSlot(text = ''): number {
+  return /^(?:0|[1-9]\d*)$/.test(text) ? Number(text) : Number.NaN;
+}
+
 const replicaMembers = object({
   uid: name(UNUSABLE),
   tenant: segment(0),
   deployment: segment(1),
   deploymentUid: maybe(text('')),
-  slot: segment(2, Number),
+  slot: segment(2, toSlot),
   generation: maybe(count(0)),
   templateHash: maybe(text('')),
   template: object(containerMembers),

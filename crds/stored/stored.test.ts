@@ -90,7 +90,14 @@ describe('a stored document', () => {
   it('of a replica at a key without a slot is not worked with', () => {
     const { document } = repairRecord('replicas/t1/web/0', { uid: 'r1' });
     expect(repairRecord('replicas/t1/web/0', document).fault).to.equal(undefined);
-    expect(repairRecord('replicas/t1/web', document).fault).to.equal('slot is not what the key says');
+    for (const key of [
+      'replicas/t1/web',
+      'replicas/t1/web/',
+      'replicas/t1/web/00',
+      'replicas/t1/web/0x0',
+      'replicas/t1/web/-0',
+    ])
+      expect(repairRecord(key, document).fault, key).to.equal('slot is not what the key says');
   });
 
   it('never quotes a value in what is wrong with it', () => {
