@@ -62,18 +62,18 @@ function formatScalar(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The schema of a named part: of a property, or of every value of a map. */
+/** The schema of a named part, of a property or of every value of a map: all that is said of it, since any of it may be marked. */
 function findPart(schema: ShownSchema, name: string): ShownSchema | undefined {
   const { properties = {}, additionalProperties, anyOf = [] } = schema;
-  if (Object.hasOwn(properties, name)) return properties[name];
-  if (typeof additionalProperties === 'object') return additionalProperties;
-  return joinForms(anyOf.flatMap(each => findPart(each, name) ?? []));
+  const named = Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
+  return joinForms([named, ...anyOf.map(each => findPart(each, name))]);
 }
 
 function findItems({ items, anyOf = [] }: ShownSchema): ShownSchema | undefined {
-  return items ?? joinForms(anyOf.flatMap(each => findItems(each) ?? []));
+  return joinForms([items, ...anyOf.map(findItems)]);
 }
 
-function joinForms(forms: readonly ShownSchema[]): ShownSchema | undefined {
+function joinForms(found: readonly (ShownSchema | boolean | undefined)[]): ShownSchema | undefined {
+  const forms = found.filter(each => typeof each === 'object');
   return forms.length > 1 ? { anyOf: forms } : forms[0];
 }
