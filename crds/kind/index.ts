@@ -159,6 +159,11 @@ export function defineColumns<View>(columns: readonly Column<View>[]): readonly 
   return columns;
 }
 
+/** The plural of a kind, or the title of a column, as a title for people: `deployments` as `Deployments`, `LAST SEEN` as `Last seen`. */
+export function toTitle(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
+}
+
 const METHODS = { list: 'GET', watch: 'GET', get: 'GET', create: 'POST', update: 'PUT', delete: 'DELETE' } as const;
 
 /** The route of an operation: `PUT /api/v1/deployments/{name}`. A watch is requested at the route of the list. */

@@ -1,7 +1,6 @@
-import type { Column } from '../../crds/kind/index.js';
+import { type Column, toTitle } from '../../crds/kind/index.js';
 import type { Action } from './actions.js';
 import { type PlacedKind, placedKinds } from './generated-kinds.js';
-import { toTitle } from './places.js';
 
 /** An object of any kind, as far as its list uses it. */
 export interface ListedObject {

@@ -1,3 +1,4 @@
+import { toTitle } from '../../crds/kind/index.js';
 import type { Role } from '../../crds/tenant/index.js';
 import { mayDo } from './actions.js';
 import { type PlacedKind, placedKinds } from './generated-kinds.js';
@@ -94,11 +95,6 @@ function toKindPlace(kind: PlacedKind): NavigationPlace {
     ...(key !== undefined && { key }),
     ...(role !== undefined && { role }),
   };
-}
-
-/** `deployments` as `Deployments`, `LAST SEEN` as `Last seen`. */
-export function toTitle(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase();
 }
 
 /** The page that the part of an address behind `#` means; what means nothing is the overview. */

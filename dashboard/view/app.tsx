@@ -1,9 +1,10 @@
 import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 
+import { toTitle } from '../../crds/kind/index.js';
 import { pendingSignIn, session, type OpenSession, signOut } from '../data/session.js';
 import { placedKinds } from '../model/generated-kinds.js';
-import { listPlaces, maySee, type PageAddress, toPlace, toTitle } from '../model/places.js';
+import { listPlaces, maySee, type PageAddress, toPlace } from '../model/places.js';
 import { Editor } from './editor.js';
 import { KindPage } from './kind-page.js';
 import { getKindPages } from './kind-pages.js';

@@ -1,6 +1,7 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import type { ComponentChildren, ComponentType } from 'preact';
 
+import { toTitle } from '../../crds/kind/index.js';
 import type { OpenSession } from '../data/session.js';
 import { type Action, mayDo } from '../model/actions.js';
 import type { PlacedKind } from '../model/generated-kinds.js';
@@ -11,7 +12,6 @@ import {
   type ListedObject,
   type ListingColumn,
 } from '../model/listing.js';
-import { toTitle } from '../model/places.js';
 import type { NodeView, Tone } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
 import { useLiveItems, useReading } from './live-items.js';

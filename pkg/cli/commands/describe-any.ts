@@ -1,4 +1,4 @@
-import type { Column, Kind } from '../../../crds/kind/index.js';
+import { type Column, type Kind, toTitle } from '../../../crds/kind/index.js';
 import type { Condition, Metadata } from '../../../crds/meta/index.js';
 import type { CellContext } from '../kinds.js';
 import { type Fact, formatConditions, formatEvents, formatFacts, formatSection } from '../print/sections.js';
@@ -64,11 +64,6 @@ function formatFields(
     ([path]) => !shown.has(path.toLowerCase()),
   );
   return formatSection(title, ['FIELD', 'VALUE'], rows, ink.bold);
-}
-
-/** `LAST SEEN` as `Last seen`. */
-function toTitle(title: string): string {
-  return title.charAt(0) + title.slice(1).toLowerCase();
 }
 
 function formatTime(at: string, now: number): string {
