@@ -1,5 +1,6 @@
 import type { Kind } from '../../crds/kind/index.js';
 import type { KnownKind } from '../../crds/kinds/index.js';
+import type { Client } from '../client/index.js';
 import type { Describer } from './commands/describe-env.js';
 import type { Command } from './session.js';
 
@@ -10,6 +11,8 @@ import type { Command } from './session.js';
 interface KindBehaviour {
   /** Describes an object in words of its own, and not by columns and schema. */
   readonly describe?: () => Promise<Describer<never>>;
+  /** Answers the name by which the server knows an object, for another that people give it. */
+  readonly resolveName?: () => Promise<(client: Client, given: string) => Promise<string>>;
   /** Deletes an object in steps of its own, and not by one request. */
   readonly remove?: () => Promise<Command<{ readonly name: string }>>;
   /** What `moor delete --force` gives up. Kinds without this refuse the option. */
@@ -67,7 +70,11 @@ const behaviours: { readonly [Singular in KnownKind['singular']]?: KindBehaviour
   backup: { isLeftOutOfAll: true, commands: ['backup restore', 'backup export', 'backup delete'] },
   event: { isLeftOutOfAll: true },
   token: { isLeftOutOfAll: true, commands: ['tokens revoke'] },
-  tenant: { remove: async () => (await import('./commands/tenants.js')).deleteTenant, commands: ['tenants delete'] },
+  tenant: {
+    resolveName: async () => (await import('./commands/tenants.js')).resolveTenantName,
+    remove: async () => (await import('./commands/tenants.js')).deleteTenant,
+    commands: ['tenants delete'],
+  },
 };
 
 /** What is special about a kind on the command line; nothing for one that is not in the table. */

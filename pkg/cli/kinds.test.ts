@@ -190,6 +190,9 @@ describe('moor delete and moor describe of the kinds of this release', () => {
       0,
       'Path:           deployments/web-db\nVersion:        3\nRotation:       -\nUsed by:        web\n',
     ]);
+    lab.api.replies.set('GET /api/v1/tokens', list({ id: 'k1' }, { id: 'k2' }));
+    const token = await lab.moor(['get', 'token', 'k2', '-o', 'name']);
+    expect([token.code, token.out], token.err).to.deep.equal([0, 'token/k2\n']);
     const missing = await lab.moor(['describe', 'secret', 'deployments/none']);
     expect([missing.code, missing.err]).to.deep.equal([
       3,

@@ -103,3 +103,34 @@ describe('moor tenants delete', () => {
     expect((await moor(['shop'])).code).to.equal(2);
   });
 });
+
+describe('moor describe tenant and moor get tenant', () => {
+  const lab = useCommandLab({ token: 'mad_t' });
+  const shop = { id: ID, name: 'shop', createdAt: '2026-01-01T00:00:00.000Z', platform: false };
+
+  beforeEach(() => {
+    lab.api.replies.set('GET /api/v1/tenants', list(shop));
+    lab.api.replies.set(`GET /api/v1/tenants/${ID}`, { status: 200, body: shop });
+    lab.api.replies.set('GET /api/v1/events', list());
+  });
+
+  for (const name of ['shop', ID, ID.toUpperCase()]) {
+    it(`take ${name}`, async () => {
+      const described = await lab.moor(['describe', 'tenant', name]);
+      expect([described.code, described.out.includes(ID)]).to.deep.equal([0, true]);
+      expect(await lab.moor(['get', 'tenant', name, '-o', 'name'])).to.deep.include({ code: 0, out: `tenant/${ID}\n` });
+    });
+  }
+
+  it('ask for the id when several tenants have the name, and find none that there is not', async () => {
+    expect((await lab.moor(['describe', 'tenant', 'other'])).code).to.equal(3);
+    lab.api.replies.set('GET /api/v1/tenants', list(shop, { ...shop, id: 'other' }));
+    expect((await lab.moor(['describe', 'tenant', 'shop'])).code).to.equal(2);
+  });
+
+  it('show the own one to those who may not list them', async () => {
+    lab.api.replies.set('GET /api/v1/tenants', replyRefused(403, 'role_insufficient'));
+    lab.api.replies.set('GET /api/v1/tenants/self', { status: 200, body: shop });
+    expect((await lab.moor(['describe', 'tenant', 'self'])).code).to.equal(0);
+  });
+});

@@ -17,6 +17,6 @@
  *
  * @module
  */
-export type { ApiAnswer, ClientRejection, ObjectList, RejectionAnswer, StreamAnswer, WatchChange } from './answer.js';
+export type { ApiAnswer, ClientRejection, RejectionAnswer, StreamAnswer, WatchChange } from './answer.js';
 export { BrokenAnswerFault, UnreachableFault } from './answer.js';
 export { Client } from './client.js';

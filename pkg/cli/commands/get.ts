@@ -1,5 +1,5 @@
-import type { ObjectList } from '../../client/index.js';
 import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { findObject } from '../find-object.js';
 import { getBehaviour } from '../kind-behaviours.js';
 import { events as kind, type CliKind, findKind, listKinds } from '../kinds.js';
 import { formatTable } from '../print/table.js';
@@ -19,11 +19,15 @@ export const get: Command<GetInput> = async (session, { kind: word, name, output
   if (word === 'all') return getAll(session, name, output);
   const kind = findKind(word, session.kinds);
   const client = await session.connect(kind.speaker);
-  const answer =
-    name === undefined ? await client.all<unknown>(kind.path) : await client.request<unknown>('GET', kind.pathOf(name));
+  if (name !== undefined) {
+    const found = await findObject(session, client, kind, name);
+    if (typeof found === 'number') return found;
+    await printObjects(session, kind, [found.object], found.object, output);
+    return exitCode.ok;
+  }
+  const answer = await client.all<unknown>(kind.path);
   if (!answer.ok) return session.reportRejection(answer);
-  const items = name === undefined ? (answer.value as ObjectList<unknown>).items : [answer.value];
-  await printObjects(session, kind, items, answer.value, output);
+  await printObjects(session, kind, answer.value.items, answer.value, output);
   return exitCode.ok;
 };
 

@@ -82,9 +82,19 @@ export const deleteTenant: Command<DeleteTenantInput> = async (session, { name: 
 async function findTenant(session: Session, client: Client, wanted: string): Promise<TenantView | ExitCode> {
   const list = await client.all<TenantView>(tenants.path);
   if (!list.ok) return session.reportRejection(list);
-  const found = list.value.items.filter(({ id, name }) => id === wanted.toLowerCase() || name === wanted);
+  return pickTenant(list.value.items, wanted) ?? ({ id: wanted, name: wanted } as TenantView);
+}
+
+function pickTenant(items: readonly TenantView[], wanted: string): TenantView | undefined {
+  const found = items.filter(({ id, name }) => id === wanted.toLowerCase() || name === wanted);
   if (found.length > 1) throw new UsageFault(`${found.length} tenants are called "${wanted}": name one by its id.`);
-  return found[0] ?? ({ id: wanted, name: wanted } as TenantView);
+  return found[0];
+}
+
+/** The id of a tenant that is named by its id or its name. Whoever may not list them, names the own one by its id or as `self`. */
+export async function resolveTenantName(client: Client, wanted: string): Promise<string> {
+  const list = await client.all<TenantView>(tenants.path);
+  return (list.ok ? pickTenant(list.value.items, wanted)?.id : undefined) ?? wanted;
 }
 
 async function deleteRemains(
