@@ -28,7 +28,7 @@ export function renderDashboardKinds(known: readonly Kind[] = kinds): string {
   ].join('\n');
 }
 
-const FIELDS = ['kind', 'singular', 'plural', 'scope', 'path', 'nameField', 'operations'] as const;
+const FIELDS = ['kind', 'singular', 'plural', 'scope', 'path', 'item', 'nameField', 'operations', 'deletedBy'] as const;
 
 function renderKind(kind: Kind): readonly string[] {
   const fields = FIELDS.flatMap(field =>

@@ -20,6 +20,18 @@ describe('the route table', () => {
     }
     await lab.stop();
   });
+
+  it('has the objects of a kind deleted by those whom its descriptor names', async () => {
+    const lab = await new ApiLab().start();
+    for (const kind of (kinds as readonly Kind[]).filter(
+      ({ operations, scope }) => operations.includes('delete') && scope === 'tenant',
+    )) {
+      const { method, path } = getOperationRoute(kind, 'delete');
+      const route = lab.api.routes.find(each => each.method === method && each.path === path);
+      expect(route?.access, kind.plural).to.deep.equal({ tenant: kind.deletedBy ?? 'deployer', admin: true });
+    }
+    await lab.stop();
+  });
 });
 
 describe('the routes of a kind that only has a descriptor', () => {

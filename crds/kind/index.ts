@@ -132,6 +132,8 @@ export interface Kind {
   /** The parameters that follow the path of one object; `{name}` when absent. */
   readonly item?: string;
   readonly operations: readonly KindOperation[];
+  /** Who may delete its objects, where those who may change deployments may not. */
+  readonly deletedBy?: 'admin';
   /** Deletion is a request: the object stays, with `metadata.deletedAt`, until what it stands for is gone. */
   readonly isFinalized?: true;
   /** The singular names of the kinds that its objects refer to: an object in use is not deleted before its users. */

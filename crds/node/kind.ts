@@ -53,6 +53,7 @@ export const nodeKind = defineKind({
   path: '/api/v1/nodes',
   item: '{id}',
   operations: ['list', 'watch', 'get', 'create', 'delete'],
+  deletedBy: 'admin',
   routes: {
     get: { summary: 'Shows a node, by its id or its name' },
     create: {

@@ -19,6 +19,7 @@ export const tokenKind = defineKind({
   path: '/api/v1/tokens',
   item: '{id}',
   operations: ['list', 'watch', 'create', 'delete'],
+  deletedBy: 'admin',
   routes: {
     list: { summary: 'Lists tokens, without their secrets' },
     create: { summary: 'Mints a token; its text is answered once and not stored', codes: documentCodes.request },

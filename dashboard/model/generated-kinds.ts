@@ -13,7 +13,7 @@ import { volumeColumns } from '../../crds/volume/columns.js';
 /** What the dashboard knows of a kind from its descriptor. */
 export type PlacedKind = Pick<
   Kind,
-  'kind' | 'singular' | 'plural' | 'scope' | 'path' | 'nameField' | 'operations' | 'columns'
+  'kind' | 'singular' | 'plural' | 'scope' | 'path' | 'item' | 'nameField' | 'operations' | 'deletedBy' | 'columns'
 >;
 
 /** Every kind that can be listed. Generated from `crds/kinds` by `make generate`. */
@@ -24,6 +24,7 @@ export const placedKinds = [
     plural: 'deployments',
     scope: 'tenant',
     path: '/api/v1/deployments',
+    item: '{name}',
     nameField: 'name',
     operations: ['list', 'watch', 'get', 'create', 'update', 'delete'],
     columns: deploymentColumns,
@@ -34,6 +35,7 @@ export const placedKinds = [
     plural: 'volumes',
     scope: 'tenant',
     path: '/api/v1/dvm/volumes',
+    item: '{id}',
     nameField: 'name',
     operations: ['list', 'watch', 'get', 'create', 'delete'],
     columns: volumeColumns,
@@ -44,8 +46,10 @@ export const placedKinds = [
     plural: 'nodes',
     scope: 'tenant',
     path: '/api/v1/nodes',
+    item: '{id}',
     nameField: 'name',
     operations: ['list', 'watch', 'get', 'create', 'delete'],
+    deletedBy: 'admin',
     columns: nodeColumns,
   },
   {
@@ -54,6 +58,7 @@ export const placedKinds = [
     plural: 'jobs',
     scope: 'tenant',
     path: '/api/v1/jobs',
+    item: '{name}',
     nameField: 'name',
     operations: ['list', 'watch', 'get', 'create', 'delete'],
     columns: jobColumns,
@@ -74,6 +79,7 @@ export const placedKinds = [
     plural: 'secrets',
     scope: 'tenant',
     path: '/api/v1/secrets',
+    item: '{namespace}/{resource}',
     nameField: 'path',
     operations: ['list', 'update', 'delete'],
     columns: secretColumns,
@@ -84,6 +90,7 @@ export const placedKinds = [
     plural: 'backups',
     scope: 'tenant',
     path: '/api/v1/backups',
+    item: '{id}',
     nameField: 'id',
     operations: ['list', 'watch', 'create', 'delete'],
     columns: backupColumns,
@@ -104,6 +111,7 @@ export const placedKinds = [
     plural: 'tenants',
     scope: 'platform',
     path: '/api/v1/tenants',
+    item: '{tenant}',
     nameField: 'id',
     operations: ['list', 'watch', 'get', 'create', 'delete'],
     columns: tenantColumns,
@@ -114,8 +122,10 @@ export const placedKinds = [
     plural: 'tokens',
     scope: 'tenant',
     path: '/api/v1/tokens',
+    item: '{id}',
     nameField: 'id',
     operations: ['list', 'watch', 'create', 'delete'],
+    deletedBy: 'admin',
     columns: tokenColumns,
   },
 ] as const satisfies readonly PlacedKind[];

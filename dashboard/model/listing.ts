@@ -57,17 +57,19 @@ export function getObjectKey(kind: Pick<PlacedKind, 'nameField'>, object: Listed
 
 /** What every kind that can be deleted has a button for. */
 export function listCommonActions(kind: PlacedKind, object: ListedObject): readonly Action[] {
-  const { operations, path = '', singular } = kind;
+  const { operations, path = '', item, singular, deletedBy } = kind;
   const { revision, deletedAt } = object.metadata ?? {};
   if (!operations.includes('delete') || deletedAt !== undefined) return [];
-  const key = getObjectKey(kind, object);
+  const name = getObjectName(kind, object);
+  const key = item === '{id}' ? getObjectKey(kind, object) : name;
   return [
     {
       label: 'Delete',
       method: 'DELETE',
       path: `${path}/${key.split('/').map(encodeURIComponent).join('/')}`,
-      question: `Delete the ${singular} ${getObjectName(kind, object)}? There is no way back.`,
+      question: `Delete the ${singular} ${name}? There is no way back.`,
       ...(revision !== undefined && { revision }),
+      ...(deletedBy && { role: deletedBy }),
     },
   ];
 }

@@ -109,7 +109,9 @@ describe('a kind that only has a descriptor, on the dashboard', () => {
     ]);
     expect(listCommonActions(deletable, { ...gadget, metadata: { deletedAt: 'now' } })).to.deep.equal([]);
     const withId = { ...gadget, id: 'gad 1' };
-    expect(listCommonActions(deletable, withId)[0]).to.deep.include({ path: '/api/v1/gadgets/gad%201' });
+    expect(listCommonActions(deletable, withId)[0], 'named by its name').to.include({ path: '/api/v1/gadgets/first' });
+    const [action] = listCommonActions({ ...deletable, item: '{id}', deletedBy: 'admin' }, withId);
+    expect(action).to.include({ path: '/api/v1/gadgets/gad%201', role: 'admin' });
   });
 
   it('keeps damaged records apart, whose uid is a substitute, and knows one again that was damaged meanwhile', () => {

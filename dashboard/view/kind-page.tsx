@@ -108,8 +108,9 @@ function ObjectTable({ session, kind, listing, items }: KindPageProps & { readon
   const shown = useSignal(PAGE);
   const nodes = [...session.nodes.value.values()];
   const listActions = listing.listActions ?? (object => listCommonActions(kind, object));
-  const isChanging =
-    (listing.listActions !== undefined || kind.operations.includes('delete')) && mayDo(session.who, 'deployer');
+  const isChanging = listing.listActions
+    ? mayDo(session.who, 'deployer')
+    : kind.operations.includes('delete') && mayDo(session.who, kind.deletedBy ?? 'deployer');
   const columns = listing.columns ?? chooseColumns(kind, items).map(toDrawnColumn);
   return (
     <>
