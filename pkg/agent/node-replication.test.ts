@@ -266,32 +266,73 @@ describe('replicated volumes of a node', () => {
   });
 });
 
+/** The volumes of a node that nothing answers, beside an agent. */
+function openVolumes(
+  report: (seen: readonly SeenVolume[]) => Promise<void>,
+  find = async (): Promise<string | undefined> => undefined,
+) {
+  const [clock, disk, end] = [new ManualClock(), new MemoryDriver(), new AbortController()];
+  const peers: Peers = {
+    address: undefined,
+    listen: (_handle, signal) => untilAborted(signal),
+    connect: () => Promise.reject(new PeerFault('nobody answers; it is tried again')),
+  };
+  const common = { clock, random: seededRandom(1), log: silentLogger, disk: createMemoryDisk(), engine: {} };
+  const env = { ...common, volumes: disk.driver, peers } as unknown as AgentEnv;
+  const node = new NodeVolumes(env, report, find);
+  const parts = { view: { isListed: true, containers: [] }, queue: { add: () => undefined } };
+  void node.replicate({ ...parts, dial: { again: () => undefined } } as never, end.signal);
+  const close = async () => {
+    end.abort();
+    await clock.pass(5_000);
+  };
+  return { clock, node, close };
+}
+
+const peer = { nodeId: 'node_2', publicKey: 'key', address: '127.0.0.1:1' };
+const asPrimary = { epoch: 1, role: 'primary', peers: [peer], intervalSeconds: 5, fenceAfterSeconds: 30 } as const;
+const volume = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 20 } as const;
+
+describe('the report of a volume', () => {
+  it('has nothing of an earlier one when there is news of copies while it is sent', async () => {
+    const told: SeenVolume[] = [];
+    let sent = Promise.resolve();
+    const { clock, node, close } = openVolumes(async seen => {
+      await sent;
+      told.push(...seen);
+    });
+    node.assign([{ ...volume, replication: asPrimary }], true);
+    await clock.pass(15_000);
+    expect(told.at(-1)).to.include({ role: 'primary', fencesAfterSeconds: 30 });
+    let send = () => undefined as void;
+    sent = new Promise<void>(resolve => {
+      send = resolve;
+    });
+    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', epoch: 2 } }]);
+    await clock.pass(1_000);
+    node.queue.add(`${ID} copies`);
+    await clock.pass(1_000);
+    send();
+    await clock.pass(1_000);
+    expect(told.at(-1)).to.include({ role: 'replica', epoch: 2 }).and.to.not.have.property('fencesAfterSeconds');
+    await close();
+  });
+});
+
 describe('the last snapshot of a volume that is to move', () => {
   it('is told no more once something may write again', async () => {
-    const [clock, disk, end] = [new ManualClock(), new MemoryDriver(), new AbortController()];
-    const peers: Peers = {
-      address: undefined,
-      listen: (_handle, signal) => untilAborted(signal),
-      connect: () => Promise.reject(new PeerFault('nobody answers; it is tried again')),
-    };
     const told: SeenVolume[] = [];
-    const report = async (seen: readonly SeenVolume[]) => void told.push(...seen);
-    const common = { clock, random: seededRandom(1), log: silentLogger, disk: createMemoryDisk(), engine: {} };
     const writers: string[] = [];
-    const env = { ...common, volumes: disk.driver, peers } as unknown as AgentEnv;
-    const node = new NodeVolumes(env, report, async () => writers[0]);
-    const parts = { view: { isListed: true, containers: [] }, queue: { add: () => undefined } };
-    void node.replicate({ ...parts, dial: { again: () => undefined } } as never, end.signal);
-    const peer = { nodeId: 'node_2', publicKey: 'key', address: '127.0.0.1:1' };
-    const base = { epoch: 1, role: 'primary', peers: [peer], intervalSeconds: 5, fenceAfterSeconds: 30 } as const;
-    const volume = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 20 } as const;
-    node.assign([{ ...volume, replication: { ...base, finalFor: 2 } }], true);
+    const { clock, node, close } = openVolumes(
+      async seen => void told.push(...seen),
+      async () => writers[0],
+    );
+    node.assign([{ ...volume, replication: { ...asPrimary, finalFor: 2 } }], true);
     await clock.pass(15_000);
     expect(told.at(-1)?.final).to.include({ epoch: 2 });
     writers.push('the container web');
     await clock.pass(45_000);
     expect(told.at(-1)).to.include({ state: 'ready', role: 'primary', epoch: 1 }).and.to.not.have.property('final');
-    end.abort();
-    await clock.pass(5_000);
+    await close();
   });
 });

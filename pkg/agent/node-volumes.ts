@@ -184,7 +184,8 @@ export class NodeVolumes {
     const before = this.#said.get(volume.id);
     const seen = before?.state === 'ready' ? await this.#replication?.describe(volume) : undefined;
     const isKnown = seen?.epoch !== undefined && this.#wanted?.get(volume.id) === volume;
-    if (before && isKnown) await this.#say(volume, { ...withoutReplication(before), ...seen });
+    const fence = this.fence.describe(volume);
+    if (before && isKnown) await this.#say(volume, { ...withoutReplication(before), ...fence, ...seen });
     return done;
   }
 

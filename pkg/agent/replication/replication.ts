@@ -190,9 +190,10 @@ export class Replication {
   }
 }
 
-/** A report without what it says of copies: what is not so any more is not told again. */
+/** A report without what it says of copies, and of what a primary promises: what is not so any more is not told again. */
 export function withoutReplication(seen: SeenVolume): SeenVolume {
-  const { epoch: _e, role: _r, copies: _c, syncedAt: _at, syncedEpoch: _in, final: _f, divergent: _d, ...rest } = seen;
+  const { epoch: _e, role: _r, copies: _c, syncedAt: _at, syncedEpoch: _in, final: _f, divergent: _d, ...more } = seen;
+  const { fencesAfterSeconds: _a, ...rest } = more;
   return rest;
 }
 
