@@ -84,7 +84,10 @@ export class CopyStory extends Storyteller {
     primary.seat.life?.isolate(CUT_MS, ['store', 'others', 'peers']);
     if (cluster.world.chance(0.5))
       this.#pickCopy().seat.life?.isolate(cluster.world.between(1_000, 60_000), ['store', 'others', 'peers']);
-    await this.#promoted(epoch, PROMOTED_WITHIN_MS);
+    // One that is started again, after a kill, is not cut off.
+    const cut = primary.seat.life;
+    const isBack = () => primary.seat.life !== cut && (primary.seat.life?.awakeMs ?? 0) > BACK_MS;
+    await this.#promoted(epoch, PROMOTED_WITHIN_MS, isBack);
   }
 
   async #switchOff(primary = this.#findPrimary()): Promise<void> {
