@@ -437,7 +437,8 @@ describe('replication of a volume', () => {
 
   it('gives up a peer that is there and comes no further', async () => {
     for (const node of open.splice(0)) await node.close();
-    await begin({ stallMs: 300 });
+    let aheadMs = 0;
+    await begin({ stallMs: 60_000, clock: { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs } });
     const sick = await TlsPeers.open({ key: b.key, clock: systemClock, listen: { host: '127.0.0.1', port: 0 } });
     const end = new AbortController();
     const handle = async ({ stream, admit }: PeerConnection) => {
@@ -445,7 +446,10 @@ describe('replication of a volume', () => {
       const wire = new PeerWire(stream, { clock: systemClock, stallMs: 60_000 });
       await wire.readLine();
       await wire.writeLine({ snapshots: [] });
-      for (; !end.signal.aborted; await sleep(systemClock, 30, end.signal)) await wire.writeLine({ arrived: 0 });
+      for (; !end.signal.aborted; await sleep(systemClock, 30, end.signal)) {
+        await wire.writeLine({ arrived: 0 });
+        aheadMs += 60_000;
+      }
     };
     void sick.listen(handle, end.signal);
     const volume = await a.assign('primary', 1, [{ ...b.asPeer, address: sick.address! }]);
