@@ -1,11 +1,12 @@
 import { expect } from 'chai';
 
-import { buildKey } from '../../crds/keys/index.js';
+import { buildKey, keys } from '../../crds/keys/index.js';
 import { gadgetKind } from '../../crds/kind/gadget.testing.js';
 import { getOperationRoute, type Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
+import type { Metadata } from '../../crds/meta/index.js';
 import { create } from '../../pkg/store/index.js';
-import { ApiLab } from '../api-lab.testing.js';
+import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { WatchReader } from '../watch/watch-reader.testing.js';
 
 describe('the route table', () => {
@@ -29,6 +30,57 @@ describe('the route table', () => {
       const { method, path } = getOperationRoute(kind, 'delete');
       const route = lab.api.routes.find(each => each.method === method && each.path === path);
       expect(route?.access, kind.plural).to.deep.equal({ tenant: kind.deletedBy ?? 'deployer', admin: true });
+    }
+    await lab.stop();
+  });
+});
+
+describe('the deletion of an object', () => {
+  it('is only asked for where the descriptor of its kind says so; else it is gone at once', async () => {
+    const lab = await new ApiLab().start();
+    const token = await lab.tenantToken(lab.a);
+    const enrol = async (node: string, nodeName: string) => {
+      await lab.token({ kind: 'node', tenant: lab.a, node, nodeName });
+      await create(lab.store, keys.nodeName(nodeName), { claims: [{ tenant: lab.a, since: '' }] });
+      return node;
+    };
+    await enrol(`node_${'7'.repeat(26)}`, 'machine-1'); // networks are created on it
+    const post = async (path: string, body: object, name: string) => {
+      const made = await lab.ask('POST', `/api/v1/${path}`, { token, body });
+      expect(made.status, made.text).to.equal(201);
+      return String(made.body[name]);
+    };
+    const scratch = { name: 'data', class: 'ephemeral', sizeBytes: 2 ** 20 };
+    /** What a new object of each kind is called in its path. */
+    const made: Readonly<Record<string, () => Promise<string>>> = {
+      deployment: () => post('deployments', webDeployment('other'), 'name'),
+      volume: () => post('dvm/volumes', scratch, 'id'),
+      node: () => enrol(`node_${'8'.repeat(26)}`, 'machine-2'),
+      job: () => post('jobs', { kind: 'Job', name: 'migrate', image: webDeployment()['image'] }, 'name'),
+      network: () => post('networks', { name: 'back' }, 'name'),
+      secret: async () => {
+        await lab.ask('PUT', '/api/v1/secrets/deployments/db', { token, body: { values: { a: 'b' } } });
+        return 'deployments/db';
+      },
+      backup: () => post('backups', { deploymentName: 'web' }, 'id'),
+      token: () => post('tokens', { role: 'viewer' }, 'id'),
+    };
+    await post('deployments', webDeployment('web'), 'name');
+    const list = async (path: string) => {
+      await lab.cache.barrier();
+      return (await lab.ask('GET', path, { token })).body['items'] as readonly {
+        readonly metadata?: Partial<Metadata>;
+      }[];
+    };
+    const deletable = ({ operations, scope }: Kind) => operations.includes('delete') && scope === 'tenant';
+    for (const { singular, path = '', isFinalized } of (kinds as readonly Kind[]).filter(deletable)) {
+      const name = await made[singular]!();
+      const before = (await list(path)).length;
+      const deleted = await lab.ask('DELETE', `${path}/${name}`, { token });
+      expect(deleted.status, `${singular}: ${deleted.text}`).to.be.within(200, 204);
+      const left = await list(path);
+      const asked = left.filter(each => each.metadata?.deletedAt !== undefined).length;
+      expect([before - left.length, asked], singular).to.deep.equal(isFinalized ? [0, 1] : [1, 0]);
     }
     await lab.stop();
   });
