@@ -227,6 +227,29 @@ describe('simulated volumes', () => {
     expect(disk.held.get(volume.id)?.records).to.equal(5);
   });
 
+  it('that nobody has written to keep their snapshots when a bare one was made while their disk was away', async () => {
+    const { world, life } = setUp();
+    const disk = new VolumeDisk(new Map([[volume.id, new HeldVolume(1, [], new Map([['s-1', []]]))]]));
+    const driver = createSimulatedVolumes(life, disk);
+    disk.unmount();
+    void driver.materialise(volume);
+    await world.pass(100);
+    disk.mount();
+    expect([...disk.held.get(volume.id)!.snapshots.keys()]).to.deep.equal(['s-1']);
+  });
+
+  it('that were sent to while their disk was away stay what they became', async () => {
+    const { world, life } = setUp();
+    const disk = new VolumeDisk(new Map([[volume.id, new HeldVolume(1, [], new Map([['s-1', []]]))]]));
+    const driver = createSimulatedVolumes(life, disk);
+    disk.unmount();
+    void driver.materialise(volume);
+    void driver.snapshot(volume.id, 's-2');
+    await world.pass(100);
+    disk.mount();
+    expect([...disk.held.get(volume.id)!.snapshots.keys()]).to.deep.equal(['s-2']);
+  });
+
   it('take their calls one after another, however long each takes', async () => {
     const { world, life } = setUp({ delayMs: 50 });
     const disk = new VolumeDisk();

@@ -37,6 +37,14 @@ export class HeldVolume {
   }
 }
 
+/** Whether somebody keeps what a disk has of a volume, and not what was made while it was away. */
+function isWorthMore(old: HeldVolume, made: HeldVolume): boolean {
+  const isPromoted = made.records > 0 && made.snapshots.size > 0;
+  const isBare = made.records === 0 && made.snapshots.size === 0;
+  // A volume that nobody has written to has copies, too.
+  return (isBare && old.snapshots.size > 0) || (!isPromoted && old.logs.some(log => log.length > 0));
+}
+
 const ROOT = '/volumes/';
 
 /** The disk of a machine that has its volumes. It outlives agents, and may be away: then the folder that it is mounted on shows. */
@@ -79,8 +87,7 @@ export class VolumeDisk {
     this.turns++;
     for (const [id, made] of this.#folder) {
       const old = this.#disk.get(id);
-      const isServed = made.records > 0 && made.snapshots.size > 0; // a copy that was promoted meanwhile
-      const isKept = old !== undefined && old.logs.some(log => log.length > 0) && !isServed;
+      const isKept = old !== undefined && isWorthMore(old, made);
       for (const log of (isKept ? made : old)?.logs ?? []) this.#attic.push({ id, log });
       if (!isKept) this.#disk.set(id, made);
     }
