@@ -95,7 +95,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 3,
+    noticedAt: 2,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
@@ -114,7 +114,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 3,
+    noticedAt: 5,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
@@ -127,7 +127,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
-    noticedAt: 3,
+    noticedAt: 2,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
   {
@@ -162,7 +162,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 9,
+    noticedAt: 11,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
