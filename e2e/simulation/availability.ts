@@ -5,6 +5,7 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
+import type { VolumeStatus } from '../../crds/volume/index.js';
 import type { ContainerStatus } from '../../pkg/agent/index.js';
 import { value } from '../../pkg/store/index.js';
 import type { Machine, SimCluster } from './cluster.js';
@@ -25,7 +26,8 @@ const UNKNOWN: AvailabilityRecord = { available: [], floor: 0 };
 /**
  * At every transaction: the available replicas of a deployment are as many as its rollout may leave, or as many as there were
  * before if that is less. What nobody decides on costs as many as it takes (a crash, a node that fails or is drained or is
- * abroad); what is decided on (a rollout, a canary, another number) costs nothing below the bound.
+ * abroad), and so does a volume that moves: all that mounts it goes with it. What else is decided on (a rollout, a canary, another
+ * number) costs nothing below the bound.
  */
 export function keepsAvailable(readiness: ReadyReplicas, wanted: WantedCounts): Invariant {
   const known = new Map<string, AvailabilityRecord>();
@@ -74,10 +76,17 @@ function listTouched(changes: readonly StoreChange[], history: History): Readonl
 function isExcused(was: Replica, deployment: StoredDeployment, readiness: ReadyReplicas, history: History): boolean {
   const is = history.get<Replica>(keys.replica(was.tenant, was.deployment, was.slot));
   const isStaying = is?.uid === was.uid && !is.retiringSince;
+  const isLeft = isOnPoorNode(was, history) || hasMovingVolume(was, history);
   // Until a replica has been ready for a while some loop may not know that it is, and counts on others.
-  return (
-    isStaying || deployment.placement !== undefined || isOnPoorNode(was, history) || !readiness.isSettled(was, history)
-  );
+  return isStaying || deployment.placement !== undefined || isLeft || !readiness.isSettled(was, history);
+}
+
+/** Whether a volume that a replica mounts is about to leave its node, or has left it. */
+function hasMovingVolume({ tenant, nodeId, template }: Replica, history: History): boolean {
+  return (template.volumes ?? []).some(({ volumeId }) => {
+    const status = history.get<VolumeStatus>(keys.volumeStatus(tenant, volumeId));
+    return status !== undefined && (status.finalFor !== undefined || status.primaryNode !== nodeId);
+  });
 }
 
 function isOnPoorNode({ tenant, nodeId = '' }: Replica, history: History): boolean {
