@@ -57,7 +57,7 @@ export class VolumeDisk {
   readonly removed: string[] = [];
   /** What was dropped, removed or written over, in order. */
   readonly dropped: { readonly id: string; readonly log: RecordLog }[] = [];
-  /** What was to be removed while the disk was away: no driver can tell that from what is gone already. */
+  /** What was to be removed while the disk was away, and is still on it: no driver can tell that from what is gone already. */
   readonly left = new Set<string>();
   #isAway = false;
   /** How often a volume was made or removed. */
@@ -89,7 +89,9 @@ export class VolumeDisk {
       const old = this.#disk.get(id);
       const isKept = old !== undefined && isWorthMore(old, made);
       for (const log of (isKept ? made : old)?.logs ?? []) this.#attic.push({ id, log });
-      if (!isKept) this.#disk.set(id, made);
+      if (isKept) continue;
+      this.#disk.set(id, made);
+      this.left.delete(id);
     }
     this.#folder.clear();
   }
@@ -97,6 +99,7 @@ export class VolumeDisk {
   /** The disk of a volume has died, and somebody has put an empty one in its place. */
   swap(id: string): void {
     this.turns++;
+    this.left.delete(id);
     for (const place of [this.#disk, this.#folder]) place.delete(id);
     for (const aside of this.#attic.splice(0)) if (aside.id !== id) this.#attic.push(aside);
   }
@@ -126,7 +129,8 @@ export class VolumeDisk {
   }
 
   remove(id: string): void {
-    if (this.#isAway && this.#disk.has(id)) this.left.add(id);
+    if (!this.#isAway) this.left.delete(id);
+    else if (this.#disk.has(id)) this.left.add(id);
     for (const log of this.held.get(id)?.logs ?? []) this.dropped.push({ id, log });
     if (!this.#present.delete(id)) return;
     this.changes++;

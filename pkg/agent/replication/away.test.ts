@@ -92,12 +92,9 @@ describe('divergent bytes on a disk that is away', () => {
     await node.close();
   });
 
-  it('are known when the copy that the disk has arrives beside it, and could not be recorded at first', async () => {
+  it('are known when the copy that the disk has arrives beside it', async () => {
     await begin(record, first, 'divergent-1');
     mount();
-    isFull = true;
-    expect(await send(first)).to.equal('closed');
-    isFull = false;
     expect(await send(first)).to.deep.equal({ done: first });
     expect(await send(second)).to.deep.equal({ done: second });
     mount(first, 'divergent-1');
@@ -107,7 +104,7 @@ describe('divergent bytes on a disk that is away', () => {
 
   it('are known of each of two disks that take turns', async () => {
     const other = { name: 'divergent-x', epoch: 1, at: AT };
-    await begin({ ...record, divergent: [lost, other], away: ['divergent-1'] }, first, 'divergent-x');
+    await begin({ ...record, divergent: [lost, other] }, first, 'divergent-x');
     mount('divergent-1');
     await send(second);
     expect(await listDivergent()).to.deep.equal(['divergent-1']);
@@ -119,7 +116,7 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are known when the disk was back for less than a copy', async () => {
-    await begin({ ...record, away: ['divergent-1'] }, first);
+    await begin(record, first);
     mount('divergent-1');
     isFull = true;
     expect(await send(second)).to.equal('closed');
@@ -142,6 +139,29 @@ describe('divergent bytes on a disk that is away', () => {
     expect(await listDivergent()).to.deep.equal([fresher]);
   });
 
+  it('are what only a former primary had, also when a copy has arrived since that was not recorded', async () => {
+    const own = formatSyncName(1, 7);
+    const synced = { snapshot: own, at: AT, epoch: 1 };
+    await begin({ epoch: 2, role: 'replica', synced }, own);
+    isFull = true;
+    expect(await send(first)).to.equal('closed');
+    isFull = false;
+    await assign(3);
+    expect(await send(first, 3)).to.deep.equal({ done: first });
+    expect([...driver.volumes.get(V)!.snapshots.keys()]).to.have.members([own, first]);
+    expect(await listDivergent(3)).to.deep.equal([own]);
+  });
+
+  it('are a copy again when the next primary has them, and are not sent', async () => {
+    const fresher = formatSyncName(1, 7);
+    await begin({ ...record, divergent: [{ ...lost, name: fresher }] }, first, fresher);
+    await assign(3);
+    const before = driver.steps.length;
+    expect(await send(fresher, 3)).to.deep.equal({ done: fresher });
+    expect(driver.steps.slice(before)).to.deep.equal([]);
+    expect(await listDivergent(3)).to.deep.equal([first]);
+  });
+
   it('are known when the copy beside it was promoted and demoted meanwhile', async () => {
     await begin(record, first, 'divergent-1');
     mount();
@@ -155,19 +175,45 @@ describe('divergent bytes on a disk that is away', () => {
     expect(await listDivergent(4)).to.include('divergent-1');
   });
 
-  it('are forgotten when they were removed by hand', async () => {
+  it('are known when another disk has the same copy as the one that they are on', async () => {
+    const fresher = formatSyncName(1, 7);
+    await begin({ ...record, divergent: [{ ...lost, name: fresher }] }, first, fresher);
+    mount(first);
+    await send(second);
+    mount(first, fresher);
+    await send(third);
+    expect(await listDivergent()).to.deep.equal([fresher]);
+  });
+
+  it('are not told when they were removed by hand', async () => {
     await begin(record, first, 'divergent-1');
     mount(first);
     await send(second);
-    expect(files.get(`replication-${V}.json`)).to.not.include('divergent-1');
+    expect(await listDivergent()).to.deep.equal([]);
+  });
+
+  it('are forgotten when they were removed by order, also while a copy arrives', async () => {
+    await begin({ ...record, synced: undefined, divergent: [lost, { ...lost, name: 'divergent-x' }] }, 'divergent-1');
+    const { receive } = driver.driver;
+    let isOrdered = false;
+    Object.assign(node.driver, {
+      receive: async (...given: Parameters<typeof receive>) => {
+        await receive(...given);
+        await node.assign('replica', 2, [{ nodeId: 'node_b', publicKey }], { discard: [lost] });
+        isOrdered = true;
+      },
+    });
+    expect(await send(first)).to.deep.equal({ done: first });
+    expect(isOrdered).to.equal(true);
+    const { divergent, synced } = JSON.parse(files.get(`replication-${V}.json`)!) as ReplicationRecord;
+    expect([divergent?.map(({ name }) => name), synced?.snapshot]).to.deep.equal([['divergent-x'], first]);
   });
 
   for (const [name, damage] of Object.entries({
     'no list of divergent bytes': { divergent: 'all' },
     'divergent bytes without a name': { divergent: [null] },
-    'names of what is away that are none': { away: [7] },
-    'no list of what is away': { away: 'all' },
     'no copy': { synced: 'copy' },
+    'a copy without its epoch': { synced: { snapshot: first, at: AT } },
     'no origins': { origins: 5 },
     'origins that are no names': { origins: [{}] },
     'no times': { times: [] },

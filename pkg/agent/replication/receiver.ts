@@ -7,9 +7,10 @@ import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
+import type { SerialTasks } from '../volumes/serial-tasks.js';
 import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRejection } from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
-import { listAway, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
 
 /** So many frames may be under way between the network and the disk. */
@@ -22,6 +23,8 @@ export interface ReceiverParts {
   readonly log: Logger;
   readonly driver: VolumeDriver;
   readonly records: ReplicationRecords;
+  /** By volume: of what reads and writes its record. */
+  readonly turns: SerialTasks;
   readonly stallMs: number;
   /** A volume as the control plane has last assigned it. */
   readonly find: (id: string) => AssignedVolume | undefined;
@@ -118,22 +121,21 @@ export class Receiver {
 
   async #receive(wire: PeerWire, { volume, epoch }: PeerMessages['hello']): Promise<void> {
     const { driver, records, log, onReceived } = this.#parts;
-    const before = await records.read(volume);
-    if (before?.role !== 'replica' || before.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
+    const record = await records.read(volume);
+    if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
     const there = await driver.listSnapshots(volume);
-    const missing = listAway(there, before);
-    const record = await this.#noteAway(volume, before, missing);
     const held = listForCopies(there, record);
+    const known = there.filter(isSyncName); // a copy that was set aside is not sent again either, when it counts again
     const { synced } = record;
     const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is the parent of no copy
-    await wire.writeLine({ snapshots: held, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
+    await wire.writeLine({ snapshots: known, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
     const header = parsePeerMessage(await wire.readLine(), 'header');
     const { snapshot, at, parent, finalFor, origins = [] } = header;
     if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
     const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
       if (isOther) throw new PeerFault('a snapshot has the name of one of another history');
-      if (!held.includes(snapshot)) await this.#store(wire, volume, header, held);
+      if (!known.includes(snapshot)) await this.#store(wire, volume, header, known);
     } catch (thrown) {
       const error = asError(thrown);
       log.warn('a copy could not be received', { volume, error });
@@ -141,16 +143,8 @@ export class Receiver {
       return wire.skip();
     }
     const apart = listApart(record, header, { there, held });
-    const away = [...missing, ...apart.map(({ name }) => name).filter(name => !there.includes(name))];
-    const isKept = ({ name }: DivergentBytes) => there.includes(name) || away.includes(name); // what was removed is forgotten
-    const divergent = (record.divergent || apart.length > 0) && {
-      divergent: [...(record.divergent?.filter(isKept) ?? []), ...apart],
-    };
-    const { away: noted = [], ...rest } = record;
     const now = { snapshot, at, epoch, ...(finalFor !== undefined && { finalFor }) };
-    if (!isDeepStrictEqual([synced, noted], [now, away])) {
-      await records.write(volume, { ...rest, ...divergent, ...(away.length > 0 && { away }), origins, synced: now });
-    }
+    await this.#note(volume, { synced: now, origins }, apart);
     failpoint('volume.synced');
     const kept = new Set([snapshot, ...apart.map(({ name }) => name)]);
     for (const name of held) if (!kept.has(name)) await driver.dropSnapshot(volume, name);
@@ -159,18 +153,29 @@ export class Receiver {
     onReceived(volume);
   }
 
-  /** Before a copy arrives: the one that the disk had may come beside it, and looks as if the disk were there. */
-  async #noteAway(id: string, record: ReplicationRecord, away: readonly string[]): Promise<ReplicationRecord> {
-    const known = new Set(record.away);
-    if (away.every(name => known.has(name))) return record;
-    const noted = { ...record, away: [...known, ...away.filter(name => !known.has(name))] };
-    await this.#parts.records.write(id, noted);
-    return noted;
+  /** In turn: what was set aside may have been removed by order meanwhile, and is forgotten then. */
+  async #note(
+    id: string,
+    arrived: Pick<ReplicationRecord, 'synced' | 'origins'>,
+    apart: readonly DivergentBytes[],
+  ): Promise<void> {
+    const { records, turns } = this.#parts;
+    await turns.run(id, async () => {
+      const { divergent = [], ...record } = (await records.read(id))!;
+      if (isDeepStrictEqual(record.synced, arrived.synced)) return;
+      const left = [...divergent, ...apart].filter(({ name }) => name !== arrived.synced?.snapshot);
+      await records.write(id, { ...record, ...(left.length > 0 && { divergent: left }), ...arrived });
+    });
   }
 
-  async #store(wire: PeerWire, volume: string, header: PeerMessages['header'], held: readonly string[]): Promise<void> {
+  async #store(
+    wire: PeerWire,
+    volume: string,
+    header: PeerMessages['header'],
+    known: readonly string[],
+  ): Promise<void> {
     const { snapshot, parent, isHeld } = header;
-    const isKnown = parent === undefined || held.includes(parent);
+    const isKnown = parent === undefined || known.includes(parent);
     if (isHeld || !isKnown) throw new PeerFault('a snapshot that is not here is said to be');
     let arrived = 0;
     let resolveChecksum = (_checksum: string) => undefined as void;
@@ -213,15 +218,19 @@ export class Receiver {
  * that had no contact when another was promoted. What a former primary has set aside already holds all that it has.
  */
 function listApart(
-  { epoch, synced }: ReplicationRecord,
+  { epoch, synced, divergent = [] }: ReplicationRecord,
   { snapshot, parent, origins = [] }: PeerMessages['header'],
   { there, held }: { readonly there: readonly string[]; readonly held: readonly string[] },
 ): readonly DivergentBytes[] {
   if (!synced || synced.epoch === epoch || !isSyncName(synced.snapshot)) return [];
   const newest = held.findLast(each => readSyncName(each).epoch < epoch);
-  const names = [newest, there.includes(synced.snapshot) ? undefined : synced.snapshot];
-  return names.flatMap(name => {
+  // What has arrived and was not recorded comes after the copy that counts only where the same primary has sent both.
+  const isAfter =
+    newest !== undefined && readSyncName(newest).epoch === synced.epoch && there.includes(synced.snapshot);
+  const names = new Set([newest, isAfter ? newest : synced.snapshot]);
+  return [...names].flatMap(name => {
     if (name === undefined || name === snapshot || name === parent) return [];
+    if (divergent.some(each => each.name === name)) return [];
     const own = readSyncName(name).epoch;
     const isIncluded = origins.some(origin => readSyncName(origin).epoch === own && name <= origin);
     return isIncluded ? [] : [{ name, epoch: own, at: synced.at }];

@@ -29,29 +29,13 @@ export interface ReplicationRecord {
   readonly common?: Readonly<Record<string, { readonly snapshot: string; readonly epoch: number }>>;
   /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is here too. */
   readonly origins?: readonly string[];
+  /** All that was set aside here, until it is removed by order: what is not there may be on a disk that is away, and comes back with it. */
   readonly divergent?: NonNullable<SeenVolume['divergent']>;
-  /** The names of divergent bytes on a disk that was away when the copy was made anew. They may come back with it. */
-  readonly away?: readonly string[];
 }
 
 /** The snapshots for copies, of all that are here: what was set aside is none of them, whatever its name. */
 export function listForCopies(all: readonly string[], record: ReplicationRecord | undefined): readonly string[] {
   return all.filter(name => isSyncName(name) && !record?.divergent?.some(kept => kept.name === name));
-}
-
-/** What of the divergent bytes is not there, although it was not removed: they are on another disk than the one that is there. */
-export function listAway(there: readonly string[], record: ReplicationRecord): readonly string[] {
-  const { divergent = [], away = [] } = record;
-  const isOther = isOtherDisk(there, record);
-  const isMissing = (name: string) => !there.includes(name) && (isOther || away.includes(name));
-  return divergent.map(({ name }) => name).filter(isMissing);
-}
-
-/** Whether a disk is not the one of the last record: it lacks the copy that counts, which nothing removes, or has what was away. */
-function isOtherDisk(there: readonly string[], { synced, divergent = [], away = [] }: ReplicationRecord): boolean {
-  const isThere = (name: string) => there.includes(name);
-  if (away.some(isThere)) return true;
-  return synced ? !isThere(synced.snapshot) : !divergent.some(({ name }) => isThere(name));
 }
 
 /** Drops what was set aside and has become the volume again: once it is copied, or set aside anew, it is not needed. */
@@ -94,9 +78,9 @@ function toFile(id: string): string {
 
 /** What could not be worked with is lost: a part of it would be taken for all that is known. */
 function isRecord({ epoch, role, ...record }: Partial<ReplicationRecord>): boolean {
-  const { synced, final, times = {}, common = {}, origins = [], divergent = [], away = [] } = record;
-  const isShown = (of: unknown) => of === undefined || (isObject(of) && isText(of['snapshot']) && isText(of['at']));
+  const { synced, final, times = {}, common = {}, origins = [], divergent = [] } = record;
   const isCommon = (of: unknown) => isObject(of) && isText(of['snapshot']) && isCount(of['epoch']);
+  const isShown = (of: unknown) => of === undefined || (isCommon(of) && isText((of as { at?: unknown }).at));
   const isDivergent = (of: unknown) => isObject(of) && isText(of['name']) && isCount(of['epoch']) && isText(of['at']);
   return (
     isCount(epoch) &&
@@ -105,8 +89,8 @@ function isRecord({ epoch, role, ...record }: Partial<ReplicationRecord>): boole
     [times, common].every(isObject) &&
     Object.values(times).every(isText) &&
     Object.values(common).every(isCommon) &&
-    [origins, divergent, away].every(Array.isArray) &&
-    [...origins, ...away].every(isText) &&
+    [origins, divergent].every(Array.isArray) &&
+    origins.every(isText) &&
     divergent.every(isDivergent)
   );
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { AssignedReplication, AssignedVolume, SeenVolume } from '../../../crds/volume/index.js';
+import type { AssignedReplication, AssignedVolume, DivergentBytes, SeenVolume } from '../../../crds/volume/index.js';
 import type { Clock, Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
@@ -127,20 +127,22 @@ export class Replication {
       }
     }
     try {
-      await this.#forgetRemoved(id);
+      await this.#forgetRemoved(id, given);
     } catch (thrown) {
       // It is tried again while the order stands, and the volume serves with what is remembered too much.
       log.warn('what was removed of a volume cannot be forgotten yet', { volume: id, error: asError(thrown) });
     }
   }
 
-  /** On a primary, which would tell of it again when it fails; a replica forgets with the next copy, and only the receiver writes its record. */
-  async #forgetRemoved(id: string): Promise<void> {
+  /** It would be told of again when the volume cannot be provided. What was given up and is elsewhere is no more looked for. */
+  async #forgetRemoved(id: string, given: NonNullable<AssignedReplication['discard']>): Promise<void> {
     const there = await this.#parts.driver.listSnapshots(id);
     const record = await this.#records.read(id);
-    const left = record?.divergent?.filter(({ name }) => [...there, ...(record.away ?? [])].includes(name)) ?? [];
-    if (record?.role !== 'primary' || left.length === (record.divergent?.length ?? 0)) return;
-    const { divergent: _, ...rest } = record;
+    const isRemoved = ({ name, at }: DivergentBytes) =>
+      !there.includes(name) && given.some(each => each.name === name && each.at === at);
+    if (!record?.divergent?.some(isRemoved)) return;
+    const { divergent, ...rest } = record;
+    const left = divergent.filter(each => !isRemoved(each));
     await this.#records.write(id, { ...rest, ...(left.length > 0 && { divergent: left }) });
   }
 

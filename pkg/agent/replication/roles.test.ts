@@ -21,6 +21,7 @@ describe('the part of a node in the replication of a volume', () => {
     ['is noted of a new copy', undefined, ['replica', 7], [], 'note'],
     ['is not noted of a primary that others have been before', undefined, ['primary', 2], [], 'refuse'],
     ['is not guessed where its record was lost', undefined, ['primary', 2], [S], 'refuse'],
+    ['is not guessed beside what was set aside', undefined, ['replica', 2], ['divergent-1'], 'refuse'],
     ['stays as it is', primary, ['primary', 2], [S], 'none'],
     ['stays as it is, of a replica', replica, ['replica', 2], [S], 'none'],
     ['is not kept with a higher epoch: it was a copy in between', primary, ['primary', 3], [S], 'refuse'],

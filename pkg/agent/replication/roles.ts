@@ -3,7 +3,7 @@ import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { isSyncName, ORIGINS_MAX, readSyncName } from './messages.js';
-import { dropSpent, listAway, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 
 /** What has to be done before this node acts as it is told to. */
 export type RoleStep =
@@ -26,6 +26,9 @@ const SET_BACK =
 const SERVED =
   'this node was the primary of the volume in the same epoch; restore a newer backup of the control plane, or copy out what is here (docs/OPERATIONS.md) and remove the copy with force';
 
+/** Whether a snapshot is what a former primary held. */
+const isSetAside = (name: string): boolean => name.startsWith('divergent-');
+
 const refuse = (because: string): RoleStep => ({ kind: 'refuse', because });
 
 /**
@@ -39,8 +42,9 @@ export function decideRole(
   snapshots: readonly string[],
 ): RoleStep {
   if (!record) {
+    const isUsed = snapshots.some(name => isSyncName(name) || isSetAside(name));
     // No node begins as the primary of a later epoch: what others have written is not here.
-    if (!snapshots.some(isSyncName) && (role === 'replica' || epoch <= 1)) return { kind: 'note' };
+    if (!isUsed && (role === 'replica' || epoch <= 1)) return { kind: 'note' };
     return refuse(
       'the record of what this copy is was lost; restore the state folder of the agent, or delete the copy',
     );
@@ -94,33 +98,29 @@ export async function takeRole(
       return describePromoted(record!, snapshots);
     }
     if (step.kind === 'note') return record ?? {};
-    const isKept = snapshots.some(name => name.startsWith('divergent-')); // by an attempt that a crash has ended
+    const isKept = snapshots.some(isSetAside); // by an attempt that a crash has ended
     if (step.kind === 'step_back' && !isKept && (await driver.isEmpty(id))) return {};
     const kept = await setAside(id, record!, { clock, driver });
     failpoint('volume.set_aside');
     // It is no copy of what the other has: it may not be promoted.
     if (step.kind === 'step_back') return { divergent: kept.divergent ?? [] };
     await dropSpent(id, record!, driver);
-    const { origins, away } = record!;
-    return { ...(origins && { origins }), ...(away && { away }), ...kept };
+    return { ...(record!.origins && { origins: record!.origins }), ...kept };
   }
 }
 
 /** What a copy is recorded as that has become the volume. What it was set aside as is set aside no more. */
-function describePromoted(record: ReplicationRecord, snapshots: readonly string[]) {
-  const { synced, origins = [], divergent = [] } = record;
+function describePromoted({ synced, origins = [], divergent = [] }: ReplicationRecord, snapshots: readonly string[]) {
   const { snapshot, at, epoch } = synced!;
   // A former primary has all that was ever sent in its epoch.
   const sent = snapshots.findLast(name => isSyncName(name) && readSyncName(name).epoch === epoch);
   const origin = isSyncName(snapshot) ? snapshot : sent;
   const chain = new Set([...origins, ...(origin === undefined ? [] : [origin])]);
-  const away = listAway(snapshots, record);
-  const others = divergent.filter(({ name }) => name !== snapshot && [...snapshots, ...away].includes(name));
+  const others = divergent.filter(({ name }) => name !== snapshot);
   return {
     times: { [snapshot]: at },
     origins: [...chain].slice(-ORIGINS_MAX),
     ...(others.length > 0 && { divergent: others }),
-    ...(away.length > 0 && { away }),
   };
 }
 
