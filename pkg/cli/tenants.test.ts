@@ -102,6 +102,15 @@ describe('moor tenants delete', () => {
     lab.api.replies.set('GET /api/v1/tenants', list({ id: ID, name: 'shop' }, { id: 'other', name: 'shop' }));
     expect((await moor(['shop'])).code).to.equal(2);
   });
+
+  it('takes an id for an id, also when another tenant is called so', async () => {
+    const named = { id: 'other', name: ID };
+    lab.api.replies.set('GET /api/v1/tenants', list(named, { id: ID, name: 'shop' }));
+    expect((await moor([ID])).code).to.equal(0);
+    lab.api.replies.set('GET /api/v1/tenants', list(named)); // the deletion of the one with the id was interrupted
+    expect((await moor([ID])).code).to.equal(0);
+    expect(new Set(deleted())).to.deep.equal(new Set([`/api/v1/tenants/${ID}`]));
+  });
 });
 
 describe('moor describe tenant and moor get tenant', () => {

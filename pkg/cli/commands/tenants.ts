@@ -85,8 +85,12 @@ async function findTenant(session: Session, client: Client, wanted: string): Pro
   return pickTenant(list.value.items, wanted) ?? ({ id: wanted, name: wanted } as TenantView);
 }
 
+const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What has the form of an id is one, also when a tenant is called so: else the tenant with that id could not be named. */
 function pickTenant(items: readonly TenantView[], wanted: string): TenantView | undefined {
-  const found = items.filter(({ id, name }) => id === wanted.toLowerCase() || name === wanted);
+  const isWanted = ({ id, name }: TenantView) => (ID.test(wanted) ? id === wanted.toLowerCase() : name === wanted);
+  const found = items.filter(isWanted);
   if (found.length > 1) throw new UsageFault(`${found.length} tenants are called "${wanted}": name one by its id.`);
   return found[0];
 }
