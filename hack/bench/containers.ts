@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -10,6 +9,7 @@ import { Fleet } from '../../e2e/lab/fleet.js';
 import { JobClient, type ShownJob } from '../../e2e/lab/job-client.js';
 import { type ShownDeployment, TenantClient } from '../../e2e/lab/tenant-client.js';
 import { DockerEngine } from '../../pkg/agent/index.js';
+import { listPids, readProc, readStat } from '../../up/machine/process-stat.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
 
@@ -229,15 +229,7 @@ const MS_PER_TICK = 10;
 
 /** The daemon, its containerd and what that starts for each container: all of them name the folder of the engine. */
 function readEngineCpuMs(folder: string): number {
-  let ticks = 0;
-  for (const pid of readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
-    try {
-      if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(folder)) continue;
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-      ticks += Number(fields[11]) + Number(fields[12]);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  return ticks * MS_PER_TICK;
+  const pids = listPids().filter(pid => readProc(`${pid}/cmdline`).includes(folder));
+  const ticks = pids.flatMap(pid => readStat(pid).slice(11, 13).map(Number));
+  return ticks.reduce((sum, each) => sum + each, 0) * MS_PER_TICK;
 }

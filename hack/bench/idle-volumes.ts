@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
 import { Fleet } from '../../e2e/lab/fleet.js';
 import { TenantClient, unwrap } from '../../e2e/lab/tenant-client.js';
+import { readStat } from '../../up/machine/process-stat.js';
 import type { BenchResult } from './report.js';
 import { ratio } from './rounds.js';
 
@@ -18,8 +18,8 @@ const TICKS = 100;
 
 /** The processor time that a process has used, with that of the programs it has started, in milliseconds. */
 function readUsedMs(pid: number): number {
-  const [, words] = /\) (.*)\n/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))!; // what is before it may hold anything
-  const ticks = words!.split(' ').slice(11, 15).map(Number);
+  const ticks = readStat(pid).slice(11, 15).map(Number);
+  if (ticks.length === 0) throw new Error(`there is no process ${pid}: the agent has ended; see its log`);
   return (ticks.reduce((sum, each) => sum + each, 0) * 1000) / TICKS;
 }
 

@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-
 import { type Clock, sleep } from '../../pkg/clock/index.js';
+import { listPids, readProc, readStat } from './process-stat.js';
 
 /**
  * The identity of a process.
@@ -19,14 +18,7 @@ export interface ProcessIdentity {
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const fields = readStat(pid);
   if (fields[0] === undefined || fields[0] === 'Z' || fields[0] === 'X') return undefined;
-  return { pid, started: fields[19] ?? '', boot: read('/proc/sys/kernel/random/boot_id').trim() };
-}
-
-/** The fields of `/proc/<pid>/stat` from the state on. Empty when there is no such process. */
-function readStat(pid: number): readonly string[] {
-  const line = read(`/proc/${pid}/stat`);
-  // Before them is the program's name in brackets, which may contain spaces and brackets.
-  return line === '' ? [] : line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return { pid, started: fields[19] ?? '', boot: readProc('sys/kernel/random/boot_id').trim() };
 }
 
 /** Whether this very process still runs. */
@@ -64,15 +56,6 @@ async function goneWithin(identity: ProcessIdentity, clock: Clock, ms: number): 
   return true;
 }
 
-/** Empty when the process has ended meanwhile, or belongs to another user. */
-function read(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
 /** Every process of the all-in-one carries this variable, with the folder it belongs to. */
 export const MARK_VARIABLE = 'MOORING_PART_OF';
 
@@ -84,19 +67,17 @@ export const MARK_VARIABLE = 'MOORING_PART_OF';
  */
 export function findStrays(folder: string, known: readonly ProcessIdentity[]): readonly ProcessIdentity[] {
   const ancestors = new Set([process.pid, ...known.map(({ pid }) => pid)]);
-  return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(Number)
+  return listPids()
     .filter(pid => isMarked(pid, folder) && !descends(pid, ancestors) && !isShim(pid))
     .flatMap(pid => identifyProcess(pid) ?? []);
 }
 
 function isMarked(pid: number, folder: string): boolean {
-  return read(`/proc/${pid}/environ`).split('\0').includes(`${MARK_VARIABLE}=${folder}`);
+  return readProc(`${pid}/environ`).split('\0').includes(`${MARK_VARIABLE}=${folder}`);
 }
 
 function isShim(pid: number): boolean {
-  return read(`/proc/${pid}/comm`).startsWith('containerd-shim');
+  return readProc(`${pid}/comm`).startsWith('containerd-shim');
 }
 
 function descends(pid: number, from: ReadonlySet<number>): boolean {

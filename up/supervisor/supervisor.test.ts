@@ -143,6 +143,34 @@ describe('Supervisor', () => {
     expect([a, b].map(identity => isAlive(identity!))).to.deep.equal([false, false]);
   });
 
+  /** What becomes of a plan, as `moor up` waits for it. */
+  const carryOut = async (id: string): Promise<PlanProgress> => {
+    home.plan.write({ id, nodes: 1, engine: 'simulated' });
+    await until('the plan to be carried out', () => {
+      const progress = home.progress.read();
+      return progress?.plan === id && progress.outcome !== 'working';
+    });
+    return home.progress.read()!;
+  };
+
+  it('replaces a part as often as its recipe changes, and does not take it for one that keeps ending', async () => {
+    supervise([[[sleeper('a')]]]);
+    await up();
+    for (const recipe of ['s', 't', 'u', 'v']) {
+      stages = [[[sleeper('a', recipe)]]];
+      expect((await carryOut(recipe)).outcome).to.equal('up');
+    }
+  });
+
+  it('tries a part that keeps ending at once when everything is asked for again, and says why it is not up', async () => {
+    const broken: ProcessPart = { ...sleeper('a'), start: () => Promise.reject(new Error('no disk')) };
+    supervise([[[broken]]]);
+    for (const id of ['p2', 'p3', 'p4', 'p5']) {
+      const { outcome: came, steps } = await carryOut(id);
+      expect([came, steps[0]?.detail]).to.deep.equal(['failed', 'no disk']);
+    }
+  });
+
   it('reports the failed part with reason and remedy, and retries it', async () => {
     let broken = true;
     const shy: ProcessPart = {

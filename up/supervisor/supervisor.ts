@@ -40,6 +40,7 @@ export class Supervisor {
   /** When each part is due to be maintained. */
   readonly #maintainAt = new Map<string, number>();
   #facts: PartFacts = {};
+  #planId = '';
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
@@ -70,6 +71,9 @@ export class Supervisor {
 
   async #pass(plan: UpPlan, recorder: ProgressRecorder, signal: AbortSignal): Promise<void> {
     const stages = await this.#options.planStages(plan);
+    // Whoever asks again wants to know now what becomes of it.
+    if (plan.id !== this.#planId) this.#backoff.clear();
+    this.#planId = plan.id;
     const parts = stages.flat(2);
     recorder.begin(plan, parts);
     await this.#endUnwanted(parts);
@@ -144,6 +148,7 @@ export class Supervisor {
     if (record.recipe === recipe) return record;
     log.info('replacing a part whose configuration changed', { process: part.name });
     await terminateProcess(record.process, { clock, graceMs: part.graceMs });
+    this.#backoff.clear(part.name);
     return undefined;
   }
 
@@ -194,6 +199,12 @@ class StartBackoff {
   waitMs(name: string, now: number): number {
     const record = this.#records.get(name);
     return record ? Math.max(0, record.at + backoffMs(record.attempts, RESTART_BACKOFF) - now) : 0;
+  }
+
+  /** Forgets the starts of a part that did not end by itself, or of all parts. */
+  clear(name?: string): void {
+    if (name === undefined) this.#records.clear();
+    else this.#records.delete(name);
   }
 
   /** Notes a start at `now`. */
