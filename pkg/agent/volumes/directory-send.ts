@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, type Stats } from 'node:fs';
+import { createReadStream, type Dirent, type Stats } from 'node:fs';
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises';
 
 import { type FolderRecord, MAGIC } from './directory-record.js';
@@ -37,16 +37,23 @@ function toLine(record: FolderRecord): Buffer {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
-/** Every path below a folder, parents first, in a fixed order. `isLive`: folders may be removed meanwhile. */
-async function* walk(root: string, path: string, isLive = false): AsyncGenerator<string> {
+/** Every path below a folder that does not change meanwhile, parents first, in a fixed order. */
+async function* walk(root: string, path: string): AsyncGenerator<string> {
   yield path;
-  const listed = readdir(toBytes(root, path), { withFileTypes: true, encoding: 'latin1' });
-  const entries = await (isLive ? unlessGone(listed) : listed);
-  for (const entry of entries?.sort((a, b) => (a.name < b.name ? -1 : 1)) ?? []) {
-    const below = path === '' ? entry.name : `${path}/${entry.name}`;
-    if (entry.isDirectory()) yield* walk(root, below, isLive);
+  const entries = await readFolder(toBytes(root, path));
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    const below = join(path, entry.name);
+    if (entry.isDirectory()) yield* walk(root, below);
     else yield below;
   }
+}
+
+function readFolder(path: Buffer): Promise<Dirent[]> {
+  return readdir(path, { withFileTypes: true, encoding: 'latin1' });
+}
+
+function join(path: string, name: string): string {
+  return path === '' ? name : `${path}/${name}`;
 }
 
 /** What is read of an entry; undefined when there is none of that name. */
@@ -57,12 +64,38 @@ function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
   });
 }
 
-/** Whether a copy lacks what was in the folder before that moment and still is: it was moved while the copy was made. */
-export async function lacksOlder(root: string, copy: string, before: number): Promise<boolean> {
-  for await (const path of walk(root, '', true)) {
-    if (await unlessGone(lstat(toBytes(copy, path)))) continue;
+/** How often folders that go on changing are read. What is moved to and fro would have to be missed each time. */
+const LOOKS = 16;
+/** A folder may change without another time of change, this soon after its last. */
+const TIME_STEP_MS = 50;
+
+/**
+ * Whether a copy lacks what was in the folder before that moment and still is: it was moved while the copy was made. It may be moved
+ * again while it is looked for, into a folder that was read already; so what has changed since it was read is read again.
+ */
+export async function lacksOlder(root: string, copy: string, before: number, read = readFolder): Promise<boolean> {
+  /** When each folder that was read had changed last, as far as that says anything. */
+  const changedAt = new Map<string, number>([['', 0]]);
+  const lacks = async (path: string): Promise<boolean> => {
+    if (await unlessGone(lstat(toBytes(copy, path)))) return false;
     const stats = await unlessGone(lstat(toBytes(root, path)));
-    if (stats && stats.birthtimeMs > 0 && stats.birthtimeMs < before) return true; // 0: its file system does not know
+    return stats !== undefined && stats.birthtimeMs > 0 && stats.birthtimeMs < before; // 0: its file system does not know
+  };
+  for (let look = 1, isSteady = false; look <= LOOKS && !isSteady; look++) {
+    isSteady = true;
+    // A folder that is found on the way is appended, and reached in the same look.
+    for (const [folder, seen] of changedAt) {
+      const stats = await unlessGone(lstat(toBytes(root, folder)));
+      if (!stats) changedAt.delete(folder);
+      if (!stats || stats.ctimeMs === seen) continue;
+      isSteady = false;
+      changedAt.set(folder, Date.now() - stats.ctimeMs > TIME_STEP_MS ? stats.ctimeMs : 0);
+      for (const entry of (await unlessGone(read(toBytes(root, folder)))) ?? []) {
+        const path = join(folder, entry.name);
+        if (await lacks(path)) return true;
+        if (entry.isDirectory() && !changedAt.has(path)) changedAt.set(path, 0);
+      }
+    }
   }
   return false;
 }

@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -21,6 +23,7 @@ import { expect } from 'chai';
 import { BoundFolders } from './bound-folders.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { lacksOnlyRemoved } from './directory-backend.js';
+import { lacksOlder } from './directory-send.js';
 import { describeDriver } from './driver.contract.js';
 import { A, arriving, type Lab, listTree, MIB, openLab, catchCause } from './driver-lab.testing.js';
 import type { VolumeFault } from './driver.js';
@@ -32,6 +35,16 @@ import { StreamChecksum } from './stream-checksum.js';
 /** The names of all files below a folder. */
 const listNames = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap(each => (each.isFile() ? [each.name] : []));
+
+/** Has a shell work in a folder. Gives what ends it with all that it has started: only then is its output closed. */
+function startWorkload(script: string, folder: string): () => Promise<void> {
+  const shell = spawn('sh', ['-c', script, folder], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+  shell.stdout.resume();
+  return async () => {
+    process.kill(-shell.pid!, 'SIGKILL');
+    await once(shell, 'close');
+  };
+}
 
 /** How many there are in a folder that comes and goes. */
 function countEntries(folder: string): number {
@@ -67,15 +80,14 @@ describe('the directory driver', () => {
     const path = await lab.driver.mountPoint(A);
     writeFileSync(join(path, 'kept'), 'kept');
     const script = 'cd "$0" && while :; do for n in 1 2 3 4 5 6 7 8; do : >"f$n"; done; rm f?; done';
-    const workload = spawn('sh', ['-c', script, path], { stdio: 'ignore' });
+    const endWorkload = startWorkload(script, path);
     try {
       for (let at = 0; at < 40; at++) {
         await lab.driver.snapshot(A, `s${at}`);
         expect(readFileSync(join(lab.root, A, 'snapshots', `s${at}`, 'kept'), 'utf8')).to.equal('kept');
       }
     } finally {
-      workload.kill('SIGKILL');
-      await once(workload, 'close');
+      await endWorkload();
       await lab.close();
     }
   });
@@ -88,7 +100,7 @@ describe('the directory driver', () => {
     for (const folder of ['cur', 'new']) mkdirSync(join(path, folder));
     for (const name of names) writeFileSync(join(path, 'new', name), name);
     const script = 'cd "$0" && while :; do mv new/* cur/; sleep 0.1; mv cur/* new/; sleep 0.1; done';
-    const workload = spawn('sh', ['-c', script, path], { stdio: 'ignore' });
+    const endWorkload = startWorkload(script, path);
     try {
       for (let at = 0; at < 5; at++) {
         const isTaken = lab.driver.snapshot(A, `s${at}`).then(() => undefined);
@@ -101,8 +113,28 @@ describe('the directory driver', () => {
         for (const each of taken) await lab.driver.dropSnapshot(A, each);
       }
     } finally {
-      workload.kill('SIGKILL');
-      await once(workload, 'close');
+      await endWorkload();
+      await lab.close();
+    }
+  });
+
+  it('finds what a copy lacks also when it is moved once more while it is looked for', async () => {
+    const lab = await openLab('directory');
+    const [root, copy] = [join(lab.root, 'live'), join(lab.root, 'copied')];
+    for (const folder of [root, copy])
+      for (const name of ['a', 'b']) mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(root, 'b', 'moved'), '');
+    const read = async (path: Buffer) => {
+      const entries = await readdir(path, { withFileTypes: true, encoding: 'latin1' });
+      const [from, to] = [join(root, 'b', 'moved'), join(root, 'a', 'moved')];
+      if (path.toString() === join(root, 'a') && existsSync(from)) renameSync(from, to);
+      return entries;
+    };
+    try {
+      expect(await lacksOlder(root, copy, Date.now() + 60_000, read)).to.equal(true);
+      writeFileSync(join(copy, 'a', 'moved'), '');
+      expect(await lacksOlder(root, copy, Date.now() + 60_000)).to.equal(false);
+    } finally {
       await lab.close();
     }
   });

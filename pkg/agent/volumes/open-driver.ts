@@ -6,7 +6,7 @@ import { btrfsBackend } from './btrfs-backend.js';
 import { directoryBackend } from './directory-backend.js';
 import { type VolumeDriver, type VolumeDriverName, VolumeFault } from './driver.js';
 import { LocalVolumes, type LocalVolumesEnv } from './local-volumes.js';
-import { runTool } from './run-tool.js';
+import { isInstalled, runTool } from './run-tool.js';
 import { listKeptIds, readRecord } from './volume-record.js';
 
 export type VolumeDriverChoice = VolumeDriverName | 'auto';
@@ -61,11 +61,7 @@ const thisMachine: MachineFacts = {
   kernel: release(),
   readFilesystems: () => readFile('/proc/filesystems', 'utf8').catch(() => ''),
   loadBtrfs: () => runTool('modprobe', 'btrfs').catch(() => undefined), // a kernel that has it built in needs no program for it
-  hasProgram: program =>
-    runTool(program, '--version').then(
-      () => true,
-      () => false,
-    ),
+  hasProgram: isInstalled,
 };
 
 /** What this machine lacks for volumes on btrfs, with the remedy; undefined when it can have them. */
