@@ -57,8 +57,11 @@ describe('plaintext credentials', () => {
     it(`reads many ${unit} at a cost in proportion to their number`, () =>
       assertLinearCost({
         size: 30_000,
-        prepare: length => unit.repeat(length / unit.length),
-        run: bait => isCredential(`${bait}_x`, bait),
+        prepare: length => ({
+          name: `${unit.repeat(length / unit.length)}_x`,
+          bait: unit.repeat(length / unit.length),
+        }),
+        run: ({ name, bait }) => isCredential(name, bait),
       }));
   }
 });

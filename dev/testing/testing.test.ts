@@ -29,6 +29,15 @@ describe('cost of work on hostile input', () => {
       isRefused: false,
     },
   ];
+  it('does not depend on how a text was put together', async () => {
+    const size = 2 ** 20;
+    const prepare = (length: number) => {
+      const text = 'x'.repeat(length);
+      return { text: length < size ? JSON.parse(JSON.stringify(text)) : text };
+    };
+    await assertLinearCost({ size, prepare, run: ({ text }) => Buffer.byteLength(text) });
+  });
+
   for (const { name, work, isRefused } of cases) {
     it(name, async () => {
       const fault = await caught(work);
