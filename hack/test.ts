@@ -6,10 +6,11 @@
  * has ended. `MOORING_STALL_MS=700` has all of them stand still for that long now and then: a test that needs the machine to
  * go on without a break fails. A Ctrl-C lets the tests under way end and take down what they put up, and fails; a second does not wait.
  */
+import { bundle } from './bundle.js';
 import { type Counts, sum } from './test/counts.js';
 import { Programs } from './test/programs.js';
 import { runSuite } from './test/run-suite.js';
-import { type Suite, suites } from './test/suites.js';
+import { planParts, type Suite, suites } from './test/suites.js';
 
 const programs = new Programs();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => programs.end());
@@ -36,7 +37,11 @@ interface StepResult {
   readonly seconds: number;
 }
 
+/** Packages that must be there once, for the seed of properties, and those that find files of their own. */
+const LEFT = ['fast-check', 'axe-core', 'esbuild', 'etcd3', 'playwright-core'];
+
 const chosen = process.argv.slice(2);
+const isChosen = (name: string) => chosen.length === 0 || chosen.includes(name);
 const toStep = (suite: Suite): Step => ({
   name: suite.name,
   run: () => runSuite(suite, programs, { live: chosen.length === 1 }),
@@ -48,7 +53,7 @@ const tracks: readonly (readonly Step[])[] = [[{ name: 'verify', run: verify }, 
 async function runTrack(steps: readonly Step[]): Promise<readonly StepResult[]> {
   const results: StepResult[] = [];
   for (const { name, run } of steps) {
-    if (programs.isEnding || (chosen.length > 0 && !chosen.includes(name))) continue;
+    if (programs.isEnding || !isChosen(name)) continue;
     const begun = Date.now();
     console.log(`\n== ${name} begins`);
     const counts = await run().catch((thrown: unknown): Counts => {
@@ -60,6 +65,9 @@ async function runTrack(steps: readonly Step[]): Promise<readonly StepResult[]> 
   }
   return results;
 }
+
+const bundled = suites.filter(suite => suite.bundled && isChosen(suite.name)).flatMap(suite => planParts(suite).flat());
+if (bundled.length > 0) await bundle(bundled, { chunks: 'test-chunks', left: LEFT });
 
 const stallMs = Number(process.env['MOORING_STALL_MS'] ?? 0);
 const ended = new AbortController();

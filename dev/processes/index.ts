@@ -12,6 +12,7 @@ export { releaseFolders } from './engine-sweep.js';
 export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 export { isForwardDropped } from './firewall.js';
 export { findFreePort, isFreePort } from './free-port.js';
+export { briefOptions } from './node-options.js';
 export { ownsPort } from './port-owner.js';
 export { pushImage } from './push-image.js';
 export { RegistryProcess } from './registry.js';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
 
 import { sleep, systemClock, systemRandom } from '../../pkg/clock/index.js';
+import { listPids, readStat } from '../../up/machine/process-stat.js';
 
 /** How a program ended, and what it printed, where that was kept. */
 export interface ProgramOutcome {
@@ -72,24 +72,10 @@ export class Programs {
 
 /** The processes of these groups that run. One that a test has stopped must not go on because of us. */
 function listRunning(groups: ReadonlySet<string>): readonly number[] {
-  return readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .filter(pid => {
-      const [state, , group = ''] = readStat(pid);
-      return groups.has(group) && state !== 'T';
-    })
-    .map(Number);
-}
-
-/** The state of a process and what follows it. Its name, which comes before, may contain spaces and brackets. */
-function readStat(pid: string): readonly string[] {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ');
-  } catch {
-    return []; // it has ended
-  }
+  return listPids().filter(pid => {
+    const [state, , group = ''] = readStat(pid);
+    return groups.has(group) && state !== 'T';
+  });
 }
 
 /** Signals a process, or with its negative number a group, if there is one. */

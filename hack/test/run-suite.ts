@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { isForwardDropped } from '../../dev/processes/index.js';
+import { briefOptions, isForwardDropped } from '../../dev/processes/index.js';
 import { type Counts, readCounts, sum } from './counts.js';
 import { runInLanes } from './lanes.js';
 import type { Programs } from './programs.js';
@@ -59,8 +59,10 @@ async function runPart(part: Part, { suite, programs, live }: Run): Promise<Coun
   const folder = mkdtempSync(join(tmpdir(), 'mooring-test-'));
   const file = join(folder, 'counts.json');
   try {
-    const argv = ['--enable-source-maps', MOCHA, '--no-config', '--reporter', 'hack/test/reporter.cjs', '--exit'];
+    const argv = ['--enable-source-maps', ...briefOptions, MOCHA, '--no-config', '--exit'];
     argv.push(
+      '--reporter',
+      'hack/test/reporter.cjs',
       '--require',
       'hack/test/property-seed.cjs',
       '--slow',

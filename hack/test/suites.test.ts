@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 import { expect } from 'chai';
 
 import { listSourceFiles } from '../checks/source-files.js';
@@ -7,6 +9,11 @@ describe('the suites', () => {
   it('have every file of tests, each once', () => {
     const files = listSourceFiles().filter(path => path.endsWith('.test.ts'));
     expect(suites.flatMap(suite => planParts(suite).flat()).sort()).to.deep.equal(files);
+  });
+
+  it('are bundled only where no test finds files by where it stands itself', () => {
+    const bundled = suites.filter(suite => suite.bundled).flatMap(suite => planParts(suite).flat());
+    expect(bundled.filter(path => readFileSync(path, 'utf8').includes('import.meta'))).to.deep.equal([]);
   });
 
   const files = ['a.test.ts', 'b.test.ts', 'c.test.ts', 'd.test.ts', 'd.ts'];

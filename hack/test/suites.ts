@@ -14,6 +14,8 @@ export interface Suite {
   readonly track: 1 | 2;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
   readonly sideBySide?: true;
+  /** Each file is bundled with what it loads, some 500 files: not where a test finds files by where it stands itself. */
+  readonly bundled?: true;
   /** How many of its files run side by side for each core, where they wait for most of their time. Default: one. */
   readonly lanesPerCore?: number;
   /** Among how many processes the files are divided, which run side by side: loading the product costs each some time. */
@@ -43,6 +45,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 120_000,
     needs: 'etcd',
     sideBySide: true,
+    bundled: true,
     first: ['up/up.etcd.test.ts'],
   },
   {
@@ -52,6 +55,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 180_000,
     needs: 'etcd',
     sideBySide: true,
+    bundled: true,
     first: ['e2e/cluster/member-faults.test.ts', 'e2e/cluster/data-faults.test.ts'],
   },
   {
@@ -61,6 +65,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 180_000,
     needs: 'etcd',
     sideBySide: true,
+    bundled: true,
   },
   {
     name: 'engine',
@@ -69,6 +74,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 300_000,
     needs: 'dockerd',
     sideBySide: true,
+    bundled: true,
   },
   {
     name: 'kernel',
@@ -84,6 +90,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 300_000,
     needs: 'chromium',
     sideBySide: true,
+    bundled: true,
   },
   {
     name: 'e2e',
@@ -92,6 +99,7 @@ export const suites: readonly Suite[] = [
     timeoutMs: 300_000,
     needs: 'dockerd',
     sideBySide: true,
+    bundled: true,
     lanesPerCore: 1.5,
     first: [
       'schedules',

@@ -9,7 +9,6 @@ import { EmbeddedSecretStore } from './embedded/embedded-secret-store.js';
 import { openStoreKeyring } from './embedded/keys-in-use.js';
 import type { SecretStore } from './secret-store.js';
 import { Secret } from './secret.js';
-import { VaultSecretStore } from './vault/vault-secret-store.js';
 import type { VaultLogin } from './vault/vault-session.js';
 
 export interface OpenSecretStoreEnv {
@@ -39,7 +38,7 @@ export function findSecretsKeyringFile({ secretsKeyFile, keyFile }: Settings): s
 }
 
 /** The secrets store on the Vault or OpenBao server that the settings name. It connects with the first call. */
-export function openVaultStore(settings: Settings, clock: Clock): VaultSecretStore {
+async function openVaultStore(settings: Settings, clock: Clock): Promise<SecretStore> {
   const { vaultAddress: address, vaultMount: mount, vaultNamespace, vaultLoginNamespace, vaultCaFile } = settings;
   if (address === '')
     throw new InvalidSettingFault('setting "vaultAddress": the vault driver needs the address of the server');
@@ -48,11 +47,13 @@ export function openVaultStore(settings: Settings, clock: Clock): VaultSecretSto
       'setting "vaultMount": it must contain {tenant}, because tenants must not share a mount',
     );
   }
+  const login = readLogin(settings);
+  const { VaultSecretStore } = await import('./vault/vault-secret-store.js'); // for this driver only: its client of HTTP is large
   return new VaultSecretStore({
     address,
     mount,
     clock,
-    login: readLogin(settings),
+    login,
     timeoutMs: settings.vaultTimeoutMs,
     ...(vaultNamespace !== '' && { namespace: vaultNamespace }),
     ...(vaultLoginNamespace !== '' && { loginNamespace: vaultLoginNamespace }),

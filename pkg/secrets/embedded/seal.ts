@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  timingSafeEqual,
+} from 'node:crypto';
 
 import type { Random } from '../../clock/index.js';
 import { UnreadableSecretFault } from '../faults.js';
@@ -55,14 +63,24 @@ export function unseal(keyring: SecretKeyring, context: readonly unknown[], seal
 }
 
 /** Hex of an HMAC over the facts: it cannot be forged without the key. */
-export function computeCode({ id, key }: SealingKey, facts: readonly unknown[]): string {
-  const own = Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), HEAD, KEY_BYTES));
-  return createHmac('sha256', own).update(bind(id, facts)).digest('hex');
+export function computeCode(key: SealingKey, facts: readonly unknown[]): string {
+  return createHmac('sha256', deriveHeadKey(key)).update(bind(key.id, facts)).digest('hex');
 }
 
 export function isAuthentic(key: SealingKey, facts: readonly unknown[], code: string): boolean {
   const [expected, given] = [Buffer.from(computeCode(key, facts), 'hex'), Buffer.from(code, 'hex')];
   return expected.length === given.length && timingSafeEqual(expected, given);
+}
+
+/** Every read of a head checks its code: to derive the key for that costs more than to use it. */
+const headKeys = new WeakMap<SealingKey, KeyObject>();
+
+function deriveHeadKey(held: SealingKey): KeyObject {
+  const known = headKeys.get(held);
+  if (known) return known;
+  const derived = createSecretKey(Buffer.from(hkdfSync('sha256', held.key, Buffer.alloc(0), HEAD, KEY_BYTES)));
+  headKeys.set(held, derived);
+  return derived;
 }
 
 function recordKey({ key }: SealingKey, salt: Buffer): { key: Buffer; nonce: Buffer } {

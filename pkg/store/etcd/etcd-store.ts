@@ -1,4 +1,5 @@
-import semver from 'semver';
+import isOlder from 'semver/functions/lt.js';
+import parseVersion from 'semver/functions/parse.js';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../../clock/index.js';
 import { type Logger, silentLogger } from '../../log/index.js';
@@ -210,11 +211,11 @@ const OLDEST_SUPPORTED = '3.4.0';
 
 /** What is known to be wrong with a version of etcd, in one sentence; undefined when nothing is. */
 export function checkEtcdVersion(version: string): string | undefined {
-  if (!semver.valid(version)) return `etcd says that its version is "${version}", which cannot be read`;
-  if (semver.lt(version, OLDEST_SUPPORTED))
+  if (!parseVersion(version)) return `etcd says that its version is "${version}", which cannot be read`;
+  if (isOlder(version, OLDEST_SUPPORTED))
     return `etcd ${version} is older than ${OLDEST_SUPPORTED}, the oldest supported`;
   const known = DEFECTS.filter(
-    ({ releaseLine, before }) => version.startsWith(`${releaseLine}.`) && semver.lt(version, before),
+    ({ releaseLine, before }) => version.startsWith(`${releaseLine}.`) && isOlder(version, before),
   );
   if (known.length === 0) return undefined;
   return `etcd ${version} has known defects: ${known.map(({ defect }) => defect).join('; ')}. Use the newest 3.5 or 3.6`;
