@@ -33,6 +33,9 @@ export interface ProofResult {
   readonly digest: string | undefined;
 }
 
+/** Whether the node has signed the text. The signature is in base64. */
+export type SignatureCheck = (node: StoredNode, text: string, signature: string) => boolean;
+
 type SignedRequest = Pick<IncomingMessage, 'method' | 'url' | 'headers'>;
 
 const BEARER = /^Bearer (.*)$/i;
@@ -45,13 +48,15 @@ const BEARER = /^Bearer (.*)$/i;
  */
 export class NodeProofs {
   readonly #env: NodeProofEnv;
+  readonly #isSigned: SignatureCheck;
   #startedAt: number;
-  readonly #keys = new WeakMap<StoredNode, KeyObject>();
   readonly #windows = new Map<string, ReplayWindow>();
   #sweepAt: number;
 
-  constructor(env: NodeProofEnv) {
+  /** `isSigned` is replaced only by simulations, which make few real signatures. */
+  constructor(env: NodeProofEnv, isSigned: SignatureCheck = createSignatureCheck()) {
     this.#env = env;
+    this.#isSigned = isSigned;
     this.#startedAt = env.clock.now();
     this.#sweepAt = this.#startedAt;
   }
@@ -88,7 +93,7 @@ export class NodeProofs {
   ): RequestRejection | undefined {
     const agent = String(headers[AGENT_HEADER] ?? '');
     const text = formatProofText({ method, path: url, token, agent }, proof);
-    if (!isSignedBy(this.#readKey(node), text, proof.signature)) return rejectInvalid();
+    if (!this.#isSigned(node, text, proof.signature)) return rejectInvalid();
     const now = this.#env.clock.now();
     // The clock was ahead when the server started: what was signed then is out of the window by now.
     if (this.#startedAt > now + PROOF_WINDOW_MS) this.#startedAt = now;
@@ -102,13 +107,6 @@ export class NodeProofs {
     return entry && value<StoredNode>(entry);
   }
 
-  /** To parse a key costs as much as to verify with it. */
-  #readKey(node: StoredNode): KeyObject | undefined {
-    const known = this.#keys.get(node) ?? parseNodeKey(node.publicKey);
-    if (known) this.#keys.set(node, known);
-    return known;
-  }
-
   #windowOf(nodeId: string, now: number): ReplayWindow {
     if (now - this.#sweepAt > PROOF_WINDOW_MS) {
       this.#sweepAt = now;
@@ -120,6 +118,16 @@ export class NodeProofs {
     this.#windows.set(nodeId, opened);
     return opened;
   }
+}
+
+/** Remembers the keys: to parse one costs as much as to verify with it. */
+function createSignatureCheck(): SignatureCheck {
+  const keys = new WeakMap<StoredNode, KeyObject>();
+  return (node, text, signature) => {
+    const key = keys.get(node) ?? parseNodeKey(node.publicKey);
+    if (key) keys.set(node, key);
+    return isSignedBy(key, text, signature);
+  };
 }
 
 /** The proof of a request, where it covers what it must and names its run as agents do. */

@@ -250,6 +250,18 @@ describe('simulated volumes', () => {
     expect([...disk.held.get(volume.id)!.snapshots.keys()]).to.deep.equal(['s-2']);
   });
 
+  it('are left on a disk that was away until they are removed from it, or it is replaced', () => {
+    for (const settle of [(disk: VolumeDisk) => disk.remove(volume.id), (disk: VolumeDisk) => disk.swap(volume.id)]) {
+      const disk = new VolumeDisk(new Map([[volume.id, new HeldVolume(1, [1])]]));
+      disk.unmount();
+      disk.remove(volume.id);
+      disk.mount();
+      expect([...disk.left]).to.deep.equal([volume.id]);
+      settle(disk);
+      expect([...disk.left]).to.deep.equal([]);
+    }
+  });
+
   it('take their calls one after another, however long each takes', async () => {
     const { world, life } = setUp({ delayMs: 50 });
     const disk = new VolumeDisk();

@@ -29,6 +29,7 @@ import { RemoteLink } from './remote-link.js';
 import { SimulatedLoad, USAGE_MS } from './load.js';
 import { chooseMix, type Mix } from './mix.js';
 import { Seat } from './seat.js';
+import { Signatures } from './signatures.js';
 import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
 
@@ -78,6 +79,7 @@ export class SimCluster {
   /** The store itself, without delay and without failures, which no simulated process can use. */
   readonly server: MemoryStore;
   readonly vault = new Vault();
+  readonly signatures = new Signatures();
   readonly machines: readonly Machine[];
   readonly seats: readonly Seat[];
   readonly pace: Pace;
@@ -195,7 +197,7 @@ export class SimCluster {
     const metrics = createMetrics({ processMetrics: false });
     const env = { store, cache, clock, random, log: silentLogger };
     const apiCache = this.#variant.apiCache?.(cache) ?? cache;
-    const front = new Front({ ...env, cache: apiCache, settings, metrics, keyring, secrets });
+    const front = new Front({ ...env, cache: apiCache, settings, metrics, keyring, secrets }, this.signatures);
     const dispatcher = new AgentDispatcher({
       ...env,
       events: new EventWriter(new EventLeases(store, clock, 7), clock, random),

@@ -9,6 +9,7 @@ import {
 } from '../../pkg/link/index.js';
 import { SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { ConflictFault, StoreUnavailableFault } from '../../pkg/store/index.js';
+import type { Signatures } from './signatures.js';
 
 type Route = Api['routes'][number];
 type Call = Parameters<Route['handle']>[0];
@@ -50,9 +51,9 @@ export class Front {
   readonly #proofs: NodeProofs;
 
   /** To be called before the cache is fed. */
-  constructor(deps: ApiDeps) {
+  constructor(deps: ApiDeps, signatures: Signatures) {
     this.#deps = deps;
-    this.#proofs = new NodeProofs(deps);
+    this.#proofs = new NodeProofs(deps, (...signed) => signatures.check(...signed));
     this.#routes = new Map(createApi(deps).routes.map(route => [`${route.method} ${route.path}`, route]));
   }
 

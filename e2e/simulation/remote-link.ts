@@ -26,6 +26,7 @@ import type { Secret } from '../../pkg/secrets/index.js';
 import type { SimProcess } from '../../dev/simulation/index.js';
 import type { Answer, ApiServer } from './front.js';
 import { LineStream } from './line-stream.js';
+import type { Signatures } from './signatures.js';
 
 const CALL_DEADLINE_MS = 10_000;
 
@@ -35,6 +36,7 @@ export interface AgentServices {
   readonly servers: readonly ApiServer[];
   /** Told of every ticket for which secrets were handed out. */
   readonly handedOut: (ticket: string) => void;
+  readonly signatures: Signatures;
 }
 
 const cut = () => new LinkUnreachableFault('the link broke');
@@ -163,11 +165,9 @@ export class RemoteLink implements AgentLink {
     if (!credentials) throw new LinkRefusedFault(401, 'auth_invalid');
     const method = document === undefined ? 'GET' : 'POST';
     const path = `/agent/v1/${name}`;
-    const headers = signRequest(credentials, {
-      method,
-      path,
-      body: document === undefined ? undefined : JSON.stringify(document),
-    });
+    const sign = (text: string) => this.#services.signatures.make(credentials.sign, text);
+    const sent = document === undefined ? undefined : JSON.stringify(document);
+    const headers = signRequest({ ...credentials, sign }, { method, path, body: sent });
     return this.#call(name, async server => {
       const body = document === undefined ? 'none' : 'json';
       const node = await server.front.identify({ method, path, headers, body });

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { promisify } from 'node:util';
 
+import { briefOptions } from '../../dev/processes/index.js';
 import { programArguments } from '../../pkg/version/index.js';
 import type { Outcome } from './scenario.js';
 
@@ -15,7 +16,8 @@ export async function playSeeds(first: number, count: number): Promise<readonly 
 }
 
 async function playPart(first: number, end: number, step: number): Promise<readonly Outcome[]> {
-  const argv = [...programArguments('e2e/simulation/play-seeds.ts'), String(first), String(end), String(step)];
+  const program = [...briefOptions, ...programArguments('e2e/simulation/play-seeds.ts')];
+  const argv = [...program, String(first), String(end), String(step)];
   const { stdout } = await promisify(execFile)(process.execPath, argv, { maxBuffer: MOST_BYTES });
   return JSON.parse(stdout) as readonly Outcome[];
 }
