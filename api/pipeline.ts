@@ -15,7 +15,7 @@ import { type HostFilter, toAddressKey } from './http/hosts.js';
 import { checkAuthorizationOnce } from './http/malformed.js';
 import { parseQuery, readFlag } from './http/query.js';
 import { internalFailure, rejectRequest, RequestRejection, toPlatformFailure, toRejectionReply } from './http/reply.js';
-import { isShed, RequestLog, type RequestProgress } from './http/request-log.js';
+import { isShed, RequestLog, type RequestProgress, startRequestProgress } from './http/request-log.js';
 import { abandonRequestSpan, endRequestSpan, startRequestSpan } from './http/request-span.js';
 import { type RouteMatch, RouteTree } from './http/route-tree.js';
 import { anonymous, type Caller, isGrowth, type Route, type RouteResult } from './http/route.js';
@@ -103,8 +103,7 @@ export class Pipeline {
     const span = tracer && request && startRequestSpan(tracer, request);
     const requestId = `${this.#idPrefix}${(++this.#requests).toString(36)}`;
     const startedAt = this.#env.clock.monotonic();
-    const nothing = { route: undefined, caller: anonymous, tenant: '', release: () => undefined, isClosed: false };
-    return { requestId, method, startedAt, span, ...nothing, isKubernetes: false };
+    return startRequestProgress({ requestId, method, startedAt, span });
   }
 
   #answer(response: ServerResponse, outcome: RouteResult, progress: RequestProgress): void {
@@ -193,7 +192,8 @@ export class Pipeline {
     const query = parseQuery(search, route.query, isKubernetes);
     if (query instanceof RequestRejection) return query;
     const toDocument = isKubernetes ? readKubernetesBody : readBody;
-    const read = await toDocument(request, route.body, { ...limits, digest }, this.#env.clock);
+    const signed = digest === undefined ? limits : { digest, ...limits };
+    const read = await toDocument(request, route.body, signed, this.#env.clock);
     if (read instanceof RequestRejection) return read;
     const isDryRun = isKubernetes ? readDryRun(query) : readFlag(query, 'dryRun');
     if (isDryRun instanceof RequestRejection) return isDryRun;

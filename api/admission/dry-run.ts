@@ -71,15 +71,18 @@ export async function dryRunDeployment(
   entry: Entry | undefined,
 ): Promise<WholeReply> {
   await env.cache.barrier();
-  const before = entry && toSpec(value<StoredDeployment>(entry));
+  const stored = entry && value<StoredDeployment>(entry);
+  const before = stored && toSpec(stored);
   const replicas = listReplicas(env, tenant, spec.name);
+  const placed = replicas.filter(({ nodeId }) => nodeId !== undefined).length;
+  const missing = Math.max(0, countWanted(env.cache, spec, stored) - placed);
   return replyDryRun({
     ...(before && { before }),
     after: spec,
     alterations,
     warnings: [
       ...warnings,
-      ...warnOfReplicas(env, tenant, spec),
+      ...warnOfReplicas(env, tenant, spec, stored),
       ...warnUnresolved(spec, material, facts.secretKeys),
       ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
     ],
@@ -88,7 +91,7 @@ export async function dryRunDeployment(
         .filter(replica => !isUpToDate(replica, spec) || isEvicted(env, spec, replica))
         .map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })),
       secrets: dryRunSecrets(spec, material, facts.secretKeys),
-      placement: previewWorkload(env, tenant, spec, replicas.filter(({ nodeId }) => nodeId !== undefined).length),
+      placement: previewWorkload(env, tenant, spec, missing),
     },
   });
 }
@@ -101,10 +104,10 @@ function isEvicted({ cache, placementPolicy }: AdmissionEnv, spec: Deployment, {
   return !satisfiesResidency(residency, node.labels);
 }
 
-/** Explains every node for a workload, and where the replicas beyond the `placed` ones would go. */
-export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deployment, placed: number) {
+/** Explains every node for a workload, and where the replicas that are missing would go. */
+export function previewWorkload(env: AdmissionEnv, tenant: string, spec: Deployment, missing: number) {
   const reading = { cache: env.cache, policy: env.placementPolicy };
-  const preview = previewPlacement(spec, tenant, Math.max(0, countWanted(env.cache, tenant, spec) - placed), reading);
+  const preview = previewPlacement(spec, tenant, missing, reading);
   return {
     ...toExplanationView(explainDeployment(spec, tenant, reading, 'are replaced')),
     next: preview.nodes.map(({ name }) => name),

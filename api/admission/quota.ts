@@ -1,4 +1,4 @@
-import type { Deployment } from '../../crds/deployment/index.js';
+import type { Deployment, StoredDeployment } from '../../crds/deployment/index.js';
 import { formatAmount, parseCpu, parseMemory } from '../../crds/grammar/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
@@ -18,20 +18,13 @@ export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string)
 }
 
 /** Warns of the quotas that a deployment exceeds. It is stored all the same; the replicas above the quota wait. */
-export function warnAboveQuota(
-  env: QuotaEnv,
-  tenant: string,
-  spec: Deployment,
-  wanted = countWanted(env.cache, tenant, spec),
-): readonly Warning[] {
+export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment, wanted: number): readonly Warning[] {
   const limits = readQuotas(env, tenant);
   const job = parseJobOwner(spec.name);
   const counted = env.usage.of(tenant);
   const mayExceed = job !== undefined && counted.jobs >= (limits.jobs ?? Infinity);
   const used = mayExceed ? { ...counted, jobs: countUnended(env.cache, tenant) } : counted;
-  const own = job === undefined ? keys.deployment(tenant, spec.name) : keys.job(tenant, job);
   const isRunByOthers = job !== undefined && wanted === 0; // of a schedule, its runs are counted
-  const isNew = env.cache.get(own) === undefined;
   const more = wanted === 0 ? 0 : Math.max(0, wanted - countPlaced(env.cache, tenant, spec.name));
   const warnings: Warning[] = [];
   const add = (kind: QuotaKind, field: string, amount: number) => {
@@ -39,7 +32,10 @@ export function warnAboveQuota(
     if (limit === undefined || amount === 0 || used[kind] + amount <= limit) return;
     warnings.push({ code: 'quota_reached', field, message: describeReached(kind, limit, used[kind]) });
   };
-  add(job === undefined ? 'deployments' : 'jobs', 'name', isNew && !isRunByOthers ? 1 : 0);
+  const kind = job === undefined ? 'deployments' : 'jobs';
+  const toKey = () => (job === undefined ? keys.deployment(tenant, spec.name) : keys.job(tenant, job));
+  const isNew = limits[kind] !== undefined && env.cache.get(toKey()) === undefined;
+  add(kind, 'name', isNew && !isRunByOthers ? 1 : 0);
   if (more === 0) return warnings;
   add('containers', 'replicas', more);
   add('cpu', 'resources.cpu', more * (parseCpu(spec.resources?.cpu ?? '') ?? 0));
@@ -55,8 +51,14 @@ function describeReached(kind: QuotaKind, limit: number, used: number): string {
 }
 
 /** Warns of what becomes of the replicas that a deployment asks for: by its scaling policy, and by quotas. */
-export function warnOfReplicas(env: QuotaEnv, tenant: string, spec: Deployment): readonly Warning[] {
-  return [...warnScaled(env.cache, tenant, spec), ...warnAboveQuota(env, tenant, spec)];
+export function warnOfReplicas(
+  env: QuotaEnv,
+  tenant: string,
+  spec: Deployment,
+  stored: StoredDeployment | undefined,
+): readonly Warning[] {
+  const wanted = countWanted(env.cache, spec, stored);
+  return [...warnScaled(env.cache, spec, stored), ...warnAboveQuota(env, tenant, spec, wanted)];
 }
 
 function countPlaced(cache: Cache, tenant: string, name: string): number {

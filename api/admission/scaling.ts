@@ -22,7 +22,6 @@ import {
   type Entry,
   findRecordFault,
   type Put,
-  readValue,
   value,
 } from '../../pkg/store/index.js';
 import { RequestRejection } from '../http/reply.js';
@@ -59,21 +58,24 @@ export function putPolicy(
   };
 }
 
-/** How many replicas a document would have, by the policy of the deployment that it changes. */
+/** How many replicas a document would have: by its own number when it is new, and otherwise by the policy of the deployment (`stored`) that it changes. */
 export function countWanted(
   cache: Pick<Cache, 'get'>,
-  tenant: string,
-  { name, replicas }: Pick<Deployment, 'name' | 'replicas'>,
+  { replicas }: Pick<Deployment, 'replicas'>,
+  stored: StoredDeployment | undefined,
 ): number {
-  const stored = readValue<StoredDeployment>(cache, keys.deployment(tenant, name));
   if (!stored) return replicas;
-  const { policy, record } = readScaling(cache, { tenant, name });
-  return getWantedReplicas({ metadata: stored.metadata, replicas }, policy, record);
+  const { metadata, name } = stored;
+  const { policy, record } = readScaling(cache, { tenant: metadata.tenant, name });
+  return getWantedReplicas({ metadata, replicas }, policy, record);
 }
 
 /** Says what becomes of the replicas that a document asks for, where the deployment has a scaling policy. */
-export function warnScaled(cache: Pick<Cache, 'get'>, tenant: string, spec: Deployment): readonly Warning[] {
-  const deployment = readValue<StoredDeployment>(cache, keys.deployment(tenant, spec.name));
+export function warnScaled(
+  cache: Pick<Cache, 'get'>,
+  spec: Deployment,
+  deployment: StoredDeployment | undefined,
+): readonly Warning[] {
   const policy = deployment && findPolicy(cache, deployment).stored;
   if (!policy) return [];
   const warnings = listUnmeasurable(policy, spec).map(resource => ({
@@ -88,14 +90,13 @@ export function warnScaled(cache: Pick<Cache, 'get'>, tenant: string, spec: Depl
 /** Says that a number of replicas that is stored already was sent again, while the policy runs another. */
 export function warnRepeated(
   cache: Pick<Cache, 'get'>,
-  tenant: string,
-  { name, replicas }: Deployment,
+  { replicas }: Deployment,
   document: unknown,
+  stored: StoredDeployment | undefined,
 ): readonly Warning[] {
-  if (!readSubmitted(document).sends('replicas')) return [];
-  const stored = readValue<StoredDeployment>(cache, keys.deployment(tenant, name));
-  const policy = stored?.replicas === replicas ? findPolicy(cache, stored).stored : undefined;
-  const wanted = countWanted(cache, tenant, { name, replicas });
+  if (!stored || !readSubmitted(document).sends('replicas')) return [];
+  const policy = stored.replicas === replicas ? findPolicy(cache, stored).stored : undefined;
+  const wanted = countWanted(cache, { replicas }, stored);
   if (!policy || wanted === replicas) return [];
   const bounds = `its scaling policy allows ${policy.minReplicas} to ${policy.maxReplicas}`;
   const message = `${bounds}: ${describeRun(wanted)} instead of ${replicas}, which it asked for before; another number moves it`;

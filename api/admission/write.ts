@@ -1,10 +1,11 @@
+import type { FormerDeployments } from '../../crds/archive/index.js';
 import { type Deployment, formatChanges, summariseChanges } from '../../crds/deployment/index.js';
 import { createTypedId } from '../../crds/grammar/index.js';
 import { keys } from '../../crds/keys/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
-import { buildRevision, findHistory, nextMetadata, type RevisionCause } from '../../pkg/history/index.js';
-import type { Change, Guard, Put } from '../../pkg/store/index.js';
+import { buildRevision, nextMetadata, type RevisionCause } from '../../pkg/history/index.js';
+import { type Change, type Guard, type Put, value } from '../../pkg/store/index.js';
 import { formatTraceparent, type Span } from '../../pkg/trace/index.js';
 import { type Caller, describeCaller } from '../http/route.js';
 import type { AdmissionEnv } from './env.js';
@@ -61,9 +62,9 @@ export function updateMetadata({ clock }: AdmissionEnv, before: Metadata, specHa
 /** The last revision of a name that has no deployment now, and the guard that fails when there is a later one. */
 export function readLastRevision({ cache }: AdmissionEnv, tenant: string, name: string) {
   const key = keys.formerDeployments(tenant, name);
-  const history = findHistory(cache, tenant, name);
-  const guard: Guard = { key, at: cache.get(key)?.revision ?? 0 };
-  return { lastRevision: history?.deployments.at(-1)?.lastRevision ?? 0, guard };
+  const entry = cache.get(key);
+  const guard: Guard = { key, at: entry?.revision ?? 0 };
+  return { lastRevision: (entry && value<FormerDeployments>(entry).deployments.at(-1)?.lastRevision) ?? 0, guard };
 }
 
 /** What the metadata of an object says of the request that it was written by; nothing when that is not traced. */
@@ -92,8 +93,8 @@ export async function buildWrite(env: AdmissionEnv, write: DeploymentWrite): Pro
     ...(more?.puts ?? []),
     ...(await putConflictKeys(env.conflictLeases, conflictKeys, operation)),
   ];
-  const whole = { guards: more ? [...guards, ...more.guards] : guards, puts: all, deletes: more?.deletes ?? [] };
-  return { change: { ...whole, proof: puts[1].key }, bytes };
+  const whole = more ? [...guards, ...more.guards] : guards;
+  return { change: { guards: whole, puts: all, deletes: more?.deletes ?? [], proof: puts[1].key }, bytes };
 }
 
 const EVENTS = {

@@ -1,7 +1,8 @@
 import type { Span } from '../../pkg/trace/index.js';
+import type { LogFields } from '../../pkg/log/index.js';
 import type { BoundCounter, BoundHistogram, Metrics } from '../../pkg/metrics/index.js';
 import { RequestRejection } from './reply.js';
-import type { Caller, Route, RouteResult, StorageEnv } from './route.js';
+import { anonymous, type Caller, type Route, type RouteResult, type StorageEnv } from './route.js';
 
 /** What is known of a request so far. */
 export interface RequestProgress {
@@ -19,6 +20,14 @@ export interface RequestProgress {
   isClosed: boolean;
   /** Answered in the words of Kubernetes. */
   isKubernetes: boolean;
+}
+
+type BegunRequest = Pick<RequestProgress, 'requestId' | 'method' | 'startedAt' | 'span'>;
+
+/** What is known of a request that has just arrived. */
+export function startRequestProgress(begun: BegunRequest): RequestProgress {
+  const release = () => undefined;
+  return { route: undefined, caller: anonymous, tenant: '', release, isClosed: false, isKubernetes: false, ...begun };
 }
 
 /** Refusals of a caller that sends too much, or of a server that has too much to do. */
@@ -62,18 +71,26 @@ export class RequestLog {
     const shed = outcome instanceof RequestRejection && isShed(outcome.rejections[0].code);
     // A server that refuses most of what comes has no time to write it down; the metrics count it.
     const level = isWrite && !shed ? 'info' : 'debug';
-    const trace = span && isRecorded(caller, outcome) && { trace: span.context.traceId };
-    const answer = { requestId, method, route: path, status, ms: Math.round(ms * 10) / 10 };
-    const fields = { ...answer, ...trace, tenant, token: caller.id };
+    const about = (more?: LogFields): LogFields => ({
+      requestId,
+      method,
+      route: path,
+      status,
+      ms: Math.round(ms * 10) / 10,
+      tenant,
+      token: caller.id,
+      ...(span && isRecorded(caller, outcome) && { trace: span.context.traceId }),
+      ...more,
+    });
     if (outcome instanceof RequestRejection) {
       const [{ code }] = outcome.rejections;
       metrics.count('mooring_rejections_total', { code });
-      log[level]('request', { ...fields, code });
+      log[level]('request', about({ code }));
     } else if ('body' in outcome) {
       this.#observe(method, path, ms);
-      log[level]('request', outcome.alterations ? { ...fields, alterations: outcome.alterations } : fields);
+      log[level]('request', about(outcome.alterations && { alterations: outcome.alterations }));
     } else {
-      log[level]('stream', fields);
+      log[level]('stream', about());
     }
   }
 

@@ -98,7 +98,7 @@ async function assign(
     for (const some of splitIntoBatches(assignments, env.cache)) {
       await env.commit(await buildPlacements(some, subject, env));
       for (const { seen, node } of some) {
-        env.log.info('replica placed', { ...toFields(subject), replica: seen.replica.uid, node: node.name });
+        env.log.info('replica placed', { replica: seen.replica.uid, node: node.name, ...toFields(subject) });
       }
     }
   } catch (thrown) {

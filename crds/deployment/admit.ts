@@ -49,10 +49,8 @@ export function admitCreate(
 
   const sent = splitDocument(document, limits.supportedFields);
   const listed = normalizeDependencies(sent.fields);
-  const isSentBack = isReturnedByGet(document);
-  const context = createContext(facts, limits, nameIn(sent.fields));
-  const found = validate(listed.fields, sound => ({ ...context(sound), isSentBack }));
-  const rejections = listed.asSent(found);
+  const context = createContext(facts, limits, nameIn(sent.fields), { isSentBack: isReturnedByGet(document) });
+  const rejections = listed.asSent(validate(listed.fields, context));
   return (
     toCheckFailure([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion })
   );
@@ -91,7 +89,7 @@ export function admitUpdate(
     field === 'volumes'
       ? !areSameMounts(stored.volumes, listed.fields[field])
       : !isDeepStrictEqual(before.get(field), listed.fields[field]);
-  const context = createContext(facts, limits, stored.name, stored);
+  const context = createContext(facts, limits, stored.name, { stored });
   const rejections = listed.asSent(validate(listed.fields, context, changes));
   return (
     toCheckFailure([...rejections, ...sent.rejections]) ??
@@ -183,12 +181,11 @@ function createContext(
   facts: DeploymentFacts,
   limits: DeploymentLimits,
   name: string,
-  stored?: StoredDeployment,
+  { stored, isSentBack }: { readonly stored?: StoredDeployment; readonly isSentBack?: boolean } = {},
 ): (sound: WellFormedDocument) => DeploymentContext {
-  const before = stored && (stored as StoredDeployment & Readonly<Record<string, unknown>>);
+  const before = stored as DeploymentContext['stored'];
   return ({ document, isWhole }) => {
-    const context = { document, isWhole, kind: 'Deployment' as const, facts, limits, name };
-    return before ? { ...context, stored: before } : context;
+    return { document, isWhole, kind: 'Deployment', facts, limits, name, stored: before, isSentBack };
   };
 }
 

@@ -130,11 +130,11 @@ export const portsRules: FieldRules<DeploymentContext> = {
 
 /** The ports to store: the protocol filled in, announced. */
 export function completePorts(ports: PortsInput, announce: Announce): readonly Port[] {
-  return ports.map(({ protocol, ...port }, position) => {
-    if (protocol === undefined) {
-      announce(FieldPath.root.child('ports').index(position).child('protocol'), null, 'tcp', 'default');
-    }
-    return { ...port, protocol: protocol ?? 'tcp' };
+  return ports.map((port, position) => {
+    const { protocol } = port;
+    if (protocol !== undefined) return { ...port, protocol };
+    announce(FieldPath.root.child('ports').index(position).child('protocol'), null, 'tcp', 'default');
+    return { ...port, protocol: 'tcp' };
   });
 }
 

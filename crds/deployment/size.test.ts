@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { exampleFacts, least, limits, listFaults, stored } from './admit.testing.js';
-import { WORKLOAD_BYTES_MAX } from '../workload/index.js';
+import { rejectOversized, WORKLOAD_BYTES_MAX } from '../workload/index.js';
 import { admitCreate, admitUpdate } from './index.js';
 
 const variables = (bytes: number) =>
@@ -31,6 +31,24 @@ describe('the size of a deployment', () => {
     expect(listFaults(admitUpdate(before, { command }, exampleFacts, limits))).to.deep.equal([
       ['document_too_large', 'command'],
     ]);
+  });
+
+  it('counts every character as JSON writes it, however many bytes that takes', () => {
+    for (const [character, bytes] of [
+      ['\u0001', 6],
+      ['\ud800', 6],
+      ['€', 3],
+      ['"', 2],
+      ['x', 1],
+    ] as const) {
+      const spec = (length: number) => ({ command: [character.repeat(length)] });
+      const around = Buffer.byteLength(JSON.stringify(spec(0)));
+      const most = Math.floor((WORKLOAD_BYTES_MAX - around) / bytes);
+      expect(rejectOversized(spec(most), []), character).to.equal(undefined);
+      expect(rejectOversized(spec(most + 1), [])?.code, character).to.equal('document_too_large');
+    }
+    const numbers = { command: Array.from({ length: WORKLOAD_BYTES_MAX / 20 }, () => -1e-300 / 3) };
+    expect(rejectOversized(numbers, [])?.code).to.equal('document_too_large');
   });
 
   it('does not hold up a change of one that was stored larger, unless it grows', () => {

@@ -36,8 +36,10 @@ function checkSegment(part: string | number): string {
   return segment;
 }
 
-function joinKey(range: string, ...segments: readonly (string | number)[]): string {
-  return range + segments.map(checkSegment).join('/');
+function joinKey(range: string, ...[first, ...rest]: readonly (string | number)[]): string {
+  let key = first === undefined ? range : range + checkSegment(first);
+  for (const part of rest) key += `/${checkSegment(part)}`;
+  return key;
 }
 
 /** The key of an object of any kind that has records: the range of the kind, then the segments that it names. */

@@ -64,21 +64,20 @@ export function createCompletion<Whole extends object, Input>(
   table: FieldTable<never, Input>,
 ): (sent: Readonly<Record<string, unknown>>, input: Input, announce: Announce) => Whole {
   const fields = Object.entries(table);
+  const names = Object.keys(table);
   // Stored in this order: the canonical text then costs no sorting.
-  const names = fields.map(([name]) => name).sort();
+  const sorted = names.toSorted().map(name => ({ name, at: names.indexOf(name) }));
   return (sent, input, announce) => {
-    const values: Record<string, unknown> = {};
-    for (const [name, { complete, isComputed, default: fallback }] of fields) {
+    const values = fields.map(([name, { complete, isComputed, default: fallback }]) => {
       const value = sent[name];
       if (value === undefined && fallback !== undefined) {
         announce(name, null, fallback, 'default');
-        values[name] = fallback;
-      } else if (complete && (value !== undefined || isComputed)) {
-        values[name] = complete(value as never, announce, input);
-      } else values[name] = value;
-    }
+        return fallback;
+      }
+      return complete && (value !== undefined || isComputed) ? complete(value as never, announce, input) : value;
+    });
     const whole: Record<string, unknown> = {};
-    for (const name of names) if (values[name] !== undefined) whole[name] = values[name];
+    for (const { name, at } of sorted) if (values[at] !== undefined) whole[name] = values[at];
     return whole as Whole;
   };
 }

@@ -22,21 +22,27 @@ export interface SchemaError {
 type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | OversizedValue;
 
 const options = { messages: false, strict: true, allowUnionTypes: true };
-/** Stops at the first error, so that what it compiles is half as long: V8 optimises no function of over 60 KiB of bytecode. */
-const judging = new Ajv2020(options);
-const listing = new Ajv2020({ ...options, allErrors: true, verbose: true });
-for (const ajv of [judging, listing]) ajv.addVocabulary([...annotationWords]);
+/** Made on first use: agents and most commands judge nothing. */
+let made: { readonly judging: Ajv2020; readonly listing: Ajv2020 } | undefined;
+
+/** `judging` stops at the first error, so that what it compiles is half as long: V8 optimises no function of over 60 KiB of bytecode. */
+function validators() {
+  if (made) return made;
+  made = { judging: new Ajv2020(options), listing: new Ajv2020({ ...options, allErrors: true, verbose: true }) };
+  for (const ajv of Object.values(made)) ajv.addVocabulary([...annotationWords]);
+  return made;
+}
 
 /** Compiles a schema, on first use, to a function that lists the errors of a document, one for each place. */
 export function compileShape(schema: TSchema): (document: unknown) => readonly SchemaError[] {
   let isSound: ValidateFunction | undefined;
   let validate: ValidateFunction | undefined;
   return document => {
-    isSound ??= judging.compile(schema);
+    isSound ??= validators().judging.compile(schema);
     const large = findOversized(schema as SchemaNode, document);
     if (large.length === 0 && isSound(document)) return SOUND;
 
-    validate ??= listing.compile(schema);
+    validate ??= validators().listing.compile(schema);
     const problems = large[0]?.instancePath === '' ? large : [...large, ...listErrors(validate, document, large)];
     return keepOutermost(problems).map(([pointer, problem]) => toSchemaError(pointer, problem, document));
   };

@@ -92,9 +92,9 @@ export interface WorkloadContext extends WellFormedDocument {
   /** The workload's name as sent or stored, for wording and to tell it from others. */
   readonly name: string;
   /** The document carries the metadata of a stored object: a client sends back what it has read. */
-  readonly isSentBack?: boolean;
+  readonly isSentBack?: boolean | undefined;
   /** What is stored, when this is an update. */
-  readonly stored?: { readonly name: string } & Readonly<Record<string, unknown>>;
+  readonly stored?: ({ readonly name: string } & Readonly<Record<string, unknown>>) | undefined;
 }
 
 /** Facts of an empty tenant: no nodes, no volumes, no other deployments, and an image that was not looked up. */

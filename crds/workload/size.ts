@@ -16,6 +16,7 @@ export function rejectOversized(
   alterations: readonly Alteration[],
   before?: object,
 ): Rejection | undefined {
+  if (boundBytes(spec) + boundBytes(alterations) <= WORKLOAD_BYTES_MAX) return undefined;
   const bytes = measure(spec);
   if (bytes > WORKLOAD_BYTES_MAX && !(before && bytes <= measure(before))) {
     return refuse(findLargest(Object.entries(spec)), bytes);
@@ -31,6 +32,23 @@ function refuse(field: string, bytes: number): Rejection {
 
 function measure(document: unknown): number {
   return Buffer.byteLength(JSON.stringify(document));
+}
+
+/** How many bytes a character of a string takes at most: as `\u0000`. */
+const BYTES_PER_CHARACTER = 6;
+/** The longest number, with what stands around a value: quotes, a colon, a comma. */
+const BYTES_PER_VALUE = 32;
+
+/** No document measures more than this. Nearly all are so small that this is known without writing them down. */
+function boundBytes(value: unknown): number {
+  if (typeof value === 'string') return BYTES_PER_VALUE + BYTES_PER_CHARACTER * value.length;
+  let bytes = BYTES_PER_VALUE;
+  if (Array.isArray(value)) for (const entry of value) bytes += boundBytes(entry);
+  else if (typeof value === 'object' && value !== null) {
+    const parts = value as Readonly<Record<string, unknown>>;
+    for (const name in parts) bytes += BYTES_PER_CHARACTER * name.length + boundBytes(parts[name]);
+  }
+  return bytes;
 }
 
 function findLargest(parts: readonly (readonly [name: string, part: unknown])[]): string {

@@ -106,7 +106,11 @@ export function seededRandom(seed: number): Random {
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
-  const bytes = (count: number) => Buffer.from(Array.from({ length: count }, () => Math.floor(next() * 256)));
+  const bytes = (count: number) => {
+    const drawn = Buffer.alloc(count);
+    for (let at = 0; at < count; at++) drawn[at] = Math.floor(next() * 256);
+    return drawn;
+  };
   const uuid = () => {
     const b = bytes(16);
     b[6] = (b[6]! & 0x0f) | 0x40;

@@ -148,7 +148,7 @@ export class EventWriter {
     if (now > this.#time) {
       this.#time = now;
       this.#timeText = formatTime(now);
-      this.#chance = Array.from(this.#random.bytes(16), byte => ALPHABET[byte % 32]).join('');
+      this.#chance = formatChance(this.#random.bytes(16));
     } else {
       this.#chance = nextText(this.#chance);
     }
@@ -160,6 +160,13 @@ export class EventWriter {
 function formatTime(milliseconds: number): string {
   let text = '';
   for (let rest = milliseconds; text.length < 10; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32] + text;
+  return text;
+}
+
+/** A character for each byte. */
+function formatChance(bytes: Buffer): string {
+  let text = '';
+  for (const byte of bytes) text += ALPHABET[byte % 32];
   return text;
 }
 

@@ -73,8 +73,8 @@ export function buildRevision(
 
 /** What clients keep may be long, and readers look for the rest in the first bytes. */
 function notesLast(metadata: Metadata): Metadata {
+  if (!metadata.annotations && !metadata.fieldOwners) return metadata;
   const { annotations, fieldOwners, ...identity } = metadata;
-  if (!annotations && !fieldOwners) return metadata;
   return { ...identity, ...(annotations && { annotations }), ...(fieldOwners && { fieldOwners }) };
 }
 

@@ -30,17 +30,16 @@ export type CompareCandidates = (a: Candidate, b: Candidate) => number;
  * requested, then the one with fewer replicas, then the name. Two nodes are never equal.
  */
 export function compareCandidates(workload: Workload, counts: TopologyCounts): CompareCandidates {
-  const compareLoad = compareByLoad(workload.requests);
+  const { requests } = workload;
   return (a, b) =>
     counts.countSiblingsNear(a) - counts.countSiblingsNear(b) ||
     countSiblings(a, workload).staying - countSiblings(b, workload).staying ||
-    compareLoad(a, b);
+    computeFreeShare(b, requests) - computeFreeShare(a, requests) ||
+    compareEquallyFree(a, b);
 }
 
-/** The part of the order that depends only on which resources are requested. */
-function compareByLoad(requests: Partial<Amounts>): CompareCandidates {
-  return (a, b) =>
-    computeFreeShare(b, requests) - computeFreeShare(a, requests) || a.replicas - b.replicas || compareByName(a, b);
+function compareEquallyFree(a: Candidate, b: Candidate): number {
+  return a.replicas - b.replicas || compareByName(a, b);
 }
 
 /** For a moment two nodes may have one name: one that was removed, and the one that was enrolled in its place. */
@@ -78,18 +77,20 @@ const MOVE_AT_MOST = 256;
 export class NodeRanking {
   readonly #nodes: ReadonlyMap<string, Candidate>;
   readonly #accepts: (node: Candidate) => boolean;
-  readonly #compare: CompareCandidates;
+  readonly #requests: Partial<Amounts>;
   /** The nodes in the order, each as it was when it was inserted. */
   readonly #ranked = new Map<string, Candidate>();
   readonly #changed = new Set<string>();
   #order: Candidate[] = [];
+  /** The free share of the node at each position: it is compared far more often than it changes. */
+  #free: number[] = [];
 
   /** `nodes` is read again for every change. */
   constructor(workload: Workload, nodes: ReadonlyMap<string, Candidate>) {
     const noCounts = new TopologyCounts(workload, []);
     this.#nodes = nodes;
     this.#accepts = node => nodeFilters.every(filter => filter.accepts(node, workload, noCounts));
-    this.#compare = compareByLoad(workload.requests);
+    this.#requests = workload.requests;
     this.#sort();
   }
 
@@ -109,28 +110,39 @@ export class NodeRanking {
   #sort(): void {
     this.#ranked.clear();
     for (const node of this.#nodes.values()) if (this.#accepts(node)) this.#ranked.set(node.id, node);
-    this.#order = [...this.#ranked.values()].sort(this.#compare);
+    const rated = [...this.#ranked.values()].map(node => ({ node, free: computeFreeShare(node, this.#requests) }));
+    rated.sort((a, b) => b.free - a.free || compareEquallyFree(a.node, b.node));
+    this.#order = rated.map(({ node }) => node);
+    this.#free = rated.map(({ free }) => free);
   }
 
   #move(id: string): void {
     const ranked = this.#ranked.get(id);
     const node = this.#nodes.get(id);
     if (ranked === node) return;
-    if (ranked) this.#order.splice(this.#findPosition(ranked), 1);
+    if (ranked) {
+      const at = this.#findPosition(ranked, computeFreeShare(ranked, this.#requests));
+      this.#order.splice(at, 1);
+      this.#free.splice(at, 1);
+    }
     this.#ranked.delete(id);
     if (!node || !this.#accepts(node)) return;
-    this.#order.splice(this.#findPosition(node), 0, node);
+    const free = computeFreeShare(node, this.#requests);
+    const at = this.#findPosition(node, free);
+    this.#order.splice(at, 0, node);
+    this.#free.splice(at, 0, free);
     this.#ranked.set(id, node);
   }
 
   /** The position of the node, or the one to insert it at. */
-  #findPosition(node: Candidate): number {
+  #findPosition(node: Candidate, free: number): number {
     let low = 0;
     let high = this.#order.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       const other = this.#order[middle]!;
-      if (other !== node && this.#compare(other, node) < 0) low = middle + 1;
+      const order = free - this.#free[middle]! || (other === node ? 0 : compareEquallyFree(other, node));
+      if (order < 0) low = middle + 1;
       else high = middle;
     }
     return low;

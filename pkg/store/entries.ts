@@ -186,7 +186,10 @@ export class KeyTree {
 
   #find(prefix: string): Folder | undefined {
     let folder: Folder | undefined = this.#root;
-    for (const name of prefix.split('/').slice(0, -1)) folder = folder?.folders.get(name);
+    for (let from = 0, slash = prefix.indexOf('/'); folder && slash >= 0; slash = prefix.indexOf('/', from)) {
+      folder = folder.folders.get(prefix.slice(from, slash));
+      from = slash + 1;
+    }
     return folder;
   }
 }

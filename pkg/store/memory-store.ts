@@ -200,7 +200,8 @@ export class MemoryStore implements Store {
       else this.#drop(key);
     }
     this.#log.append(this.#revision, changes);
-    for (const follower of this.#followers) follower.notifyEvents(toWatchEvents(this.#revision, changes));
+    const events = toWatchEvents(this.#revision, changes);
+    for (const follower of this.#followers) follower.notifyEvents(events);
   }
 
   #drop(key: string): void {

@@ -6,7 +6,7 @@
 import { admitCreate, admitUpdate, type StoredDeployment, toSpec } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
-import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import { encode, type Entry, type Guard, value } from '../../../pkg/store/index.js';
 import { inSpan, type Span } from '../../../pkg/trace/index.js';
 import { commitWithMaterial } from '../../admission/commit.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
@@ -135,7 +135,7 @@ async function judge(
   const about = { spec: admission.spec, ...(stored && { before: stored }) };
   const restored = origin && (await judgeRestored(env, call, about, origin, limits));
   if (restored instanceof RequestRejection) return restored;
-  const own = restored?.warnings ?? warnRepeated(env.cache, tenant, admission.spec, document);
+  const own = restored?.warnings ?? warnRepeated(env.cache, admission.spec, document, stored);
   return { entry, admission: { ...admission, warnings: [...own, ...admission.warnings] }, gathered, origin, restored };
 }
 
@@ -145,13 +145,13 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
   const { spec, alterations, material } = admission;
   const warnings = [
     ...admission.warnings,
-    ...warnOfReplicas(env, call.tenant, spec),
+    ...warnOfReplicas(env, call.tenant, spec, entry && value<StoredDeployment>(entry)),
     ...warnUnresolved(spec, material, gathered.facts.secretKeys),
   ];
   const answer = (written: Pick<Entry, 'bytes' | 'revision'>) => {
     const body = renderWritten(written, entry && findStatus(env.cache, entry), alterations, warnings);
     const etag = buildEtagHeader(written.revision);
-    const headers = entry ? etag : { ...etag, location: `/api/v1/deployments/${spec.name}` };
+    const headers = entry ? etag : { location: `/api/v1/deployments/${spec.name}`, ...etag };
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
   const isSame = isUnchanged(entry, spec, judged.restored);
@@ -192,7 +192,19 @@ function buildDeploymentChange(
   { entry, admission: { spec, alterations }, gathered, origin, restored }: JudgedDocument,
 ): Promise<BuiltWrite> {
   const { change, fromRevision, fromBackup, events, revisions = [] } = origin ?? {};
-  const common = {
+  const stored = entry && value<StoredDeployment>(entry);
+  const former = stored ? undefined : readLastRevision(env, tenant, spec.name);
+  const imported = former?.lastRevision === 0 ? revisions : [];
+  const uid = stored?.metadata.uid ?? createDeploymentId(env);
+  const after = imported.at(-1)?.revision ?? former?.lastRevision ?? 0;
+  const own: readonly Guard[] = entry
+    ? [{ key: entry.key, at: entry.revision }]
+    : [
+        { key: keys.deployment(tenant, spec.name), at: 0 },
+        { key: keys.tenant(tenant), exists: true },
+        ...(former ? [former.guard] : []),
+      ];
+  return buildWrite(env, {
     spec,
     alterations,
     caller,
@@ -202,37 +214,17 @@ function buildDeploymentChange(
     fromRevision,
     fromBackup,
     events,
-  };
-  const guards = [...guardNode(env.cache, tenant, spec.nodeId), ...gathered.guards];
-  if (entry) {
-    const stored = value<StoredDeployment>(entry);
-    return buildWrite(env, {
-      ...common,
-      more: restored?.toChange(stored.metadata.uid),
-      change: change ?? 'update',
-      before: toSpec(stored),
-      metadata: hash => withNotes(updateMetadata(env, stored.metadata, hash), toNotes?.(spec)),
-      guards: [{ key: entry.key, at: entry.revision }, ...guards],
-    });
-  }
-  const { lastRevision, guard } = readLastRevision(env, tenant, spec.name);
-  const imported = lastRevision === 0 ? revisions : [];
-  const uid = createDeploymentId(env);
-  return buildWrite(env, {
-    ...common,
-    change: change ?? 'create',
+    change: change ?? (stored ? 'update' : 'create'),
+    before: stored && toSpec(stored),
     metadata: hash => {
-      const after = imported.at(-1)?.revision ?? lastRevision;
-      return withNotes(createMetadata(env, { tenant, uid, after }, hash), toNotes?.(spec));
+      const next = stored
+        ? updateMetadata(env, stored.metadata, hash)
+        : createMetadata(env, { tenant, uid, after }, hash);
+      return withNotes(next, toNotes?.(spec));
     },
     more: restored?.toChange(uid),
     puts: imported.map(each => ({ key: keys.archive(tenant, uid, each.revision), bytes: encode(each) })),
-    guards: [
-      { key: keys.deployment(tenant, spec.name), at: 0 },
-      { key: keys.tenant(tenant), exists: true },
-      guard,
-      ...guards,
-    ],
+    guards: [...own, ...guardNode(env.cache, tenant, spec.nodeId), ...gathered.guards],
   });
 }
 

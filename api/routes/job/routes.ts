@@ -87,7 +87,7 @@ async function dryRunJob(
     more: {
       recreated: [],
       secrets: dryRunSecrets(spec, material, facts.secretKeys),
-      placement: previewWorkload(env, tenant, workload, 0),
+      placement: previewWorkload(env, tenant, workload, workload.replicas),
     },
   });
 }
