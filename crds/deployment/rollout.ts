@@ -96,16 +96,18 @@ const SPANS = {
   'canary.hold': { shortest: '1s', longest: '168h', of: (sent: RolloutInput) => sent.canary?.hold },
 } as const;
 
-const spanIsSound = (part: keyof typeof SPANS) =>
-  rule('field_invalid', (sent: RolloutInput, at, refuse) => {
-    const { shortest, longest, of } = SPANS[part];
+const spanIsSound = (part: keyof typeof SPANS) => {
+  const { shortest, longest, of } = SPANS[part];
+  const [least, most] = [parseDuration(shortest)!, parseDuration(longest)!];
+  return rule('field_invalid', (sent: RolloutInput, at, refuse) => {
     const value: unknown = of(sent);
     if (value === undefined) return undefined;
     const asked = typeof value === 'string' ? parseDuration(value) : undefined;
-    if (asked !== undefined && asked >= parseDuration(shortest)! && asked <= parseDuration(longest)!) return undefined;
+    if (asked !== undefined && asked >= least && asked <= most) return undefined;
     const place = part.split('.').reduce((path, name) => path.child(name), at);
     return refuse(place, value, { wanted: `a duration from ${shortest} to ${longest}` });
   });
+};
 
 export const rolloutRules: FieldRules<DeploymentContext> = {
   field: 'rollout',

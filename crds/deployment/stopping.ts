@@ -6,14 +6,15 @@ import type { Deployment, DeploymentContext } from './deployment.js';
 
 const byRules = annotate({ 'x-rules': true });
 
-/** Seconds between the signal to end and the kill, unless the deployment or the agent says otherwise. */
+/** The longest time between the signal to end and the kill. */
 const LONGEST_GRACE = '1h';
+const LONGEST_GRACE_MS = parseDuration(LONGEST_GRACE)!;
 
 export const stopGracePeriodSchema = Type.String(byRules);
 
 const graceIsSound = rule('field_invalid', (sent: unknown, at, refuse) => {
   const asked = typeof sent === 'string' ? parseDuration(sent) : undefined;
-  if (asked !== undefined && asked <= parseDuration(LONGEST_GRACE)!) return undefined;
+  if (asked !== undefined && asked <= LONGEST_GRACE_MS) return undefined;
   return refuse(at, sent, { wanted: `a duration from 0s to ${LONGEST_GRACE}` });
 });
 

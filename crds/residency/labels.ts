@@ -13,12 +13,12 @@ export const nodeRegionLabel = 'mooring.io/geo-region';
 
 /** The labels that a residency is stored as. What is no code, in a document that is being judged, is left out. */
 export function renderResidencyLabels({ country, region, blockedCountries }: Residency): Labels {
+  const labels: Record<string, string> = {};
+  if (country !== undefined) labels[COUNTRY] = country;
+  if (region !== undefined) labels[REGION] = region;
   const blocked = blockedCountries?.filter(code => typeof code === 'string') ?? [];
-  return {
-    ...(country !== undefined && { [COUNTRY]: country }),
-    ...(region !== undefined && { [REGION]: region }),
-    ...(blocked.length > 0 && { [BLOCKED]: blocked.join(',') }),
-  };
+  if (blocked.length > 0) labels[BLOCKED] = blocked.join(',');
+  return labels;
 }
 
 /** Whether a label states residency, in whatever case it is written. */

@@ -63,12 +63,12 @@ export function listFieldRules<Facts>(table: FieldTable<Facts, never>): readonly
 export function createCompletion<Whole extends object, Input>(
   table: FieldTable<never, Input>,
 ): (sent: Readonly<Record<string, unknown>>, input: Input, announce: Announce) => Whole {
-  const fields = Object.entries(table);
+  const fields = Object.entries(table).map(([name, field]) => ({ name, ...field }));
   const names = Object.keys(table);
   // Stored in this order: the canonical text then costs no sorting.
   const sorted = names.toSorted().map(name => ({ name, at: names.indexOf(name) }));
   return (sent, input, announce) => {
-    const values = fields.map(([name, { complete, isComputed, default: fallback }]) => {
+    const values = fields.map(({ name, complete, isComputed, default: fallback }) => {
       const value = sent[name];
       if (value === undefined && fallback !== undefined) {
         announce(name, null, fallback, 'default');

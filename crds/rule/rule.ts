@@ -93,8 +93,8 @@ export function forEachEntry<Value, Facts>(inner: Rule<Value, Facts>): Rule<read
     code: inner.code,
     check: (list, at, facts) => {
       const found: FieldError[] = [];
-      for (const [position, entry] of list.entries()) {
-        const more = inner.check(entry, at.index(position), facts);
+      for (let position = 0; position < list.length; position++) {
+        const more = inner.check(list[position]!, at.index(position), facts);
         if (more !== undefined) found.push(...('rejection' in more ? [more] : more.slice(0, FOUND_MAX)));
         if (found.length >= FOUND_MAX) break;
       }

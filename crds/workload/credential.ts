@@ -95,6 +95,11 @@ const PASSWORD_IN_DSN = /(?:(?:^|[;\s?&])password|;\s{0,8}pwd)\s{0,8}=\s{0,8}[^;
 
 function looksLikeCredential(value: string): boolean {
   if (value.length < 8) return false;
-  if (PRIVATE_KEY.test(value) || PASSWORD_IN_URL.test(value) || PASSWORD_IN_DSN.test(value)) return true;
+  if (PRIVATE_KEY.test(value) || PASSWORD_IN_URL.test(value)) return true;
+  if (value.includes('=') && PASSWORD_IN_DSN.test(value)) return true;
+  return value.length >= ISSUED_MIN && holdsIssued(value);
+}
+
+function holdsIssued(value: string): boolean {
   return value.split(/[\s"'`,;=()<>|&]+/).some(word => word.length >= ISSUED_MIN && ISSUED.test(word));
 }

@@ -36,9 +36,9 @@ export const environmentNamesRule = rule('environment_name_invalid', (environmen
 const holdsNoCredential = rule(
   'plaintext_credential_in_environment',
   (environment: Environment, at, refuse, context: Context) =>
-    Object.entries(environment)
-      .filter(([name, value]) => isCredential(name, value))
-      .map(([name, value]) => refuse(at.child(name), value, { name: context.name })),
+    Object.keys(environment)
+      .filter(name => isCredential(name, environment[name]!))
+      .map(name => refuse(at.child(name), environment[name], { name: context.name })),
 );
 
 const PLACEHOLDER = /\{\{\s*secret\./;
@@ -47,9 +47,10 @@ const PLACEHOLDER = /\{\{\s*secret\./;
 const holdsNoTemplate = rule(
   'secret_template_in_environment',
   (environment: Environment, at, refuse, context: Context) =>
-    Object.entries(environment)
-      .filter(([, value]) => PLACEHOLDER.test(value))
-      .map(([name, value]) => {
+    Object.keys(environment)
+      .filter(name => PLACEHOLDER.test(environment[name]!))
+      .map(name => {
+        const value = environment[name]!;
         const error = refuse(at.child(name), value, { variable: name });
         if (!resolvesIn(context.document, value)) return error;
         const composed = FieldPath.root.child('composedSecrets');
