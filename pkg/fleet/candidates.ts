@@ -69,6 +69,7 @@ export function findNode(id: string, tenant: string, cache: Cache): StoredNode |
 }
 
 const NO_REPLICAS: ReplicaCount = { all: 0, staying: 0 };
+const NO_PORTS: ReadonlySet<string> = new Set();
 
 /** A node with its load. `assumed` are replicas, by uid, that count although the cache does not show them yet. */
 export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMap<string, Replica>): Candidate {
@@ -80,6 +81,7 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
     replicasByDeployment.set(deployment, { all: all + 1, staying: retiringSince ? staying : staying + 1 });
   }
   const { cpu, memory } = sumRequests(replicas);
+  const ports = replicas.flatMap(({ template }) => listHostPorts(template));
   const status = readValue<NodeStatus>(cache, keys.nodeStatus(metadata.tenant, name));
   return {
     id,
@@ -90,7 +92,7 @@ export function toCandidate(node: StoredNode, cache: Cache, assumed?: ReadonlyMa
     labels,
     capacity,
     used: { cpu, memory },
-    heldPorts: new Set(replicas.flatMap(({ template }) => listHostPorts(template))),
+    heldPorts: ports.length === 0 ? NO_PORTS : new Set(ports),
     ...(lacks && { lacks }),
     replicas: replicas.length,
     replicasByDeployment,

@@ -52,35 +52,37 @@ export function explainNodes(
   candidates: readonly Candidate[],
   own: OwnReplicas = 'stay',
 ): Explanation {
+  const deployments = [workload, ...workload.antiAffinity].map(({ deployment }) => deployment);
   const counted = candidates.filter(({ replicasByDeployment: replicas }) =>
-    [workload, ...workload.antiAffinity].some(({ deployment }) => replicas.has(deployment)),
+    deployments.some(name => replicas.has(name)),
   );
   const counts = new TopologyCounts(workload, counted);
   const checked = candidates.map(node => {
     const replicas = countSiblings(node, workload).all;
-    const present = { node, replicas, ...checkNode(node, workload, counts) };
-    if (replicas === 0) return present;
+    if (replicas === 0) return { node, replicas, whyHere: undefined, ...checkNode(node, workload, counts) };
     const before = checkWithoutLast(node, workload, counted);
     const whyHere = describeReplicas(before, formatFreeResources(node, workload.requests));
-    return { ...(own === 'stay' ? present : { ...before, replicas }), whyHere };
+    const seen = own === 'stay' ? { node, ...checkNode(node, workload, counts) } : before;
+    return { replicas, whyHere, ...seen };
   });
   const compare = compareCandidates(workload, counts);
   const able = checked.filter(({ verdicts }) => verdicts.every(({ ok }) => ok));
   able.sort((a, b) => compare(a.node, b.node));
   const ranks = new Map(able.map(({ node }, position) => [node.id, position + 1]));
-  const nodes = checked.map(({ node, ...explained }) => ({
-    node: node.name,
-    nodeId: node.id,
-    ...explained,
-    rank: ranks.get(node.id) ?? null,
-  }));
+  const nodes = checked.map(({ node, replicas, verdicts, scores, whyHere }): ExplainedNode => {
+    const about = { node: node.name, nodeId: node.id, replicas, verdicts, scores, rank: ranks.get(node.id) ?? null };
+    return whyHere === undefined ? about : { whyHere, ...about };
+  });
   return { nodes: nodes.sort((a, b) => (a.node < b.node ? -1 : 1)), able: able.length };
 }
 
+/** The answer of each filter for every node that it accepts. */
+const passes: readonly FilterVerdict[] = filters.map(({ name }) => ({ filter: name, ok: true }));
+
 function checkNode(node: Candidate, workload: Workload, counts: TopologyCounts) {
-  const verdicts = filters.map((filter): FilterVerdict => {
+  const verdicts = filters.map((filter, at): FilterVerdict => {
     const reason = checkFilter(filter, node, workload, counts);
-    return { filter: filter.name, ok: !reason, ...(reason && { reason }) };
+    return reason ? { filter: filter.name, ok: false, reason } : passes[at]!;
   });
   return { verdicts, scores: scoreNode(node, workload, counts) };
 }
