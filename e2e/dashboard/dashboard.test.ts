@@ -249,7 +249,7 @@ describe('the dashboard in a browser', function () {
     const dashboard = await open();
     await dashboard.go('#/deployments/scaled');
     await dashboard.page.getByLabel('Replicas', { exact: true }).fill('2');
-    await dashboard.page.getByRole('button', { name: 'Scale' }).click();
+    await dashboard.page.getByRole('button', { name: 'Scale', exact: true }).click();
     await dashboard.says('2 of 2 replicas ready');
     await dashboard.page.getByRole('button', { name: 'Delete', exact: true }).click();
     expect((await shop.show('scaled')).metadata.deletedAt).to.equal(undefined);
