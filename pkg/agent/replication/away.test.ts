@@ -56,7 +56,7 @@ describe('divergent bytes on a disk that is away', () => {
     await assign();
   };
   /** Has the primary send a snapshot; answers the last that it is told. */
-  const send = async (snapshot: string, epoch = 2): Promise<unknown> => {
+  const send = async (snapshot: string, epoch = 2, more: object = {}): Promise<unknown> => {
     const socket = await primary.connect(
       { address: node.peers.address!, publicKey: node.publicKey },
       new AbortController().signal,
@@ -66,7 +66,7 @@ describe('divergent bytes on a disk that is away', () => {
     try {
       await wire.writeLine({ volume: V, epoch });
       const { snapshots } = JSON.parse(await wire.readLine()) as { snapshots: readonly string[] };
-      await wire.writeLine({ snapshot, at: AT });
+      await wire.writeLine({ snapshot, at: AT, ...more });
       if (!snapshots.includes(snapshot)) {
         await wire.writeFrame([stream]);
         await wire.writeEnd(new StreamChecksum().add(stream).toHex());
@@ -150,6 +150,15 @@ describe('divergent bytes on a disk that is away', () => {
     expect(await send(first, 3)).to.deep.equal({ done: first });
     expect([...driver.volumes.get(V)!.snapshots.keys()]).to.have.members([own, first]);
     expect(await listDivergent(3)).to.deep.equal([own]);
+  });
+
+  it('are what a fresher copy had, also when its primary has them beside its volume and sends the difference to them', async () => {
+    const fresher = formatSyncName(1, 7);
+    await begin({ epoch: 2, role: 'replica', synced: { snapshot: fresher, at: AT, epoch: 1 } }, fresher);
+    const beside = { parent: fresher, origins: [formatSyncName(1, 3)] };
+    expect(await send(first, 2, beside)).to.deep.equal({ done: first });
+    expect(await listDivergent()).to.deep.equal([fresher]);
+    expect([...driver.volumes.get(V)!.snapshots.keys()]).to.have.members([fresher, first]);
   });
 
   it('are a copy again when the next primary has them, and are not sent', async () => {

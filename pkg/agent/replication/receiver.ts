@@ -215,11 +215,12 @@ export class Receiver {
 
 /**
  * What is here, or on a disk that is away, of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary,
- * that had no contact when another was promoted. What a former primary has set aside already holds all that it has.
+ * that had no contact when another was promoted. What a former primary has set aside already holds all that it has. Only `origins` tell
+ * what the primary has: the parent of what it sends may have arrived there unrecorded, and go with the next snapshot.
  */
 function listApart(
   { epoch, synced, divergent = [] }: ReplicationRecord,
-  { snapshot, parent, origins = [] }: PeerMessages['header'],
+  { snapshot, origins = [] }: PeerMessages['header'],
   { there, held }: { readonly there: readonly string[]; readonly held: readonly string[] },
 ): readonly DivergentBytes[] {
   if (!synced || synced.epoch === epoch || !isSyncName(synced.snapshot)) return [];
@@ -229,7 +230,7 @@ function listApart(
     newest !== undefined && readSyncName(newest).epoch === synced.epoch && there.includes(synced.snapshot);
   const names = new Set([newest, isAfter ? newest : synced.snapshot]);
   return [...names].flatMap(name => {
-    if (name === undefined || name === snapshot || name === parent) return [];
+    if (name === undefined || name === snapshot) return [];
     if (divergent.some(each => each.name === name)) return [];
     const own = readSyncName(name).epoch;
     const isIncluded = origins.some(origin => readSyncName(origin).epoch === own && name <= origin);
