@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -26,6 +26,15 @@ describe('isInstalled', () => {
     writeFileSync(join(folder, 'first', 'text'), '', { mode: 0o644 });
     expect(await isInstalled('text', path)).to.equal(false);
     expect(await isInstalled('nothing', path)).to.equal(false);
+  });
+
+  it('takes no folder of that name, and no applet of BusyBox, which lacks most options', async () => {
+    mkdirSync(join(folder, 'first', 'folder'));
+    writeFileSync(join(folder, 'second', 'busybox'), '#!/bin/sh\n', { mode: 0o755 });
+    symlinkSync('../second/busybox', join(folder, 'first', 'applet'));
+    writeFileSync(join(folder, 'second', 'applet'), '#!/bin/sh\n', { mode: 0o755 });
+    expect(await isInstalled('folder', path)).to.equal(false);
+    expect(await isInstalled('applet', path), 'the first of the path is run').to.equal(false);
   });
 
   it('says of a program what running it shows', async () => {

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, realpath, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { normaliseMessage } from '../normalise-message.js';
@@ -16,16 +16,22 @@ export const programEnvironment: NodeJS.ProcessEnv = {
   PATH: `${process.env['PATH'] ?? ''}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin`,
 };
 
-/** Whether there is such a program to run. It is looked for and not run: to run five took a tenth of the start of an agent. */
+/**
+ * Whether there is such a program to run. It is looked for and not run: to run five took a tenth of the start of an agent. One of
+ * BusyBox, which has the name and few of the options, is none.
+ */
 export async function isInstalled(program: string, path = programEnvironment['PATH'] ?? ''): Promise<boolean> {
   for (const folder of path.split(':')) {
-    const isThere = access(join(folder, program), constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (await isThere) return true;
+    const file = await findExecutable(join(folder, program)).catch(() => undefined);
+    if (file !== undefined) return basename(file) !== 'busybox';
   }
   return false;
+}
+
+/** The file that is run by that path. Throws, or answers undefined, when there is none. */
+async function findExecutable(path: string): Promise<string | undefined> {
+  await access(path, constants.X_OK);
+  return (await stat(path)).isFile() ? realpath(path) : undefined;
 }
 
 /** Runs a program to its end and answers what it printed. The words go to it as they are: there is no shell. */
