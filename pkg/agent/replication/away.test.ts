@@ -218,6 +218,24 @@ describe('divergent bytes on a disk that is away', () => {
     expect([divergent?.map(({ name }) => name), synced?.snapshot]).to.deep.equal([['divergent-x'], first]);
   });
 
+  it('are not taken for the copy that counts when they are removed by order at that moment', async () => {
+    const fresher = formatSyncName(1, 7);
+    const aside = { ...lost, name: fresher };
+    await begin({ ...record, divergent: [aside] }, first, fresher);
+    const socket = await primary.connect(
+      { address: node.peers.address!, publicKey: node.publicKey },
+      new AbortController().signal,
+    );
+    const wire = new PeerWire(socket, { clock: systemClock, stallMs: 60_000 });
+    await wire.writeLine({ volume: V, epoch: 2 });
+    expect(JSON.parse(await wire.readLine())).to.deep.include({ snapshots: [fresher, first] });
+    await node.assign('replica', 2, [{ nodeId: 'node_b', publicKey }], { discard: [aside] });
+    await wire.writeLine({ snapshot: fresher, at: AT, isHeld: true });
+    expect(await wire.readLine().catch(() => 'closed')).to.equal('closed');
+    wire.close();
+    expect([...driver.volumes.get(V)!.snapshots.keys()]).to.deep.equal([first]);
+  });
+
   for (const [name, damage] of Object.entries({
     'no list of divergent bytes': { divergent: 'all' },
     'divergent bytes without a name': { divergent: [null] },

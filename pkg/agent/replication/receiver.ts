@@ -153,17 +153,20 @@ export class Receiver {
     onReceived(volume);
   }
 
-  /** In turn: what was set aside may have been removed by order meanwhile, and is forgotten then. */
+  /** In turn: what was set aside may have been removed by order meanwhile, and is forgotten then, and no copy that counts. */
   async #note(
     id: string,
-    arrived: Pick<ReplicationRecord, 'synced' | 'origins'>,
+    arrived: Required<Pick<ReplicationRecord, 'synced' | 'origins'>>,
     apart: readonly DivergentBytes[],
   ): Promise<void> {
-    const { records, turns } = this.#parts;
+    const { driver, records, turns } = this.#parts;
     await turns.run(id, async () => {
       const { divergent = [], ...record } = (await records.read(id))!;
       if (isDeepStrictEqual(record.synced, arrived.synced)) return;
-      const left = [...divergent, ...apart].filter(({ name }) => name !== arrived.synced?.snapshot);
+      const there = await driver.listSnapshots(id);
+      if (!there.includes(arrived.synced.snapshot))
+        throw new PeerFault('what was to become the copy is not here any more');
+      const left = [...divergent, ...apart].filter(({ name }) => name !== arrived.synced.snapshot);
       await records.write(id, { ...record, ...(left.length > 0 && { divergent: left }), ...arrived });
     });
   }
