@@ -236,6 +236,20 @@ describe('divergent bytes on a disk that is away', () => {
     expect([...driver.volumes.get(V)!.snapshots.keys()]).to.deep.equal([first]);
   });
 
+  it('are removed by order when the disk is back, also if they are the newest copy here until another arrives', async () => {
+    const synced = { snapshot: lost.name, at: AT, epoch: 1 };
+    await begin({ ...record, synced }, lost.name);
+    const discard = (epoch = 2) =>
+      node.assign('replica', epoch, [{ nodeId: 'node_b', publicKey }], { discard: [lost] });
+    mount();
+    await discard();
+    mount(lost.name);
+    expect(await listDivergent()).to.deep.equal([lost.name]);
+    await send(first);
+    await discard();
+    expect([...driver.volumes.get(V)!.snapshots.keys()]).to.deep.equal([first]);
+  });
+
   for (const [name, damage] of Object.entries({
     'no list of divergent bytes': { divergent: 'all' },
     'divergent bytes without a name': { divergent: [null] },

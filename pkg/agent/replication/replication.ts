@@ -134,12 +134,17 @@ export class Replication {
     }
   }
 
-  /** It would be told of again when the volume cannot be provided. What was given up and is elsewhere is no more looked for. */
+  /**
+   * It would be told of again when the volume cannot be provided. What was given up and is elsewhere is no more looked for, unless it
+   * is the newest copy: nobody would remove that once it is back.
+   */
   async #forgetRemoved(id: string, given: NonNullable<AssignedReplication['discard']>): Promise<void> {
     const there = await this.#parts.driver.listSnapshots(id);
     const record = await this.#records.read(id);
     const isRemoved = ({ name, at }: DivergentBytes) =>
-      !there.includes(name) && given.some(each => each.name === name && each.at === at);
+      name !== record?.synced?.snapshot &&
+      !there.includes(name) &&
+      given.some(each => each.name === name && each.at === at);
     if (!record?.divergent?.some(isRemoved)) return;
     const { divergent, ...rest } = record;
     const left = divergent.filter(each => !isRemoved(each));
