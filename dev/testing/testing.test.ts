@@ -38,6 +38,11 @@ describe('cost of work on hostile input', () => {
     await assertLinearCost({ size, prepare, run: ({ text }) => Buffer.byteLength(text) });
   });
 
+  it('is measured also of input that may not be changed', async () => {
+    const prepare = (length: number) => Object.freeze({ text: 'x'.repeat(length) });
+    await assertLinearCost({ size: 2 ** 16, prepare, run: ({ text }) => text.includes('y') });
+  });
+
   for (const { name, work, isRefused } of cases) {
     it(name, async () => {
       const fault = await caught(work);
