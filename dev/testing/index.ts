@@ -96,9 +96,9 @@ function joinTexts<T>(input: T): T {
   const [left, seen] = [[root as Record<string, unknown>], new Set<unknown>()];
   for (let holder = left.pop(); holder !== undefined; holder = left.pop()) {
     for (const [name, value] of Object.entries(holder)) {
-      if (typeof value === 'string')
-        Reflect.set(holder, name, JSON.parse(JSON.stringify(value))); // not where it is frozen
-      else if (typeof value === 'object' && value !== null && !seen.has(value)) {
+      if (typeof value === 'string') {
+        Reflect.set(holder, name, JSON.parse(JSON.stringify(value))); // does nothing where the holder is frozen
+      } else if (typeof value === 'object' && value !== null && !seen.has(value)) {
         seen.add(value);
         left.push(value as Record<string, unknown>);
       }
