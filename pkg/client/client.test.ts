@@ -20,7 +20,7 @@ describe('Client', () => {
   beforeEach(async () => {
     server = createServer((request, response) => handle(request, response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
-    client = new Client({ server: formatAddress(server), token: 'mtk_a', tenant: 't1', timeoutMs: 500 });
+    client = new Client({ server: formatAddress(server), token: 'mtk_a', tenant: 't1' });
   });
 
   afterEach(async () => {
@@ -148,7 +148,7 @@ describe('Client', () => {
   it('throws when the server does not answer in time', async () => {
     handle = () => undefined;
 
-    expect(await thrownBy(client.request('GET', '/'))).to.be.instanceOf(UnreachableFault);
+    expect(await thrownBy(client.request('GET', '/', { timeoutMs: 200 }))).to.be.instanceOf(UnreachableFault);
   });
 
   it('throws when the connection closes within the answer', async () => {
