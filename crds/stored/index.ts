@@ -30,9 +30,8 @@ const FAULTS_NAMED = 3;
 /** The document of a key, repaired where that is needed. `undefined` stands for bytes that are not JSON. */
 export function repairRecord(key: string, document: unknown): RepairedRecord {
   const { isSound, repair } = byRange.get(key.slice(0, key.indexOf('/') + 1) || key) ?? anything;
-  const segments = key.split('/').slice(1);
-  if (document !== undefined && isSound(document, segments)) return { document };
-  const context: RepairContext = { segments, faults: [] };
+  if (document !== undefined && isSound(document, key)) return { document };
+  const context: RepairContext = { key, faults: [] };
   const repaired = repair(document, context, '');
   if (document === undefined) return { document: repaired, fault: 'it is not JSON' };
   const named = context.faults.slice(0, FAULTS_NAMED).join(', ');

@@ -6,6 +6,7 @@ import {
   maybe,
   names,
   metadata,
+  nodeId,
   deployment,
   job,
   jobStatus,
@@ -123,7 +124,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
     ranges.nodes,
     object({
       metadata,
-      id: name(([, node]) => `${UNUSABLE}-${node}`),
+      id: nodeId,
       name: segment(1),
       labels: map(text('')),
       capacity: object({ cpu: count(0), memory: count(0), disk: count(0) }),

@@ -1,7 +1,6 @@
 /** Where in a record a value stands, and what was found wrong so far. */
 export interface RepairContext {
-  /** The segments of the key after the kind. */
-  readonly segments: readonly string[];
+  readonly key: string;
   /** Names of members and what they are not. Never quotes a value: it might be secret. */
   readonly faults: string[];
 }
@@ -9,12 +8,14 @@ export interface RepairContext {
 /** What a value must be like. */
 export interface Repairer {
   /** Whether it is as expected: nearly every record that is read is. */
-  readonly isSound: (value: unknown, segments: readonly string[]) => boolean;
+  readonly isSound: (value: unknown, key: string) => boolean;
+  /** Absent is as good as sound. */
+  readonly mayBeAbsent?: true;
   /** An equal value where it is sound; elsewhere a substitute, with the fault noted. */
   readonly repair: (value: unknown, context: RepairContext, path: string) => unknown;
 }
 
-type Substitute<T> = T | ((segments: readonly string[]) => T);
+type Substitute<T> = T | ((key: string) => T);
 
 /** What is named in a key must be able to be a part of one. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
@@ -28,9 +29,7 @@ export function expect(is: (value: unknown) => boolean, expected: string): <T>(s
     repair: (value, context, path) => {
       if (is(value)) return value;
       context.faults.push(`${path || 'the document'} is not ${expected}`);
-      return typeof substitute === 'function'
-        ? (substitute as (segments: readonly string[]) => unknown)(context.segments)
-        : substitute;
+      return typeof substitute === 'function' ? (substitute as (key: string) => unknown)(context.key) : substitute;
     },
   });
 }
@@ -42,25 +41,42 @@ export const text = expect(value => typeof value === 'string' && value.length <=
 export const name = expect(value => typeof value === 'string' && NAME.test(value), 'a name');
 export const count = expect(value => Number.isSafeInteger(value) && (value as number) >= 0, 'a count');
 export const flag = expect(value => typeof value === 'boolean', 'true or false');
-export const time = expect(value => typeof value === 'string' && !Number.isNaN(Date.parse(value)), 'a time');
+export const time = expect(isTime, 'a time');
 
-/** What stands in the key at this position, and nothing else. */
-export function segment(position: number, read: (segment?: string) => unknown = (each = '') => each): Repairer {
-  const readOwn = (segments: readonly string[]) => read(segments[position]);
+/** A time as we write it. To parse it takes six times as long, and every record has some. */
+const WRITTEN_TIME = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'string' && (WRITTEN_TIME.test(value) || !Number.isNaN(Date.parse(value)));
+}
+
+/** What stands in the key at this position after the kind, and nothing else. */
+export function segment(position: number, read: (segment: string) => unknown = each => each): Repairer {
+  const readOwn = (key: string) => read(readSegment(key, position));
   return {
-    isSound: (value, segments) => value === readOwn(segments),
+    isSound: (value, key) => value === readOwn(key),
     repair: (value, context, path) => {
-      const own = readOwn(context.segments);
+      const own = readOwn(context.key);
       if (value !== own) context.faults.push(`${path} is not what the key says`);
       return own;
     },
   };
 }
 
+/** What stands in a key at a position after the kind; '' where it is shorter. */
+export function readSegment(key: string, position: number): string {
+  let from = key.indexOf('/') + 1;
+  for (let passed = 0; passed < position && from > 0; passed++) from = key.indexOf('/', from) + 1;
+  if (from === 0) return '';
+  const end = key.indexOf('/', from);
+  return end < 0 ? key.slice(from) : key.slice(from, end);
+}
+
 /** Absent, or as expected: otherwise it is left out. */
 export function optional({ isSound, repair }: Repairer): Repairer {
   return {
-    isSound: (value, segments) => value === undefined || isSound(value, segments),
+    mayBeAbsent: true,
+    isSound: (value, key) => value === undefined || isSound(value, key),
     repair: (value, context, path) => {
       if (value === undefined) return undefined;
       const known = context.faults.length;
@@ -73,14 +89,14 @@ export function optional({ isSound, repair }: Repairer): Repairer {
 /** A list; what is wrong in it is left out. */
 export function list({ isSound, repair }: Repairer): Repairer {
   return {
-    isSound: (value, segments) => Array.isArray(value) && value.every(each => isSound(each, segments)),
+    isSound: (value, key) => Array.isArray(value) && value.every(each => isSound(each, key)),
     repair: (value, context, path) => {
       if (!Array.isArray(value)) {
         context.faults.push(`${path} is not a list`);
         return [];
       }
       for (const [at, each] of value.entries()) repair(each, context, `${path}[${at}]`);
-      return value.filter(each => isSound(each, context.segments));
+      return value.filter(each => isSound(each, context.key));
     },
   };
 }
@@ -88,14 +104,18 @@ export function list({ isSound, repair }: Repairer): Repairer {
 /** A map; what is wrong in it is left out. */
 export function map({ isSound, repair }: Repairer): Repairer {
   return {
-    isSound: (value, segments) => isObject(value) && Object.values(value).every(each => isSound(each, segments)),
+    isSound: (value, key) => {
+      if (!isObject(value)) return false;
+      for (const member in value) if (!isSound(value[member], key)) return false;
+      return true;
+    },
     repair: (value, context, path) => {
       if (!isObject(value)) {
         context.faults.push(`${path} is not a map`);
         return {};
       }
       for (const each of Object.values(value)) repair(each, context, `a value of ${path}`);
-      return Object.fromEntries(Object.entries(value).filter(([, each]) => isSound(each, context.segments)));
+      return Object.fromEntries(Object.entries(value).filter(([, each]) => isSound(each, context.key)));
     },
   };
 }
@@ -103,11 +123,20 @@ export function map({ isSound, repair }: Repairer): Repairer {
 /** An object; each member is repaired by itself, in this order, and members that are not named here stay as they are. */
 export function object(members: Readonly<Record<string, Repairer>>): Repairer {
   const repairers = Object.entries(members);
+  const checks = new Map(repairers.map(([member, { isSound, mayBeAbsent }]) => [member, { isSound, mayBeAbsent }]));
+  const required = repairers.filter(([, { mayBeAbsent }]) => !mayBeAbsent);
   return {
-    isSound: (value, segments) => {
+    // Every record that is read comes through here. Most of what it may have is absent, and is not looked for.
+    isSound: (value, key) => {
       if (!isObject(value)) return false;
-      for (const [member, { isSound }] of repairers) if (!isSound(value[member], segments)) return false;
-      return true;
+      let present = 0;
+      for (const member in value) {
+        const check = checks.get(member);
+        if (check === undefined) continue;
+        if (!check.isSound(value[member], key)) return false;
+        if (!check.mayBeAbsent) present++;
+      }
+      return present === required.length || required.every(([member, { isSound }]) => isSound(value[member], key));
     },
     repair: (value, context, path) => {
       if (!isObject(value)) context.faults.push(`${path || 'the document'} is not an object`);
@@ -131,7 +160,7 @@ export function whole(members: Readonly<Record<string, Repairer>>): Repairer {
     isSound,
     repair: (value, context, path) => {
       const repaired = repair(value, context, path);
-      return isSound(value, context.segments) ? repaired : repair({}, { ...context, faults: [] }, path);
+      return isSound(value, context.key) ? repaired : repair({}, { ...context, faults: [] }, path);
     },
   };
 }

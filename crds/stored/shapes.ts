@@ -8,6 +8,7 @@ import {
   name,
   object,
   optional,
+  readSegment,
   segment,
   text,
   time,
@@ -41,6 +42,8 @@ const metadataMembers = {
 };
 
 export const metadata = object(metadataMembers);
+/** Nodes without an id have one each, so that none is taken for another. */
+export const nodeId = name(key => `${UNUSABLE}-${readSegment(key, 1)}`);
 
 const secretReferences = list(object({ name: text(''), vault_path: text('') }));
 const healthCheck = object({ command: names });

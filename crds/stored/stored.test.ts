@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { ranges } from '../keys/index.js';
 import { repairRecord } from './index.js';
 import { records } from './records.js';
 
@@ -106,10 +107,10 @@ describe('a stored document', () => {
   });
 
   it('property: what was repaired needs no repairing', () => {
-    const ranges = fc.constantFrom(...records.map(([range]) => range));
+    const range = fc.constantFrom(...records.map(([each]) => each));
     fc.assert(
-      fc.property(ranges, fc.jsonValue({ maxDepth: 3 }), (range, document) => {
-        const key = range.endsWith('/') ? `${range}t1/a/1` : range;
+      fc.property(range, fc.jsonValue({ maxDepth: 3 }), (prefix, document) => {
+        const key = prefix.endsWith('/') ? `${prefix}t1/a/1` : prefix;
         const { document: repaired } = repairRecord(key, document);
         const again = JSON.parse(JSON.stringify(repaired)) as unknown;
         expect(repairRecord(key, again).fault).to.equal(undefined);
@@ -122,18 +123,36 @@ describe('a stored document', () => {
     const value = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
       fc.property(fc.constantFrom(...records), fc.nat(), value, value, ([range, repairer], at, part, whole) => {
-        const segments = ['t1', 'a', '1'];
+        const key = 'any/t1/a/1';
         const complete = Object.entries(repairRecord(`${range}t1/a/1`, {}).document as object);
         const changed = Object.fromEntries(
           complete.map((each, i) => (i === at % complete.length ? [each[0], part] : each)),
         );
         for (const document of [Object.fromEntries(complete), changed, whole]) {
           const faults: string[] = [];
-          repairer.repair(document, { segments, faults }, '');
-          expect(repairer.isSound(document, segments), faults.join()).to.equal(faults.length === 0);
+          repairer.repair(document, { key, faults }, '');
+          expect(repairer.isSound(document, key), faults.join()).to.equal(faults.length === 0);
         }
       }),
       { numRuns: 400 },
+    );
+  });
+
+  it('property: a time is what can be parsed as one, also where only its form is looked at', () => {
+    const scaling = { uid: 'u', base: 1, replicas: 1 };
+    const findFault = (at: string) => repairRecord(`${ranges.scalings}t1/web`, { ...scaling, at }).fault;
+    const part = (most: number) => fc.nat(most).map(each => String(each).padStart(2, '0'));
+    const written = fc
+      .tuple(fc.nat(9_999), part(14), part(33), part(25), part(61), part(61), fc.nat(999))
+      .map(([year, month, day, hour, minute, second, ms]) => {
+        const text = `${String(year).padStart(4, '0')}-${month}-${day}T${hour}:${minute}:${second}`;
+        return `${text}.${String(ms).padStart(3, '0')}Z`;
+      });
+    fc.assert(
+      fc.property(fc.oneof(written, fc.string()), at => {
+        expect(findFault(at) === undefined, at).to.equal(!Number.isNaN(Date.parse(at)));
+      }),
+      { numRuns: 2_000 },
     );
   });
 });
