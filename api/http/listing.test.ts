@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { CompactedFault, type Entry, type PageOptions, type Store } from '../../pkg/store/index.js';
+import { CompactedFault, Entry, type PageOptions, type Store } from '../../pkg/store/index.js';
 import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { listPage, PageCache, readStoredSource } from './listing.js';
 import type { WholeReply } from './reply.js';
@@ -91,9 +91,9 @@ describe('lists that are read from the store', () => {
 
   /** A store with so many events of so many bytes. Every read after the first finds its revision compacted. */
   const openStore = (count: number, bytes: number) => {
-    const entries = Array.from({ length: count }, (_, n): Entry => {
+    const entries = Array.from({ length: count }, (_, n) => {
       const key = PREFIX + String(n).padStart(6, '0');
-      return { key, bytes: Buffer.from(JSON.stringify({ n, pad: 'x'.repeat(bytes) })), revision: n, created: n };
+      return new Entry(key, Buffer.from(JSON.stringify({ n, pad: 'x'.repeat(bytes) })), n);
     });
     const reads: number[] = [];
     const page = async (_: string, { after = '', limit, at }: PageOptions) => {

@@ -103,7 +103,7 @@ function countBytes({ entry, joined }: JoinedEntry): number {
 
 /** Copies of the entries, without the parsed document and the views that are kept for as long as an entry is. */
 function detach({ entry, joined }: JoinedEntry): JoinedEntry {
-  return { entry: { ...entry }, joined: joined && { ...joined } };
+  return { entry: entry.withBytes(entry.bytes), joined: joined?.withBytes(joined.bytes) };
 }
 
 const NO_OBJECT = Buffer.from('null');

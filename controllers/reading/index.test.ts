@@ -4,10 +4,10 @@ import { keys } from '../../crds/keys/index.js';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
-import { encode, type Entry, MemoryStore, WatchCache } from '../../pkg/store/index.js';
+import { encode, Entry, MemoryStore, WatchCache } from '../../pkg/store/index.js';
 import { defineIndexes, wakeOnNodeChange, wakeOnNodeStatusChange } from './index.js';
 
-const entry = (key: string, document: unknown): Entry => ({ key, bytes: encode(document), revision: 9, created: 9 });
+const entry = (key: string, document: unknown) => new Entry(key, encode(document), 9);
 
 describe('the change of a node that was replaced under its name while the watch was broken', () => {
   let cache: WatchCache;

@@ -69,12 +69,12 @@ export async function startStandingIn(
       answered.add(request.id);
       void answer(request);
     }
-    for (const { key, revision, ...entry } of lab.cache.list(ranges.of(ranges.deployments, lab.a))) {
-      const { metadata } = value<StoredDeployment>({ key, revision, ...entry });
+    for (const entry of lab.cache.list(ranges.of(ranges.deployments, lab.a))) {
+      const { metadata } = value<StoredDeployment>(entry);
       const isSeen = metadata.deletedAt === undefined || answered.has(metadata.uid);
       if (isSeen) continue;
       answered.add(metadata.uid);
-      void lab.store.commit({ guards: [{ key, at: revision }], puts: [], deletes: [key] });
+      void lab.store.commit({ guards: [{ key: entry.key, at: entry.revision }], puts: [], deletes: [entry.key] });
     }
   }, 50);
   return () => clearInterval(timer);

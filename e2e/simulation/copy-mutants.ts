@@ -12,7 +12,7 @@ import { hearing, listAssigned, within } from './volume-mutants.js';
 
 /** A cache that shows other documents of a range. */
 function showing<T>(cache: Cache, range: string, alter: (document: T) => T): Cache {
-  const change = (entry: Entry): Entry => ({ ...entry, bytes: encode(alter(value<T>(entry))) });
+  const change = (entry: Entry) => entry.withBytes(encode(alter(value<T>(entry))));
   const isOf = ({ key }: Entry) => key.startsWith(range);
   const changeAll = (entries: readonly Entry[]) => entries.map(entry => (isOf(entry) ? change(entry) : entry));
   const one = instead(cache, 'get', key => {

@@ -145,7 +145,7 @@ const withoutQuotas = (cache: Cache) =>
     const entry = cache.get(key);
     if (!entry || !key.startsWith(ranges.tenants)) return entry;
     const { quotas: _, ...tenant } = value<StoredTenant>(entry);
-    return { ...entry, bytes: encode(tenant) };
+    return entry.withBytes(encode(tenant));
   });
 
 /** A loop that is not woken by one kind of record. */

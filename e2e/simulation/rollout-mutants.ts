@@ -59,7 +59,7 @@ const withoutIllness = (cache: Cache) =>
     const entry = cache.get(key);
     if (!entry || !key.startsWith(ranges.reports)) return entry;
     const report = value<Report>(entry);
-    return report.state === 'running' ? { ...entry, bytes: encode({ ...report, health: 'healthy' }) } : entry;
+    return report.state === 'running' ? entry.withBytes(encode({ ...report, health: 'healthy' })) : entry;
   });
 
 /** Mistakes of rollouts and canaries. */

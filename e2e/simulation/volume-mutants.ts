@@ -161,7 +161,7 @@ const withoutMounts = (cache: Cache): Cache =>
       const { volumes: _, ...stored } = value<StoredDeployment & Partial<Replica>>(entry);
       const { template } = stored;
       const bare = template && { ...template, volumes: [] };
-      return { ...entry, bytes: encode({ ...stored, ...(bare && { template: bare }) }) };
+      return entry.withBytes(encode({ ...stored, ...(bare && { template: bare }) }));
     });
   });
 

@@ -1,6 +1,7 @@
 import { BrokenInvariantFault } from '../fault/index.js';
 import { rejectSecretMaterial } from './persist-guard.js';
-import type { Change, Entry, Guard, Put } from './store.js';
+import type { Entry } from './entry.js';
+import type { Change, Guard, Put } from './store.js';
 
 /** Whether a guard holds for what stands under its key. */
 export function isGuardMet(guard: Guard, entry: Entry | undefined): boolean {

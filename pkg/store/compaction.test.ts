@@ -8,7 +8,7 @@ import { type CompactionMark, compactPeriodically } from './compaction.js';
 import { create, value } from './documents.js';
 import { StoreUnavailableFault } from './faults.js';
 import { MemoryStore } from './memory-store.js';
-import type { Revision } from './store.js';
+import type { Revision } from './entry.js';
 
 const EVERY_MS = 300_000;
 

@@ -3,7 +3,8 @@ import { type Clock, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import { encode, value } from './documents.js';
-import type { Revision, Store } from './store.js';
+import type { Revision } from './entry.js';
+import type { Store } from './store.js';
 
 /** What stands under the key of compaction. */
 export interface CompactionMark {

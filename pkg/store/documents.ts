@@ -1,50 +1,23 @@
-import { type RepairedRecord, repairRecord } from '../../crds/stored/index.js';
+import type { Entry } from './entry.js';
 import { ConflictFault, MissingFault } from './faults.js';
-import type { Entry, Guard, Store, Verdict } from './store.js';
-
-const documents = new WeakMap<Entry, unknown>();
-/** What is wrong with the records of a few entries, for people. */
-const faults = new WeakMap<Entry, string>();
-/** Entries that were found sound without keeping their documents in memory. */
-const sound = new WeakSet<Entry>();
+import type { Guard, Store, Verdict } from './store.js';
 
 /**
  * The document of an entry. It is parsed when it is first asked for and shared by all who ask, so it must not
  * be changed. Of a record that cannot be worked with it is a substitute: `findRecordFault` tells.
  */
 export function value<T>(entry: Entry): T {
-  let document = documents.get(entry);
-  if (document === undefined) {
-    document = read(entry).document;
-    documents.set(entry, document);
-  }
-  return document as T;
+  return entry.document as T;
 }
 
 /** What is wrong with the record of an entry, for people; undefined when it can be worked with. */
 export function findRecordFault(entry: Entry): string | undefined {
-  const isRead = sound.has(entry) || documents.has(entry) || faults.has(entry);
-  if (!isRead && read(entry).fault === undefined) sound.add(entry);
-  return faults.get(entry);
+  return entry.fault;
 }
 
 /** The bytes of the document that `value` gives. */
 export function toSoundBytes(entry: Entry): Buffer {
-  return findRecordFault(entry) === undefined ? entry.bytes : encode(value(entry));
-}
-
-function read(entry: Entry): RepairedRecord {
-  const record = repairRecord(entry.key, parseJson(entry.bytes));
-  if (record.fault !== undefined) faults.set(entry, record.fault);
-  return record;
-}
-
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  return entry.fault === undefined ? entry.bytes : encode(value(entry));
 }
 
 /** The document at a key of the cache. Undefined when there is none. */

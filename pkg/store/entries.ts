@@ -1,4 +1,4 @@
-import type { Entry } from './store.js';
+import type { Entry } from './entry.js';
 
 /** Past this many changes since the last read, sorting anew is cheaper than updating the sorted array. */
 const UPDATE_AT_MOST = 256;

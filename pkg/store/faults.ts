@@ -1,6 +1,6 @@
 import type { Rejection } from '../../crds/rejections/index.js';
 import { Fault } from '../fault/index.js';
-import type { Revision } from './store.js';
+import type { Revision } from './entry.js';
 
 /** The store could not be reached or could not serve, and it is certain that nothing was stored. */
 export class StoreUnavailableFault extends Fault {

@@ -47,6 +47,8 @@ export type { LeaderRecord } from './leadership.js';
 export { Leadership } from './leadership.js';
 export { MemoryStore } from './memory-store.js';
 export { openEtcdStore, retryUntilReachable } from './open-etcd-store.js';
+export type { Revision } from './entry.js';
+export { Entry } from './entry.js';
 export type * from './store.js';
 export {
   create,

@@ -2,15 +2,14 @@ import type { Cancel, Clock } from '../clock/index.js';
 import { checkChange, isGuardMet } from './change.js';
 import { CompactedFault, LeaseGoneFault } from './faults.js';
 import { type LoggedChange, RevisionLog, toWatchEvents } from './revision-log.js';
+import { Entry, type Revision } from './entry.js';
 import type {
   Change,
-  Entry,
   FollowOptions,
   Lease,
   Listing,
   ListingPage,
   PageOptions,
-  Revision,
   Store,
   Verdict,
   WatchEvent,
@@ -77,7 +76,7 @@ export class MemoryStore implements Store {
   async page(prefix: string, { after = '', limit, at, keysOnly = false }: PageOptions): Promise<ListingPage> {
     const { entries, revision } = this.#listing(prefix, at ?? this.#revision);
     const rest = entries.filter(({ key }) => key > after);
-    const shown = rest.slice(0, limit).map(entry => (keysOnly ? { ...entry, bytes: Buffer.alloc(0) } : entry));
+    const shown = rest.slice(0, limit).map(entry => (keysOnly ? entry.withBytes(Buffer.alloc(0)) : entry));
     return { entries: shown, revision, more: rest.length > limit };
   }
 
@@ -94,7 +93,7 @@ export class MemoryStore implements Store {
     const changes: LoggedChange[] = [];
     for (const { key, bytes, lease } of change.puts) {
       const previous = this.#entries.get(key);
-      changes.push({ key, previous, entry: { key, bytes, revision, created: previous?.created ?? revision } });
+      changes.push({ key, previous, entry: new Entry(key, bytes, revision, previous?.created) });
       this.#attach(key, lease);
     }
     for (const key of change.deletes) {

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/index.js';
 import { StoreUnavailableFault } from './faults.js';
-import type { Revision } from './store.js';
+import type { Revision } from './entry.js';
 
 /** How long a probed revision may stay unseen before a write under the root brings the watch along. */
 const FORCE_PROGRESS_AFTER_MS = 50;

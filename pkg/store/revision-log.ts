@@ -1,5 +1,6 @@
 import { CompactedFault } from './faults.js';
-import type { Entry, WatchEvent, Revision } from './store.js';
+import type { Entry, Revision } from './entry.js';
+import type { WatchEvent } from './store.js';
 
 /** What happened to one key, with what it undoes. */
 export interface LoggedChange {

@@ -2,17 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import type { Clock } from '../clock/index.js';
 import { encode } from './documents.js';
-import type {
-  Change,
-  Entry,
-  FollowOptions,
-  Guard,
-  Listing,
-  Revision,
-  Store,
-  WatchEvent,
-  WatchHandler,
-} from './store.js';
+import type { Entry, Revision } from './entry.js';
+import type { Change, FollowOptions, Guard, Listing, Store, WatchEvent, WatchHandler } from './store.js';
 
 /** A store to be examined, with what the examination needs beside it. */
 export interface StoreUnderTest {

@@ -1,18 +1,4 @@
-/**
- * Orders changes. etcd's revisions are 64-bit, but one write per microsecond would need 285 years to pass
- * 2^53, so a number holds them; on the wire to clients they are strings.
- */
-export type Revision = number;
-
-/** One stored document, exactly as it stands in the store. Immutable: a change makes a new entry. */
-export interface Entry {
-  readonly key: string;
-  readonly bytes: Buffer;
-  /** The revision of the last change. */
-  readonly revision: Revision;
-  /** The revision that created the key; it changes when the key is deleted and made again. */
-  readonly created: Revision;
-}
+import type { Entry, Revision } from './entry.js';
 
 /** A compare: what must hold before the change for the change to be applied. */
 export type Guard =

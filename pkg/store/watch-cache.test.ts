@@ -7,15 +7,11 @@ import { create, encode, remove, update, value } from './documents.js';
 import { KeyTree } from './entries.js';
 import { StoreUnavailableFault } from './faults.js';
 import { MemoryStore } from './memory-store.js';
-import type { Entry, Store, WatchHandler } from './store.js';
+import { Entry } from './entry.js';
+import type { Store, WatchHandler } from './store.js';
 import { type CacheChange, WatchCache } from './watch-cache.js';
 
-const entry = (key: string, revision: number, document: unknown = {}): Entry => ({
-  key,
-  bytes: encode(document),
-  revision,
-  created: revision,
-});
+const entry = (key: string, revision: number, document: unknown = {}) => new Entry(key, encode(document), revision);
 
 /** A store whose watch tells only what the test tells it. */
 function silentStore(): { store: Store; feed: () => WatchHandler; probes: () => number; revision: { now: number } } {

@@ -5,7 +5,8 @@ import type { Logger } from '../log/index.js';
 import { encode } from './documents.js';
 import { EntryIndex, KeyTree } from './entries.js';
 import { ReadBarrier } from './read-barrier.js';
-import type { Entry, FollowOptions, Listing, Revision, Store, WatchEvent, WatchHandler } from './store.js';
+import type { Entry, Revision } from './entry.js';
+import type { FollowOptions, Listing, Store, WatchEvent, WatchHandler } from './store.js';
 
 /** Written only to make the watch deliver something when nothing else does. */
 const BARRIER = keys.barrier();

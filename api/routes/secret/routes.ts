@@ -3,7 +3,7 @@ import type { StoredJob } from '../../../crds/job/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { findPlaceholders, isSecretLabel, parseSecretPath, parseTemplate } from '../../../crds/grammar/index.js';
 import { formatVaultPath, readKeyNames, toSecretState, type Versions } from '../../../pkg/secrets/index.js';
-import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
+import { type Cache, encode, Entry, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../admission/commit.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { listAllSecretUsers, listSecretJobs, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
@@ -34,9 +34,6 @@ export function createSecretRoutes(env: SecretEnv): readonly Route[] {
   ];
 }
 
-/** The items of these lists are computed from deployments, so they have no revision of their own. */
-const UNSTORED = { revision: 0, created: 0 };
-
 /** Credentials are listed by path: those that the platform's own store holds, and those that deployments refer to. */
 export function createSecretReader({ cache }: { readonly cache: Cache }): ReaderOptions {
   return {
@@ -49,6 +46,7 @@ export function createSecretReader({ cache }: { readonly cache: Cache }): Reader
   };
 }
 
+/** They are computed, so they have no revision of their own. */
 function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
   const prefix = ranges.of(ranges.secrets, tenant);
   const stored = new Map(cache.list(prefix).map(entry => [entry.key.slice(prefix.length), entry]));
@@ -76,7 +74,7 @@ function listSecrets(cache: Cache, tenant: string): readonly Entry[] {
       ...(jobs.length > 0 && { jobs }),
       ...(rotation && { rotation }),
     };
-    return { key: path, bytes: encode(view), ...UNSTORED };
+    return new Entry(path, encode(view));
   });
 }
 
@@ -112,7 +110,7 @@ async function listReferenced(env: SecretEnv, call: ApiCall): Promise<RouteResul
   await env.cache.barrier();
   const { revision } = env.cache;
   const references = listReferences(listAllSecretUsers(env.cache, call.tenant));
-  const entries = [...references].map(([key, bytes]) => ({ key, bytes, ...UNSTORED }));
+  const entries = [...references].map(([key, bytes]) => new Entry(key, bytes));
   const { epoch } = env.watchHub.history;
   return listPage(call, { entries, revision, epoch, prefix: '', view: ({ bytes }) => bytes });
 }

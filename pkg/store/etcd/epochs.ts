@@ -1,6 +1,6 @@
 import { keys } from '../../../crds/keys/index.js';
 import { type Clock, type Random, sleep } from '../../clock/index.js';
-import type { Revision } from '../store.js';
+import type { Revision } from '../entry.js';
 
 /**
  * A stretch of time in which batches are sent. Each batch is made only if its epoch's key does not exist, so putting

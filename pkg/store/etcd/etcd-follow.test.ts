@@ -4,7 +4,8 @@ import { seededRandom, sleep } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { silentLogger } from '../../log/index.js';
 import { CompactedFault, StoreUnavailableFault } from '../faults.js';
-import type { Entry, FollowOptions, Revision, Store, WatchEvent, WatchHandler } from '../store.js';
+import { Entry, type Revision } from '../entry.js';
+import type { FollowOptions, Store, WatchEvent, WatchHandler } from '../store.js';
 import { WatchCache } from '../watch-cache.js';
 import { DeliveredState, EtcdFollow } from './etcd-follow.js';
 import type { EtcdReads } from './etcd-reads.js';
@@ -14,7 +15,7 @@ const put = (key: string, revision: number): WatchEvent => ({
   key,
   revision,
   position: 0,
-  entry: { key, revision, created: 1, bytes: Buffer.from('{}') },
+  entry: new Entry(key, Buffer.from('{}'), revision, 1),
 });
 const removal = (key: string, revision: number): WatchEvent => ({ key, revision, position: 0, entry: undefined });
 
@@ -106,7 +107,7 @@ class FollowLab {
   put(key: string): void {
     const revision = ++this.#revision;
     const created = this.#entries.get(key)?.created ?? revision;
-    this.#entries.set(key, { key, revision, created, bytes: Buffer.from('{}') });
+    this.#entries.set(key, new Entry(key, Buffer.from('{}'), revision, created));
   }
 
   /** The connection of the watch breaks. */

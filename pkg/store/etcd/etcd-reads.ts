@@ -1,5 +1,6 @@
 import { CompactedFault, StoreUnavailableFault } from '../faults.js';
-import type { Entry, Listing, ListingPage, PageOptions, Revision } from '../store.js';
+import type { Entry, Revision } from '../entry.js';
+import type { Listing, ListingPage, PageOptions } from '../store.js';
 import type { EtcdClient } from './etcd-client.js';
 import { AnswerLostFault, OutOfRangeFault } from './grpc.js';
 import {

@@ -4,15 +4,14 @@ import parseVersion from 'semver/functions/parse.js';
 import { type Clock, type Random, systemClock, systemRandom } from '../../clock/index.js';
 import { type Logger, silentLogger } from '../../log/index.js';
 import { checkChange } from '../change.js';
+import type { Entry, Revision } from '../entry.js';
 import type {
   Change,
-  Entry,
   FollowOptions,
   Lease,
   Listing,
   ListingPage,
   PageOptions,
-  Revision,
   Store,
   StoreHealth,
   Verdict,

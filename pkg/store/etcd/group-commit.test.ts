@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { isGuardMet } from '../change.js';
 import { LeaseGoneFault, StoreRefusedFault, StoreUnavailableFault } from '../faults.js';
-import type { Entry, Guard, Verdict } from '../store.js';
+import { Entry } from '../entry.js';
+import type { Guard, Verdict } from '../store.js';
 import { type BatchAdmission, GroupCommit, type GroupCommitOptions } from './group-commit.js';
 import type { BatchResponse, EncodableChange } from './messages.js';
 
@@ -30,7 +31,7 @@ class ModelEtcd {
   #write({ puts, deletes }: EncodableChange): void {
     for (const { key, bytes } of puts) {
       const created = this.state.get(key)?.created ?? this.revision;
-      this.state.set(key, { key, bytes, revision: this.revision, created });
+      this.state.set(key, new Entry(key, bytes, this.revision, created));
     }
     for (const key of deletes) this.state.delete(key);
   }

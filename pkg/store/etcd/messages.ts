@@ -1,4 +1,5 @@
-import type { Entry, Guard, Put, Revision } from '../store.js';
+import { Entry, type Revision } from '../entry.js';
+import type { Guard, Put } from '../store.js';
 import { BackWriter, Reader } from './protobuf.js';
 
 /** A change as it is sent to etcd. */
@@ -207,7 +208,7 @@ export function decodeEntry(reader: Reader, stem: string): Entry {
       bytes = Buffer.from(reader.bytes()); // a view would keep the whole page in memory
     else reader.skip(tag);
   }
-  return { key, bytes, revision, created };
+  return new Entry(key, bytes, revision, created);
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,15 +1,12 @@
 import { expect } from 'chai';
 
-import type { Change, Entry, WatchEvent } from '../store.js';
+import { Entry } from '../entry.js';
+import type { Change, WatchEvent } from '../store.js';
 import { settleOutcome } from './settlement.js';
 
 const bytes = (text: string) => Buffer.from(text);
-const entry = (key: string, text: string, revision: number, created = revision): Entry => ({
-  key,
-  bytes: bytes(text),
-  revision,
-  created,
-});
+const entry = (key: string, text: string, revision: number, created = revision) =>
+  new Entry(key, bytes(text), revision, created);
 
 /** One key's life, as pairs of revision and content; `undefined` is a deletion. */
 type Life = Readonly<Record<string, readonly (readonly [number, string | undefined])[]>>;

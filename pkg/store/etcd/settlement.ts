@@ -1,5 +1,6 @@
 import { isGuardMet, findOnceGuard, findProof } from '../change.js';
-import type { Change, Entry, WatchEvent, Revision } from '../store.js';
+import type { Entry, Revision } from '../entry.js';
+import type { Change, WatchEvent } from '../store.js';
 
 /** What settling an outcome reads. Keys are as in the change. */
 export interface SettlementReads {

@@ -1,4 +1,5 @@
-import type { Entry, Lease, Revision, WatchEvent } from '../store.js';
+import { Entry, type Revision } from '../entry.js';
+import type { Lease, WatchEvent } from '../store.js';
 import { decodeEntry, decodeHeader, type KeyRange } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
 
@@ -55,11 +56,11 @@ export function decodeWatch(message: Buffer, stem: string): WatchResponse {
 }
 
 const DELETE = 1;
-const NO_ENTRY: Entry = { key: '', bytes: Buffer.alloc(0), revision: 0, created: 0 };
+const NO_ENTRY = new Entry('', Buffer.alloc(0));
 
 function decodeEvent(reader: Reader, stem: string): Omit<WatchEvent, 'position'> {
   let type = 0;
-  let entry: Entry = NO_ENTRY;
+  let entry = NO_ENTRY;
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
     if (tag === 0x08) type = reader.number();
     else if (tag === 0x12) entry = decodeEntry(reader.message(), stem);
