@@ -5,7 +5,7 @@ import type { StoredEvent } from '../crds/event/index.js';
 import { BrokenInvariantFault } from '../pkg/fault/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { done, type Loop, type LoopEnv } from '../pkg/reconcile/index.js';
-import { encode, StoreUnavailableFault } from '../pkg/store/index.js';
+import { encode, Entry, StoreUnavailableFault } from '../pkg/store/index.js';
 import { reportUnusable } from './report-unusable.js';
 import { makeDeployment, TENANT } from './test-cluster.testing.js';
 
@@ -22,7 +22,7 @@ describe('a loop that fails on a deployment', () => {
     stored = true;
   });
 
-  const entry = { key: keys.deployment(TENANT, 'web'), bytes: encode(makeDeployment()) };
+  const entry = new Entry(keys.deployment(TENANT, 'web'), encode(makeDeployment()));
   const env = {
     log: silentLogger,
     cache: { get: (key: string) => (stored && key === entry.key ? entry : undefined) },

@@ -6,7 +6,7 @@ import type { Replica } from '../crds/replica/index.js';
 import { ManualClock } from '../pkg/clock/manual-clock.testing.js';
 import { systemRandom } from '../pkg/clock/index.js';
 import { done, type Loop, type LoopEnv } from '../pkg/reconcile/index.js';
-import { type Change, type Entry, StoreUnavailableFault } from '../pkg/store/index.js';
+import { type Change, encode, Entry, StoreUnavailableFault } from '../pkg/store/index.js';
 import { Tracer } from '../pkg/trace/index.js';
 import { RecordedSpans } from '../pkg/trace/recorded-spans.testing.js';
 import { buildChange } from './job-runner/changes.js';
@@ -38,11 +38,8 @@ describe('reconciles that are traced', () => {
     const deployment = makeDeployment();
     const updatedAt = new Date(clock.now() - ageMs).toISOString();
     const metadata = { ...deployment.metadata, updatedAt, traceparent: trace };
-    const entry = {
-      key: keys.deployment(TENANT, 'web'),
-      bytes: Buffer.from(JSON.stringify({ ...deployment, metadata })),
-    };
-    const cache = { get: (key: string) => (key === entry.key ? (entry as Entry) : undefined) };
+    const entry = new Entry(keys.deployment(TENANT, 'web'), encode({ ...deployment, metadata }));
+    const cache = { get: (key: string) => (key === entry.key ? entry : undefined) };
     let committed = 0;
     const env = { clock, cache, commit: () => Promise.resolve(void committed++) } as unknown as LoopEnv;
     const loop: Loop = {
