@@ -21,7 +21,8 @@ export interface SchemaError {
 /** An error as ajv reports it, or as `findOversized` does. */
 type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | OversizedValue;
 
-const options = { messages: false, strict: true, allowUnionTypes: true };
+/** That our schemas are schemas is what `crds/schemas/schemas.test.ts` holds: to compile the schema of schemas took longer than most of them. */
+const options = { messages: false, strict: true, allowUnionTypes: true, meta: false, validateSchema: false };
 /** Made on first use: agents and most commands judge nothing. */
 let made: { readonly judging: Ajv2020; readonly listing: Ajv2020 } | undefined;
 

@@ -214,4 +214,11 @@ describe('the custom resource definitions', () => {
   it('are made of the very schemas that documents are checked with', () => {
     expect(Object.keys(listBodies())).to.include.members(['Deployment', 'Job', 'Network', 'Volume']);
   });
+
+  it('are schemas, which is not looked at again when they are compiled', () => {
+    const ajv = new Ajv2020();
+    for (const [name, schema] of Object.entries(listBodies())) {
+      expect(ajv.validateSchema(schema), `${name}: ${ajv.errorsText()}`).to.equal(true);
+    }
+  });
 });
