@@ -112,7 +112,7 @@ export class DashboardPage {
 
   /** What axe-core calls serious or critical, one line each. */
   async listAccessFaults(): Promise<readonly string[]> {
-    await this.page.evaluate(axe.source);
+    if (!(await this.page.evaluate('"axe" in globalThis'))) await this.page.evaluate(axe.source);
     const found = (await this.page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as axe.AxeResults;
     return found.violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
