@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { gzipSync } from 'node:zlib';
+import { constants, gzipSync } from 'node:zlib';
 
 import { request } from 'undici';
 
@@ -24,7 +24,7 @@ interface PushedImage {
 export async function pushImage(registry: string, image: PushedImage): Promise<string> {
   const { name, tag, entries, login } = image;
   const layer = packTar(entries);
-  const packed = gzipSync(layer);
+  const packed = gzipSync(layer, { level: constants.Z_BEST_SPEED }); // it goes to a registry on this machine
   const config = Buffer.from(JSON.stringify(imageConfig(digest(layer), image)));
   const upload = new Upload(registry, name, login);
   for (const blob of [packed, config]) await upload.addBlob(blob);
