@@ -21,7 +21,7 @@ export interface SchemaError {
 /** An error as ajv reports it, or as `findOversized` does. */
 type Problem = Pick<ErrorObject, 'instancePath' | 'keyword' | 'params' | 'parentSchema' | 'data'> | OversizedValue;
 
-/** That our schemas are schemas is what `crds/schemas/schemas.test.ts` holds: to compile the schema of schemas took longer than most of them. */
+/** `crds/schemas/schemas.test.ts` looks whether the schemas of the API are schemas: to compile the schema of schemas takes every process longer than to compile most of ours. */
 const options = { messages: false, strict: true, allowUnionTypes: true, meta: false, validateSchema: false };
 /** Made on first use: agents and most commands judge nothing. */
 let made: { readonly judging: Ajv2020; readonly listing: Ajv2020 } | undefined;
