@@ -17,15 +17,16 @@ export class EventQueue {
   readonly #heap: SimEvent[] = [];
 
   add(item: SimEvent): void {
-    this.#heap.push(item);
-    let at = this.#heap.length - 1;
+    const heap = this.#heap;
+    let at = heap.length;
+    heap.push(item);
     while (at > 0) {
       const parent = (at - 1) >> 1;
-      if (this.#heap[parent]!.due <= item.due) break;
-      this.#heap[at] = this.#heap[parent]!;
+      if (heap[parent]!.due <= item.due) break;
+      heap[at] = heap[parent]!;
       at = parent;
     }
-    this.#heap[at] = item;
+    heap[at] = item;
   }
 
   /** Takes one of the items that are due at about the same time, no later than `until`: chance decides which. */
@@ -54,7 +55,7 @@ export class EventQueue {
   /** The earliest item that has not been cancelled. */
   #pop(): SimEvent | undefined {
     for (;;) {
-      const [top] = this.#heap;
+      const top = this.#heap[0];
       if (!top) return undefined;
       const last = this.#heap.pop()!;
       if (last !== top) this.#sink(last);
@@ -63,16 +64,17 @@ export class EventQueue {
   }
 
   #sink(item: SimEvent): void {
-    const size = this.#heap.length;
+    const heap = this.#heap;
+    const size = heap.length;
     let at = 0;
     for (;;) {
       let child = 2 * at + 1;
       if (child >= size) break;
-      if (child + 1 < size && this.#heap[child + 1]!.due < this.#heap[child]!.due) child++;
-      if (this.#heap[child]!.due >= item.due) break;
-      this.#heap[at] = this.#heap[child]!;
+      if (child + 1 < size && heap[child + 1]!.due < heap[child]!.due) child++;
+      if (heap[child]!.due >= item.due) break;
+      heap[at] = heap[child]!;
       at = child;
     }
-    this.#heap[at] = item;
+    heap[at] = item;
   }
 }

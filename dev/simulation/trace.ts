@@ -15,7 +15,9 @@ export class Trace {
 
   add(line: string): void {
     this.#steps++;
-    for (let i = 0; i < line.length; i++) this.#hash = Math.imul(this.#hash ^ line.charCodeAt(i), 0x01000193);
+    let hash = this.#hash;
+    for (let i = 0; i < line.length; i++) hash = Math.imul(hash ^ line.charCodeAt(i), 0x01000193);
+    this.#hash = hash;
     this.#lines.push(line);
     if (this.#lines.length > 2 * this.#keep) this.#lines = this.#lines.slice(-this.#keep);
   }
