@@ -114,12 +114,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 5,
+    noticedAt: 16,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 3,
+    noticedAt: 2,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -127,7 +127,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
-    noticedAt: 2,
+    noticedAt: 6,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
   {
@@ -141,11 +141,11 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what is sent lacks what was written since',
+    noticedAt: 3,
     ...driving(driver => instead(driver, 'send', (id, name, parent) => driver.send(id, parent ?? name, parent))),
   },
   {
     mistake: 'a former primary does not set aside what it holds',
-    noticedAt: 9,
     ...driving(driver =>
       instead(driver, 'snapshot', (id, name) =>
         name.startsWith('divergent') ? Promise.resolve() : driver.snapshot(id, name),
@@ -162,7 +162,6 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 35,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
@@ -174,7 +173,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a move does not wait until the copy has the last snapshot',
-    noticedAt: 2,
+    noticedAt: 8,
     ...believing(takeOneForBoth()),
   },
   { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },

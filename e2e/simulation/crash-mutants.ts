@@ -53,6 +53,7 @@ const storedInTwo = (...later: readonly string[]) => ({
 export const crashMutants: readonly Mutant[] = [
   {
     mistake: 'an agent that starts again takes down what it finds',
+    noticedAt: 4,
     engine: engine => {
       let isFirst = true;
       return instead(engine, 'list', async nodeId => {
@@ -105,6 +106,6 @@ export const crashMutants: readonly Mutant[] = [
     noticedAt: 3,
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },
-  { mistake: 'an attempt is made before it is counted', ...inTwo('job-runner', ranges.jobStatuses) },
+  { mistake: 'an attempt is made before it is counted', noticedAt: 6, ...inTwo('job-runner', ranges.jobStatuses) },
   { mistake: 'a backup is stored before what it holds', ...storedInTwo(ranges.backupContents) },
 ];
