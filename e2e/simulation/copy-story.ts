@@ -170,10 +170,12 @@ export class CopyStory extends Storyteller {
 
   /** A planned move, to which something may happen on the way. It ends, and is written to where it is then. */
   async #move(): Promise<void> {
-    const { cluster } = this.parts;
+    const { cluster, watch } = this.parts;
     const { world } = cluster;
     const about = { id: this.#id, tenant: this.tenant };
-    const [primary, target] = [this.#findPrimary(), this.#pickCopy()];
+    const primary = this.#findPrimary();
+    const target = this.#pickCopy();
+    if (watch.copies.excepted.has(`${this.#id} ${target.name}`)) return; // a move waits until its disk is mounted, which has died
     const before = this.status(this.#id)?.lastMove?.at;
     const answer = await this.hear(askForMove(cluster, about, target.name));
     if (answer.told !== 'stored') return;
