@@ -48,7 +48,7 @@ export function toScriptArguments(script: string, ...argv: readonly string[]): r
 /** Linear work doubles its cost with its input, quadratic work quadruples it: the bound lies in between. */
 const MAX_GROWTH = 3;
 const LEAST_ROUNDS = 5;
-const MOST_ROUNDS = 12;
+const MOST_ROUNDS = 36;
 /** Work that is shorter is repeated: the processor time of less is mostly noise. */
 const LEAST_SAMPLE_MS = 5;
 const MAX_REPEATS = 4096;
