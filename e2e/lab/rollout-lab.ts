@@ -115,9 +115,14 @@ export class RolloutLab {
     return (await this.fleet.view.running('web')).map(({ image }) => image).sort();
   }
 
-  /** Waits for containers of exactly these images. */
+  /** Waits for containers of exactly these images. Where they do not come, the failure says what there was instead. */
   async runs(...wanted: readonly string[]): Promise<void> {
-    const isSo = async () => (await this.images()).join() === wanted.toSorted().join();
+    const isSo = async () => {
+      const images = await this.images();
+      if (images.join() === wanted.toSorted().join()) return true;
+      const { status } = await this.shop.show('web');
+      throw new Error(`there are containers of ${images.join(' and ')}, and the status is ${JSON.stringify(status)}`);
+    };
     await until(`containers of ${wanted.join(' and ')}`, isSo, PATIENCE_MS);
   }
 

@@ -3,14 +3,15 @@
 const { writeFileSync } = require('node:fs');
 const Mocha = require('mocha');
 
-/** The first lines of what was thrown, without the steps that lie in libraries. */
+/** The first lines of what was thrown, without the steps that lie in libraries, and of what caused it. */
 function describeFailure(thrown) {
   const lines = String(thrown?.stack ?? thrown).split('\n');
-  return lines
+  const shown = lines
     .filter(line => !/node_modules|node:internal/.test(line))
     .slice(0, 8)
-    .map(line => `    ${line.trim().slice(0, 400)}`)
-    .join('\n');
+    .map(line => `    ${line.trim().slice(0, 400)}`);
+  const cause = thrown?.cause?.message;
+  return [...shown, ...(cause ? [`    cause: ${String(cause).slice(0, 2_000)}`] : [])].join('\n');
 }
 
 module.exports = class CountingReporter extends Mocha.reporters.Spec {
