@@ -179,6 +179,27 @@ describe('scheduler is woken', () => {
     expect(woken.slice(1).toSorted(), 'the quota is used up').to.deep.equal(['t1/crowded', 't1/large', 't1/modest']);
   });
 
+  it('by replicas that are placed at once: each tenant by its own, and a quota by the sum of them', async () => {
+    const { nodeId: _, ...unplaced } = replica('web', { cpu: '100m' });
+    const all = ['t1', 't2'].flatMap(tenant =>
+      [0, 1].map(slot => ({ ...unplaced, tenant, slot, uid: `${tenant}-${slot}` })),
+    );
+    for (const tenant of ['t1', 't2']) await waiting('modest', ['residency'], { placement: german }, tenant);
+    await put(keys.tenant('t1'), { id: 't1', quotas: { containers: 3 } });
+    await put(keys.tenant('t2'), { id: 't2', quotas: { containers: 2 } });
+    for (const each of all) await put(keys.replica(each.tenant, 'web', each.slot), each);
+    listen(wakeOnLoadChange(defaultPolicy, fleets));
+    const placed = all.map(each => ({ key: keys.replica(each.tenant, 'web', each.slot), each }));
+    const guards = placed.map(({ key }) => ({ key, at: cache.get(key)!.revision }));
+    const puts = placed.map(({ key, each }) => ({ key, bytes: encode({ ...each, nodeId: `node_${each.tenant}` }) }));
+    await store.commit({ guards, puts, deletes: [] });
+    await cache.barrier();
+    expect([...new Set(woken)]).to.deep.equal(['t2/modest']);
+    await waiting('later', ['residency'], { placement: german });
+    await put(keys.replica('t1', 'web', 2), { ...unplaced, slot: 2, uid: 't1-2', nodeId: 'node_t1' });
+    expect(woken.filter(key => key.startsWith('t1/')).toSorted(), 'seen anew').to.deep.equal(['t1/later', 't1/modest']);
+  });
+
   it('by a replica that goes from a node that is no more: only what waits for a quota', async () => {
     await put(keys.replica('t1', 'web', 0), replica('web'));
     await waiting('fits', ['resources'], { resources: { cpu: '900m' } });

@@ -8,13 +8,20 @@ import type { SchedulingReport } from '../../crds/scheduling/index.js';
 import {
   findNode,
   groupByForm,
+  isQuotaReached,
   type PlacementPolicy,
   type TenantFleets,
   toCandidate,
   toWorkload,
   withReplica,
 } from '../../pkg/fleet/index.js';
-import { type Candidate, NodeFleet, listRejections, type Workload } from '../../pkg/placement/index.js';
+import {
+  type Candidate,
+  isRejectedOtherwise,
+  listRejections,
+  NodeFleet,
+  type Workload,
+} from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
 import { deriveQueueKey, formatQueueKey, isWaiting, readChange, readWorkload } from '../reading/index.js';
@@ -25,6 +32,11 @@ interface WaitingDeployment {
   /** The deployment as each of its replicas that wait asks for a node. */
   readonly asked: readonly StoredDeployment[];
   readonly report: SchedulingReport;
+}
+
+/** The same with what those replicas ask for, whatever the tenant uses. */
+interface WaitingWorkloads extends WaitingDeployment {
+  readonly workloads: readonly Workload[];
 }
 
 /** Wakes a deployment when one of its replicas begins or ceases to wait for a node. */
@@ -70,6 +82,7 @@ export const wakeOnReadinessChange: Wake = {
  * a quota. What their status says is then what an explanation says.
  */
 export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache) => TenantFleets): Wake {
+  const waitingIn = shareWaiting(policy);
   return {
     prefix: ranges.replicas,
     keys: (change, cache) => {
@@ -78,23 +91,21 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
       const isDeleted = before?.nodeId !== undefined && after?.uid !== before.uid;
       const moved = isPlaced ? after : isDeleted ? before : undefined;
       if (!moved) return [];
-      const all = listWaiting(change, cache);
+      const all = waitingIn(change, cache);
       if (all.length === 0) return []; // as a rule: most placements concern no other deployment
       const node = findNode(moved.nodeId!, moved.tenant, cache);
       const candidate = node && toCandidate(node, cache);
       const former = candidate && withReplica(candidate, moved, isPlaced ? -1 : 1);
       fleets(cache).notice(change);
       const totals = fleets(cache).readTotals(moved.tenant);
-      const matters = (waiting: WaitingDeployment) => {
-        const workloads = waiting.asked.map(spec => toWorkload(spec, moved.tenant, { cache, policy }, totals));
-        if (workloads.some(isQuotaReached) !== waitsForQuota(waiting)) return true;
+      const matters = (waiting: WaitingWorkloads) => {
+        const { workloads } = waiting;
+        if (workloads.some(each => isQuotaReached(each, totals)) !== waitsForQuota(waiting)) return true;
         // What is only assumed may come to nothing, which changes no record: whoever waits for it looks again by itself.
         if (waitsForQuota(waiting) && fleets(cache).isAssuming(moved.tenant)) return true;
         return workloads.some(each => {
           if (each.antiAffinity.some(term => term.deployment === moved.deployment)) return true;
-          if (!candidate || !former) return false;
-          const own = { ...each, quotas: [] };
-          return listFilters(candidate, own) !== listFilters(former, own);
+          return candidate && former && isRejectedOtherwise(former, candidate, each);
         });
       };
       return all.filter(matters).map(toQueueKey);
@@ -102,10 +113,32 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
   };
 }
 
-const waitsForQuota = ({ report }: WaitingDeployment) => (report.refusing ?? report.filters).includes('quota');
+/**
+ * Lists the waiting deployments of the tenant that a change is about. The changes of one revision are told one after the other, when
+ * the cache shows all of them: they share one list, or a batch of placements would read every waiting deployment for each.
+ */
+function shareWaiting(policy: PlacementPolicy): (change: CacheChange, cache: Cache) => readonly WaitingWorkloads[] {
+  let shared: { readonly cache: Cache; readonly revision: number } | undefined;
+  let lists = new Map<string, readonly WaitingWorkloads[]>();
+  return (change, cache) => {
+    if (isOfFirstPass(change, cache)) return [];
+    if (shared?.cache !== cache || shared.revision !== cache.revision) {
+      shared = { cache, revision: cache.revision };
+      lists = new Map();
+    }
+    const [tenant = ''] = splitKey(change.key);
+    const known = lists.get(tenant);
+    if (known) return known;
+    const list = listWaiting(change, cache).map(waiting => ({
+      ...waiting,
+      workloads: waiting.asked.map(spec => toOwnWorkload(spec, cache, policy)),
+    }));
+    lists.set(tenant, list);
+    return list;
+  };
+}
 
-const isQuotaReached = ({ quotas }: Workload) =>
-  quotas.some(({ used, asked, limit }) => asked > 0 && used + asked > limit);
+const waitsForQuota = ({ report }: WaitingDeployment) => (report.refusing ?? report.filters).includes('quota');
 
 /** Wakes the deployments that wait for a node when the record of their tenant changes: a quota may have become one more cause, or none. */
 export const wakeOnTenantChange: Wake = {
@@ -175,13 +208,13 @@ function wakeWaiting(
   return listWaiting(change, cache).filter(matters).map(toQueueKey);
 }
 
-/**
- * The waiting deployments of the tenant that a change is about. None during the first pass of a new leader, which reconciles
- * every waiting deployment by its own record.
- */
-function listWaiting({ key, revision }: CacheChange, cache: Cache): readonly WaitingDeployment[] {
-  if (revision < cache.revision) return [];
-  const [tenant = ''] = splitKey(key);
+/** Whether a new leader is shown what was stored before: it reconciles every waiting deployment by its own record. */
+const isOfFirstPass = ({ revision }: CacheChange, cache: Cache) => revision < cache.revision;
+
+/** The waiting deployments of the tenant that a change is about. */
+function listWaiting(change: CacheChange, cache: Cache): readonly WaitingDeployment[] {
+  if (isOfFirstPass(change, cache)) return [];
+  const [tenant = ''] = splitKey(change.key);
   return cache.list(ranges.of(ranges.schedulings, tenant)).flatMap(entry => {
     const { deployment, replicas } = readWorkload({ tenant, name: splitKey(entry.key)[1]! }, cache);
     if (!deployment) return [];
@@ -200,12 +233,6 @@ const NO_TOTALS = new NodeFleet().totals;
 /** The workload without the tenant's usage: quotas are checked apart. */
 function toOwnWorkload(deployment: StoredDeployment, cache: Cache, policy: PlacementPolicy): Workload {
   return toWorkload(deployment, deployment.metadata.tenant, { cache, policy }, NO_TOTALS);
-}
-
-/** The filters that reject the workload on the node. */
-function listFilters(node: Candidate, workload: Workload): string {
-  const reasons = listRejections(node, workload, new NodeFleet([node]).countTopology(workload));
-  return reasons.map(({ filter }) => filter).join();
 }
 
 /** Every reason of the node in one text. Empty when it would take the workload. */

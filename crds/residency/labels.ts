@@ -66,14 +66,16 @@ export function checkResidency(residency: Residency, node: Labels, regions: Regi
   const { country, region, blockedCountries = [] } = residency;
   const [at, within] = [node[nodeCountryLabel], node[nodeRegionLabel]];
   const refusals: ResidencyMismatch[] = [];
-  const refuse = (part: keyof Residency, required: string, reported: string | undefined) =>
-    refusals.push({ part, required, reported: reported ?? 'nothing' });
-
-  if (country !== undefined && at !== country) refuse('country', country, at);
-  if (region !== undefined && within !== region && !covers(regions, region, at)) refuse('region', region, within ?? at);
+  if (country !== undefined && at !== country) {
+    refusals.push({ part: 'country', required: country, reported: at ?? 'nothing' });
+  }
+  if (region !== undefined && within !== region && !covers(regions, region, at)) {
+    refusals.push({ part: 'region', required: region, reported: within ?? at ?? 'nothing' });
+  }
   // A node that does not say where it is could be in a blocked country.
   if (blockedCountries.length > 0 && (at === undefined || blockedCountries.includes(at))) {
-    refuse('blockedCountries', `not ${blockedCountries.join(',')}`, at);
+    const required = `not ${blockedCountries.join(',')}`;
+    refusals.push({ part: 'blockedCountries', required, reported: at ?? 'nothing' });
   }
   return refusals;
 }

@@ -33,6 +33,7 @@ export {
   defaultPolicy,
   type DeploymentExplanation,
   explainDeployment,
+  isQuotaReached,
   type PlacementPolicy,
   type PlacementSources,
   previewPlacement,

@@ -166,6 +166,17 @@ function listTermsOfOthers({ name }: Deployment, tenant: string, cache: Cache): 
   });
 }
 
+/** What of the totals counts against the quota of a kind. */
+const COUNTED: Readonly<Record<string, keyof FleetTotals>> = { containers: 'replicas', cpu: 'cpu', memory: 'memory' };
+
+/** Whether the tenant's quotas allow no further replica of a workload that was read before the tenant used as much as `totals`. */
+export function isQuotaReached({ quotas }: Workload, totals: FleetTotals): boolean {
+  return quotas.some(({ kind, used, asked, limit }) => {
+    const counted = COUNTED[kind];
+    return asked > 0 && (counted === undefined ? used : totals[counted]) + asked > limit;
+  });
+}
+
 function toQuotaUse(kind: string, limit: number | undefined, used: number, asked: number): readonly QuotaUse[] {
   return limit === undefined ? [] : [{ kind, limit, used, asked }];
 }

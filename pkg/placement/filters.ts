@@ -138,21 +138,25 @@ function findViolatedTerm(node: Candidate, { antiAffinity: terms }: Workload, co
   });
 }
 
+const hasPortsFree = (node: Candidate, { hostPorts }: Workload) => hostPorts.every(each => !node.heldPorts.has(each));
+
 /** Requires the host ports to be free: two containers of one machine cannot share a port. */
 const port: Filter = {
   name: 'port',
-  accepts: (node, { hostPorts }) => hostPorts.every(each => !node.heldPorts.has(each)),
+  accepts: hasPortsFree,
   describe: (node, { hostPorts }) => {
     const taken = hostPorts.filter(each => node.heldPorts.has(each));
     return [hostPorts.join(', '), `${taken.join(', ')} taken`];
   },
 };
 
+const hasRoom = (node: Candidate, { requests: { cpu = 0, memory = 0 } }: Workload) =>
+  cpu <= countFree(node, 'cpu') && memory <= countFree(node, 'memory');
+
 /** Requires what the workload requests to be free after the requests of all replicas on the node. */
 const resources: Filter = {
   name: 'resources',
-  accepts: (node, { requests: { cpu = 0, memory = 0 } }) =>
-    cpu <= countFree(node, 'cpu') && memory <= countFree(node, 'memory'),
+  accepts: hasRoom,
   describe: (node, { requests }) => {
     const short = resourceKinds.filter(kind => (requests[kind] ?? 0) > countFree(node, kind));
     const required = short.map(kind => formatAmount(kind, requests[kind] ?? 0));
@@ -202,6 +206,17 @@ export const loadFilters: readonly Filter[] = [antiAffinity, port, resources, qu
 /** Every filter. The order decides only in which order reasons are listed. */
 export const filters: readonly Filter[] = [...nodeFilters, ...loadFilters];
 
+/**
+ * Whether other filters reject a node after a replica came or went than before. Of a replica that the workload's anti-affinity
+ * does not concern: then only its ports and its requests can matter. Asked of each placement for whatever waits.
+ */
+export function isRejectedOtherwise(before: Candidate, after: Candidate, workload: Workload): boolean {
+  return (
+    hasRoom(before, workload) !== hasRoom(after, workload) ||
+    hasPortsFree(before, workload) !== hasPortsFree(after, workload)
+  );
+}
+
 /** Why the filter rejects the node. Undefined when it accepts it. */
 export function checkFilter(
   filter: Filter,
@@ -219,7 +234,12 @@ export function listRejections(
   workload: Workload,
   counts: TopologyCounts,
 ): readonly FilterRejection[] {
-  return filters.map(filter => checkFilter(filter, node, workload, counts)).filter(reason => reason !== undefined);
+  const reasons: FilterRejection[] = [];
+  for (const filter of filters) {
+    const reason = checkFilter(filter, node, workload, counts);
+    if (reason) reasons.push(reason);
+  }
+  return reasons;
 }
 
 /** The nodes that cannot take the workload, each with every reason: no answer depends on the order of the filters. */
@@ -228,8 +248,12 @@ export function rejectNodes(
   workload: Workload,
   counts: TopologyCounts,
 ): readonly RejectedNode[] {
-  const checked = Array.from(nodes, node => ({ node: node.name, reasons: listRejections(node, workload, counts) }));
-  return checked.filter(({ reasons }) => reasons.length > 0);
+  const rejected: RejectedNode[] = [];
+  for (const node of nodes) {
+    const reasons = listRejections(node, workload, counts);
+    if (reasons.length > 0) rejected.push({ node: node.name, reasons });
+  }
+  return rejected;
 }
 
 /** Combinations of reasons that a summary names; the rest is counted. */

@@ -29,6 +29,7 @@ export type { Explanation, OwnReplicas } from './explain.js';
 export { explainNodes } from './explain.js';
 export {
   filters,
+  isRejectedOtherwise,
   isResidencyUnmet,
   listRejections,
   satisfiesResidency,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { defaultRegions } from '../../crds/residency/index.js';
 import { makeNode, makeWorkload } from './candidates.testing.js';
 import { explainNodes } from './explain.js';
-import { filters, listRejections, rejectNodes } from './filters.js';
+import { filters, isRejectedOtherwise, listRejections, rejectNodes } from './filters.js';
 import { NodeFleet, type PlacementResult } from './fleet.js';
 import { type Candidate, TopologyCounts, withReplicas, type Workload } from './model.js';
 import { compareCandidates, findBest } from './rank.js';
@@ -152,6 +152,31 @@ describe('placement compared with a reference implementation', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it('property: a replica that no anti-affinity concerns changes which filters reject its node by its ports and its requests alone', () => {
+    const isApart = ({ deployment, antiAffinity }: Workload) =>
+      antiAffinity.every(term => term.deployment !== deployment);
+    let [changed, same] = [0, 0];
+    fc.assert(
+      fc.property(anyNode, anyWorkload, anyWorkload.filter(isApart), (change, waiting, what) => {
+        // A quota is the tenant's, whatever node its replicas are on.
+        const workload = { ...waiting, quotas: [], antiAffinity: what.antiAffinity };
+        const before = makeNode('n0', change);
+        const after = withReplicas(before, what);
+        const list = (node: Candidate) =>
+          listRejections(node, workload, new TopologyCounts(workload, [node]))
+            .map(({ filter }) => filter)
+            .join();
+        const isOther = list(before) !== list(after);
+        expect(isRejectedOtherwise(before, after, workload)).to.equal(isOther);
+        expect(isRejectedOtherwise(after, before, workload)).to.equal(isOther);
+        if (isOther) changed += 1;
+        else same += 1;
+      }),
+      { numRuns: 2_000 },
+    );
+    for (const share of [changed, same]) expect(share, `too few of a kind: ${changed}, ${same}`).to.be.greaterThan(100);
   });
 
   it('property: an explanation names every node and every filter, and agrees with placement', () => {
