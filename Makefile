@@ -66,7 +66,7 @@ generate: ## Write all generated files anew
 bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w1 w2" chooses; AGAINST=<checkout> compares with that one)
 	@sh hack/setup.sh bench
 	@[ -z "$(AGAINST)" ] || sh "$(AGAINST)/hack/setup.sh" bench
-	@AGAINST="$(AGAINST)" npx --no-install tsx hack/bench/main.ts $(BENCH)
+	@AGAINST="$(AGAINST)" node --enable-source-maps dist/hack/bench/main.js $(BENCH)
 
 .PHONY: coverage
 coverage: ## Line coverage of the unit suite

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { median } from './rounds.js';
 
@@ -26,9 +28,17 @@ export function parseFigures(output: string): readonly Figure[] {
   });
 }
 
+/** Whether a checkout measures what it computes itself as it stands, not compiled: that is slower, most of all where functions are made often. */
+function measuresFromSource(checkout: string): boolean {
+  return readFileSync(join(checkout, 'Makefile'), 'utf8').includes('tsx hack/bench/main.ts');
+}
+
 /** Measures every workload once in a checkout, with the checkout's own code. */
 function measure(checkout: string, workloads: readonly string[]): readonly Figure[] {
-  const { stdout } = spawnSync(process.execPath, ['--import', 'tsx', 'hack/bench/main.ts', ...workloads], {
+  const program = measuresFromSource(checkout)
+    ? ['--import', 'tsx', 'hack/bench/main.ts']
+    : ['dist/hack/bench/main.js'];
+  const { stdout } = spawnSync(process.execPath, [...program, ...workloads], {
     cwd: checkout,
     env: { ...process.env, ROUNDS: '1', AGAINST: '' },
     encoding: 'utf8',
@@ -42,6 +52,9 @@ function measure(checkout: string, workloads: readonly string[]): readonly Figur
  * is more than 5 % worse. Figures are matched by their place among those of their workload: wording may have changed.
  */
 export function compareWith(checkout: string, workloads: readonly string[], rounds: number): boolean {
+  if (measuresFromSource(checkout)) {
+    console.log(`${checkout} measures W3, W8, W9 and W17 from source, which this one does not: they say less about it`);
+  }
   const runs = Array.from({ length: rounds }, (_, round) => {
     console.log(`round ${round + 1} of ${rounds}`);
     const order = round % 2 === 0 ? ['.', checkout] : [checkout, '.']; // a machine that grows warm slows both alike

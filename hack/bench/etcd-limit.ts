@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+import { clone } from '../../pkg/version/index.js';
 import type { LoadResult } from './rounds.js';
 
 const run = promisify(execFile);
-const SOURCE = join(dirname(fileURLToPath(import.meta.url)), 'etcd-limit');
+const SOURCE = join(clone, 'hack/bench/etcd-limit');
 const BINARY = resolve('.cache/etcd-limit');
 
 export interface LimitQuestion {

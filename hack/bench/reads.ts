@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 
 import type { EtcdProcess } from '../../dev/processes/index.js';
+import { programArguments } from '../../pkg/version/index.js';
 import { onFreshEtcd } from './fresh.js';
 import type { BenchResult } from './report.js';
 import { type LoadResult, interleave, median, ratio } from './rounds.js';
@@ -66,8 +66,8 @@ async function read(
   mode: Mode,
   ask: { path: string; connections: number; folder: string },
 ): Promise<Read> {
-  const entry = join(dirname(fileURLToPath(import.meta.url)), 'read-server.ts');
-  const child = spawn(process.execPath, ['--import', 'tsx', entry, etcd.endpoint, mode, ask.folder], {
+  const program = programArguments('hack/bench/read-server.ts');
+  const child = spawn(process.execPath, [...program, etcd.endpoint, mode, ask.folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 
 import type { EtcdProcess } from '../../dev/processes/index.js';
 import { EtcdStore } from '../../pkg/store/index.js';
+import { programArguments } from '../../pkg/version/index.js';
 import { buildLimitClient, measureLimit } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
 import type { BenchResult } from './report.js';
@@ -77,8 +78,8 @@ async function placeOn(etcd: EtcdProcess, nodes: number, misfits: number): Promi
   await write(store, machines.flat());
   const loop = startScheduler(store, () => undefined);
   await loop.cache.ready;
-  const script = ['--import', 'tsx', 'hack/bench/replica-writer.ts', etcd.endpoint, String(PLACED), String(misfits)];
-  const { stdout } = await run(process.execPath, script);
+  const program = programArguments('hack/bench/replica-writer.ts');
+  const { stdout } = await run(process.execPath, [...program, etcd.endpoint, String(PLACED), String(misfits)]);
   await loop.stop();
   await store.close();
   return PLACED / Number(stdout);

@@ -17,6 +17,7 @@ import { sendSnapshot } from '../../pkg/agent/replication/send-snapshot.js';
 import { listMounts } from '../../pkg/agent/volumes/mounts.js';
 import { openVolumeDriver, type VolumeDriver } from '../../pkg/agent/volumes/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
+import { programArguments } from '../../pkg/version/index.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
 
@@ -48,7 +49,7 @@ async function time(work: () => Promise<unknown>): Promise<number> {
 
 /** The node of a replica, as a process of its own. */
 function startReplica(folder: string, { publicKey }: LabNode) {
-  const words = ['--import', 'tsx', 'hack/bench/volume-replica.ts', folder, publicKey, String(SIZE)];
+  const words = [...programArguments('hack/bench/volume-replica.ts'), folder, publicKey, String(SIZE)];
   const child = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const next = async () => JSON.parse((await lines.next()).value as string) as VolumePeer;
