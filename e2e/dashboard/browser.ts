@@ -31,6 +31,8 @@ export class DashboardPage {
   readonly context: BrowserContext;
   /** Dialogs, errors of scripts and violations of the content policy. */
   readonly incidents: string[] = [];
+  /** What was not loaded, which a test may have wanted. */
+  readonly #unloaded: string[] = [];
   #devtools: CDPSession | undefined;
 
   private constructor(context: BrowserContext, page: Page) {
@@ -39,6 +41,11 @@ export class DashboardPage {
     page.on('dialog', dialog => {
       this.incidents.push(`dialog: ${dialog.message()}`);
       void dialog.dismiss();
+    });
+    page.on('crash', () => this.incidents.push('crash'));
+    page.on('requestfailed', request => this.#unloaded.push(`${request.url()}: ${request.failure()?.errorText}`));
+    page.on('response', response => {
+      if (!response.ok()) this.#unloaded.push(`${response.url()}: ${response.status()}`);
     });
     page.on('pageerror', error => this.incidents.push(`error: ${error.message}`));
     page.on('console', message => {
@@ -65,7 +72,13 @@ export class DashboardPage {
 
   async signIn(server: string, token: string): Promise<void> {
     await this.page.goto(server);
-    await this.page.getByLabel('Token').fill(token);
+    await this.page
+      .getByLabel('Token')
+      .fill(token)
+      .catch(async (thrown: unknown) => {
+        const seen = [await this.page.content(), ...this.incidents, ...this.#unloaded].join('\n');
+        throw new Error(`the page does not ask for a token: ${seen}`, { cause: thrown });
+      });
     await this.page.getByRole('button', { name: 'Sign in', exact: true }).click();
   }
 
