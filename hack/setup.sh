@@ -88,7 +88,7 @@ LIST
 # What only some suites need, which are skipped by name where it cannot be had.
 extras_for() {
   case $1 in
-    test) printf "chromium-headless-shell chromium-headless-shell\nfaketime faketime\npromtool prometheus\nsystemctl systemd\ncurl curl\n" ;;
+    test) printf "chromium chromium\nfaketime faketime\npromtool prometheus\nsystemctl systemd\ncurl curl\n" ;;
   esac
 }
 
@@ -96,7 +96,6 @@ extras_for() {
 is_there() {
   case $1 in
     busybox) [ -x /bin/busybox ] && ! head -c 4096 /bin/busybox | grep -q ld-linux ;;
-    chromium-headless-shell) command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null ;; # either will do
     *) command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ] ;;
   esac
 }

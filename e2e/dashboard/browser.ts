@@ -8,10 +8,9 @@ import { type Browser, type BrowserContext, type CDPSession, chromium, type Page
 import { until } from '../../dev/testing/index.js';
 import { clone } from '../../pkg/version/index.js';
 
-/** Where the browser is; undefined on a machine that has none. Without the window that nobody sees it needs half the processor time. */
+/** Where the browser is; undefined on a machine that has none. */
 export function findChromium(): string | undefined {
-  const find = 'command -v chromium-headless-shell || command -v chromium';
-  const { status, stdout } = spawnSync('sh', ['-c', find], { encoding: 'utf8' });
+  const { status, stdout } = spawnSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' });
   return status === 0 ? stdout.trim() : undefined;
 }
 

@@ -27,7 +27,7 @@ export class DashboardLab {
     const executable = findChromium();
     if (executable === undefined) {
       for (const test of suite.test!.parent!.tests)
-        test.title += ' skipped: there is no browser here (apt-get install chromium-headless-shell)';
+        test.title += ' skipped: there is no browser here (apt-get install chromium)';
       return suite.skip();
     }
     await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));

@@ -24,7 +24,7 @@ describe('the dashboard with thousands of deployments', () => {
     const executable = findChromium();
     if (executable === undefined) {
       for (const test of this.test!.parent!.tests)
-        test.title += ' skipped: there is no browser here (apt-get install chromium-headless-shell)';
+        test.title += ' skipped: there is no browser here (apt-get install chromium)';
       return this.skip();
     }
     await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));

@@ -323,7 +323,7 @@ describe('a broken deployment', () => {
   it('is told from its page in the dashboard alone, whatever the cause', async function () {
     const executable = findChromium();
     if (executable === undefined) {
-      this.test!.title += ' skipped: there is no browser here (apt-get install chromium-headless-shell)';
+      this.test!.title += ' skipped: there is no browser here (apt-get install chromium)';
       return this.skip();
     }
     await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));

@@ -13,7 +13,7 @@ const PATIENCE_MS = 1_000;
 export async function measureFirstPaint(rounds: number): Promise<BenchResult[]> {
   const executable = findChromium();
   if (executable === undefined) {
-    console.log('first paint is not measured: there is no browser here (apt-get install chromium-headless-shell)');
+    console.log('first paint is not measured: there is no browser here (apt-get install chromium)');
     return [];
   }
   const plane = await ControlPlane.start();

@@ -8,8 +8,8 @@ export interface Suite {
   /** Whether a file of tests belongs to it. */
   readonly has: (path: string) => boolean;
   readonly timeoutMs?: number;
-  /** Programs of which the suite cannot run without one. */
-  readonly needs?: readonly string[];
+  /** A program without which the suite cannot run. */
+  readonly needs?: string;
   /** Two tracks run beside each other, each one suite after the other: the first computes and then turns to etcd, the second waits for engines and browsers. */
   readonly track: 1 | 2;
   /** Each file is a process of its own, and several run side by side: they wait more than they work. */
@@ -43,7 +43,7 @@ export const suites: readonly Suite[] = [
     track: 1,
     has: path => path.endsWith('.etcd.test.ts'),
     timeoutMs: 120_000,
-    needs: ['etcd'],
+    needs: 'etcd',
     sideBySide: true,
     bundled: true,
     first: ['up/up.etcd.test.ts'],
@@ -53,7 +53,7 @@ export const suites: readonly Suite[] = [
     track: 1,
     has: path => path.startsWith('e2e/cluster/'),
     timeoutMs: 180_000,
-    needs: ['etcd'],
+    needs: 'etcd',
     sideBySide: true,
     bundled: true,
     first: ['e2e/cluster/member-faults.test.ts', 'e2e/cluster/data-faults.test.ts'],
@@ -63,7 +63,7 @@ export const suites: readonly Suite[] = [
     track: 1,
     has: path => path.startsWith('e2e/security/'),
     timeoutMs: 180_000,
-    needs: ['etcd'],
+    needs: 'etcd',
     sideBySide: true,
     bundled: true,
   },
@@ -72,7 +72,7 @@ export const suites: readonly Suite[] = [
     track: 2,
     has: path => path.endsWith('.docker.test.ts'),
     timeoutMs: 300_000,
-    needs: ['dockerd'],
+    needs: 'dockerd',
     sideBySide: true,
     bundled: true,
   },
@@ -88,7 +88,7 @@ export const suites: readonly Suite[] = [
     track: 2,
     has: path => path.startsWith('e2e/dashboard/'),
     timeoutMs: 300_000,
-    needs: ['chromium-headless-shell', 'chromium'],
+    needs: 'chromium',
     sideBySide: true,
     bundled: true,
   },
@@ -97,7 +97,7 @@ export const suites: readonly Suite[] = [
     track: 2,
     has: path => path.startsWith('e2e/stories/'),
     timeoutMs: 300_000,
-    needs: ['dockerd'],
+    needs: 'dockerd',
     sideBySide: true,
     bundled: true,
     lanesPerCore: 1.5,
