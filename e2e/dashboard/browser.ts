@@ -75,7 +75,8 @@ export class DashboardPage {
       .getByLabel('Token')
       .fill(token)
       .catch(async (thrown: unknown) => {
-        const seen = [await this.page.content(), ...this.incidents, ...this.#unloaded].join('\n');
+        const content = await this.page.content().catch(String); // a page that has crashed has none
+        const seen = [content, ...this.incidents, ...this.#unloaded].join('\n');
         throw new Error(`the page does not ask for a token: ${seen}`, { cause: thrown });
       });
     await this.page.getByRole('button', { name: 'Sign in', exact: true }).click();
