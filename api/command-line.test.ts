@@ -10,7 +10,7 @@ import { formatToken } from '../pkg/auth/index.js';
 import { create, replace, value } from '../pkg/store/index.js';
 import { toCredentialPath } from '../pkg/secrets/index.js';
 import { createTestTerminal } from '../pkg/cli/fake-api.testing.js';
-import type { run as Run } from '../pkg/cli/run.js';
+import { run } from '../pkg/cli/run.js';
 
 const CANARY = 'canary-5d1e';
 const PATH = 'deployments/web-db';
@@ -19,11 +19,7 @@ describe('moor, on a real server:', () => {
   let lab: ApiLab;
   let folder: string;
   let token: string;
-  let run: typeof Run;
 
-  before(async () => {
-    ({ run } = await import('../pkg/cli/run.js'));
-  });
   beforeEach(async () => {
     lab = await new ApiLab({ settings: { quotas: ['deployments=1', 'cpu=1500m', 'memory=2Gi'] } }).start();
     token = await lab.tenantToken(lab.a);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { ANNOTATIONS_BYTES_MAX, ANNOTATIONS_MAX, checkAnnotations } from './annotations.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 
@@ -64,8 +64,7 @@ describe('annotations', () => {
     let lab: ApiLab;
     let client: FaceClient;
     before(async () => {
-      const { ApiLab: Lab } = await import('../api-lab.testing.js');
-      lab = await new Lab().start();
+      lab = await new ApiLab().start();
       client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     });
     after(() => lab.stop());

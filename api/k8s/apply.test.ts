@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import { create } from '../../pkg/store/index.js';
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 
 const APPLY = { 'content-type': 'application/apply-patch+yaml' };
@@ -19,8 +19,7 @@ describe('server-side apply on the Kubernetes face', () => {
   let lab: ApiLab;
   let client: FaceClient;
   before(async () => {
-    const { ApiLab: Lab } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
   });
   after(() => lab.stop());

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { create } from '../../pkg/store/index.js';
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { listPodEvents } from './events.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 
@@ -67,9 +67,7 @@ describe('events about pods', () => {
     let lab: ApiLab;
     let client: FaceClient;
     beforeEach(async () => {
-      // The face is loaded by import(): loaded by require() here, its classes would exist twice.
-      const { ApiLab: Lab } = await import('../api-lab.testing.js');
-      lab = await new Lab().start();
+      lab = await new ApiLab().start();
       client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     });
     afterEach(() => lab.stop());

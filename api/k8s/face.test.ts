@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { declareRestore } from '../../pkg/link/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
@@ -34,9 +34,7 @@ describe('the Kubernetes face', () => {
   const meta = (body: Record<string, unknown>) => body['metadata'] as Readonly<Record<string, string>>;
 
   beforeEach(async () => {
-    // The face is loaded by import(): loaded by require() here, its classes would exist twice.
-    const { ApiLab: Lab } = await import('../api-lab.testing.js');
-    lab = await new Lab({ settings: { tailBuffer: 50 } }).start();
+    lab = await new ApiLab({ settings: { tailBuffer: 50 } }).start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
   });
   afterEach(() => lab.stop());

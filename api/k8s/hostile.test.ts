@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { FaceClient } from './face-lab.testing.js';
 
 const MERGE = 'application/merge-patch+json';
@@ -13,8 +13,7 @@ describe('hostile requests to the Kubernetes face', () => {
   let lab: ApiLab;
   let client: FaceClient;
   before(async () => {
-    const { ApiLab: Lab, webDeployment } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     await client.ask('POST', '/api/v1/deployments', { body: webDeployment('web') });
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import { create } from '../../pkg/store/index.js';
-import type { ApiLab, LabResponse } from '../api-lab.testing.js';
+import { ApiLab, type LabResponse } from '../api-lab.testing.js';
 
 /** Every resource of our group. */
 const OWN = ['deployments', 'jobs', 'networks', 'volumes', 'nodes', 'backups'] as const;
@@ -18,8 +18,7 @@ describe('isolation of tenants on the Kubernetes face', () => {
   let lab: ApiLab;
   let a: string;
   before(async () => {
-    const { ApiLab: Lab } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     a = await lab.tenantToken(lab.a);
     const body = { kind: 'Deployment', name: 'theirs', image: 'registry.example.com/web:1', replicas: 1 };
     const made = await lab.ask('POST', '/api/v1/deployments', { token: await lab.tenantToken(lab.b), body });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { renderCrds } from '../../crds/schemas/index.js';
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { FaceClient } from './face-lab.testing.js';
 
 type Node = Readonly<Record<string, unknown>>;
@@ -23,9 +23,7 @@ describe('the OpenAPI document of the Kubernetes face', () => {
   let client: FaceClient;
   let document: Document;
   before(async () => {
-    // The face is loaded by import(): loaded by require() here, its classes would exist twice.
-    const { ApiLab: Lab } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     const { body: index } = await client.ask('GET', '/k8s/openapi/v3');
     const [path] = Object.values(index['paths'] as Readonly<Record<string, { readonly serverRelativeURL: string }>>);

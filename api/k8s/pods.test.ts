@@ -6,7 +6,7 @@ import { until } from '../../dev/testing/index.js';
 import { declareRestore, type LogRequest } from '../../pkg/link/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
 import { create, encode, value } from '../../pkg/store/index.js';
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab, webDeployment } from '../api-lab.testing.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 import { parsePodName } from './pods.js';
 
@@ -19,8 +19,7 @@ describe('pods of the Kubernetes face', () => {
   let client: FaceClient;
   let uid: string;
   beforeEach(async () => {
-    const { ApiLab: Lab, webDeployment } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     const made = await client.ask('POST', '/api/v1/deployments', {
       body: webDeployment('web', { labels: { app: 'web' }, environment: { MODE: 'fast' } }),
@@ -182,7 +181,6 @@ describe('pods of the Kubernetes face', () => {
   });
 
   it('end a list whose next page is of before a restore with 410', async () => {
-    const { webDeployment } = await import('../api-lab.testing.js');
     await client.ask('POST', '/api/v1/deployments', { body: webDeployment('api') });
     const first = (await client.ask('GET', client.own('deployments?limit=1'))).body['metadata'];
     const { continue: token = '' } = first as { readonly continue?: string };

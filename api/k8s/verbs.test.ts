@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 
 interface TestResource {
@@ -27,9 +27,7 @@ describe('the verbs that discovery names', () => {
   let resources: readonly TestResource[];
 
   before(async () => {
-    // The face is loaded by import(): loaded by require() here, its classes would exist twice.
-    const { ApiLab: Lab } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     await lab.token({ kind: 'node', tenant: lab.a, node: `node_${'1'.repeat(26)}`, nodeName: 'one' });
     const { body } = await client.ask('GET', '/k8s/apis/mooring.io/v1');

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { ApiLab } from '../api-lab.testing.js';
+import { ApiLab } from '../api-lab.testing.js';
 import { FaceClient, type TestObject } from './face-lab.testing.js';
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -10,8 +10,7 @@ describe('writes on the Kubernetes face', () => {
   let client: FaceClient;
   let viewer: FaceClient;
   before(async () => {
-    const { ApiLab: Lab } = await import('../api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     client = new FaceClient(lab, await lab.tenantToken(lab.a), lab.a);
     viewer = new FaceClient(lab, await lab.tenantToken(lab.a, 'viewer'), lab.a);
   });

@@ -11,7 +11,7 @@ import { computeContentHash, type CanaryOrder } from '../../crds/rollout/index.j
 import type { RotationRecord } from '../../crds/rotation/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
-import type { run as Run } from '../../pkg/cli/run.js';
+import { run } from '../../pkg/cli/run.js';
 import { buildRevision } from '../../pkg/history/index.js';
 import { toCredentialPath, toSecretDocument } from '../../pkg/secrets/index.js';
 import { type Act, JOB, jobSpecs, LABEL, NODES, quotaChoices, reports, rolls, SECRET_PATH, specs } from './acts.js';
@@ -22,14 +22,12 @@ import type { JobExplanation, JobSurfaces } from './job-contradictions.js';
 export class AgreementCluster {
   readonly cluster = new TestCluster();
   readonly #lab: ApiLab;
-  readonly #run: typeof Run;
   readonly #stop: AbortController;
   readonly #leases = new Map<string, string>();
   #token = '';
   #generation = 0;
 
-  constructor(run: typeof Run) {
-    this.#run = run;
+  constructor() {
     this.#lab = new ApiLab({ store: this.cluster.store });
     this.#stop = this.cluster.controllers('a');
     this.cluster.healthOf = ({ template }) => {
@@ -276,7 +274,7 @@ export class AgreementCluster {
 
   async #print(...words: readonly string[]): Promise<string> {
     const terminal = createTestTerminal({ MOORING_SERVER: this.#lab.server.url, MOORING_TOKEN: this.#token });
-    await this.#run(words, terminal);
+    await run(words, terminal);
     return terminal.printed.out + terminal.printed.err;
   }
 }

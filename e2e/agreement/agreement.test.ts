@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import type { StoredEvent } from '../../crds/event/index.js';
-import type { run as Run } from '../../pkg/cli/run.js';
 import { act, jobSpecs, NAMES, rolls, specs } from './acts.js';
 import { findContradictions, type DeploymentSurfaces } from './contradictions.js';
 import { findJobContradictions, type JobSurfaces } from './job-contradictions.js';
@@ -44,12 +43,6 @@ const tally = new Tally();
 const WORLDS = Number(process.env['MOORING_WORLDS'] ?? 16);
 
 describe('status, describe, explain and the newest event', () => {
-  let run: typeof Run;
-  // Commands are loaded by import(), and mocha loads this file by require(): loaded so too, a class of faults would exist twice.
-  before(async () => {
-    ({ run } = await import('../../pkg/cli/run.js'));
-  });
-
   after(() => process.stdout.write(`\n    reached: ${tally.toString()}\n`));
 
   it('property: never contradict each other, whatever has happened', async () => {
@@ -57,7 +50,7 @@ describe('status, describe, explain and the newest event', () => {
       fc.asyncProperty(
         fc.array(fc.array(act, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 5 }),
         async rounds => {
-          const agreement = await new AgreementCluster(run).start();
+          const agreement = await new AgreementCluster().start();
           try {
             await agreement.perform({ kind: 'enrol', node: 0 });
             for (const acts of rounds) {
@@ -88,7 +81,7 @@ describe('status, describe, explain and the newest event', () => {
   });
 
   it('are caught when one of them contradicts the others', async () => {
-    const agreement = await new AgreementCluster(run).start();
+    const agreement = await new AgreementCluster().start();
     await agreement.perform({ kind: 'enrol', node: 0 });
     await agreement.perform({ kind: 'enrol', node: 1 });
     await agreement.perform({ kind: 'put', name: 'web', choice: 1 });
@@ -131,7 +124,7 @@ describe('status, describe, explain and the newest event', () => {
   });
 
   it('are caught when a rollout that has failed, or was rolled back, is told of a deployment that runs or has failed', async () => {
-    const agreement = await new AgreementCluster(run).start();
+    const agreement = await new AgreementCluster().start();
     await agreement.perform({ kind: 'enrol', node: 0 });
     agreement.cluster.agentsWork = false;
     await agreement.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ image }) => image === 'web:2') });
@@ -158,7 +151,7 @@ describe('status, describe, explain and the newest event', () => {
 
   for (const [choice, [, { image, rollout }]] of rolls.entries()) {
     it(`agree on a rollout to ${image} with ${JSON.stringify(rollout)} (${choice})`, async () => {
-      const agreement = await new AgreementCluster(run).start();
+      const agreement = await new AgreementCluster().start();
       for (const node of [0, 1, 2]) await agreement.perform({ kind: 'enrol', node });
       await agreement.perform({ kind: 'roll', name: 'web', choice });
       for (const ms of [20_000, 150_000]) {
@@ -172,7 +165,7 @@ describe('status, describe, explain and the newest event', () => {
   }
 
   it('are caught when they contradict each other about a canary or about a job', async () => {
-    const agreement = await new AgreementCluster(run).start();
+    const agreement = await new AgreementCluster().start();
     for (const node of [0, 1, 2]) await agreement.perform({ kind: 'enrol', node });
     const choice = rolls.findIndex(
       ([, after]) => after.rollout?.canary && !after.rollout.canary.hold && !after.image?.startsWith('bad'),
@@ -203,7 +196,7 @@ describe('status, describe, explain and the newest event', () => {
   });
 
   it('describe of a job that no node takes names each reason, who is in the way, and what to do', async () => {
-    const agreement = await new AgreementCluster(run).start();
+    const agreement = await new AgreementCluster().start();
     await agreement.perform({ kind: 'enrol', node: 0 });
     await agreement.perform({ kind: 'put', name: 'web', choice: specs.findIndex(({ resources }) => resources?.cpu) });
     await agreement.cluster.clock.pass(5_000);

@@ -3,7 +3,6 @@ import { expect } from 'chai';
 import { keys, ranges } from '../../crds/keys/index.js';
 import { TENANT } from '../../controllers/test-cluster.testing.js';
 import type { Replica } from '../../crds/replica/index.js';
-import type { run as Run } from '../../pkg/cli/run.js';
 import { findContradictions } from './contradictions.js';
 import { findJobContradictions } from './job-contradictions.js';
 import { AgreementCluster } from './agreement-cluster.js';
@@ -12,13 +11,9 @@ const CAUSE = /the agent of node n0 sends heartbeats, but has reported nothing o
 const REMEDY = /look at the log of that agent, and restart it/;
 
 describe('an agent that sends heartbeats and reports nothing of a replica', () => {
-  let run: typeof Run;
   let agreement: AgreementCluster;
-  before(async () => {
-    ({ run } = await import('../../pkg/cli/run.js'));
-  });
   beforeEach(async () => {
-    agreement = await new AgreementCluster(run).start();
+    agreement = await new AgreementCluster().start();
     agreement.cluster.agentsWork = false;
     await agreement.perform({ kind: 'enrol', node: 0 });
   });

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 
 import { ApiLab, webDeployment } from '../../api/api-lab.testing.js';
 import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
-import type { run as Run } from '../../pkg/cli/run.js';
+import { run } from '../../pkg/cli/run.js';
 
 /** Colours, the title, the screen, the cursor, C1 codes, line breaks of every kind, and letters in another order. */
 const HOSTILE =
@@ -40,10 +40,8 @@ describe('a terminal on which moor prints what strangers wrote', () => {
   let proxy: Server;
   let token = '';
   let suffix = '';
-  let run: typeof Run;
 
   before(async () => {
-    ({ run } = await import('../../pkg/cli/run.js'));
     lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
     await lab.token({ kind: 'node', tenant: lab.a, node: `node_${'1'.repeat(26)}`, nodeName: 'machine-1' });

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
-import type { ApiLab } from '../../api/api-lab.testing.js';
+import { ApiLab } from '../../api/api-lab.testing.js';
 import { until } from '../../dev/testing/index.js';
 import { findKubectl, Kubectl } from '../lab/kubectl.js';
 import { commands, countReference, type KubectlAnswer, renderTable } from '../lab/kubectl-commands.js';
@@ -26,9 +26,7 @@ describe('kubectl', function () {
     }
     const prepared = await Kubectl.prepare(path);
     kubectl = prepared.kubectl;
-    // The face is loaded by import(): loaded by require() here, its classes would exist twice.
-    const { ApiLab: Lab } = await import('../../api/api-lab.testing.js');
-    lab = await new Lab({ settings: prepared.settings }).start();
+    lab = await new ApiLab({ settings: prepared.settings }).start();
     const server = `http://127.0.0.1:${lab.server.port}`;
     token = await lab.tenantToken(lab.a);
     await kubectl.configure('shop', server, token);

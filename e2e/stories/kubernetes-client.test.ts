@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
-import type { ApiLab } from '../../api/api-lab.testing.js';
+import { ApiLab } from '../../api/api-lab.testing.js';
 import { until } from '../../dev/testing/index.js';
 import { startStandingIn } from '../lab/standing-in.js';
 
@@ -12,8 +12,7 @@ describe('@kubernetes/client-node', () => {
   let token: string;
   let stopStandingIn: (() => void) | undefined;
   before(async () => {
-    const { ApiLab: Lab } = await import('../../api/api-lab.testing.js');
-    lab = await new Lab().start();
+    lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
     const body = { kind: 'Deployment', name: 'api', image: 'registry.example.com/web:1', replicas: 1 };
     const made = await lab.ask('POST', '/api/v1/deployments', { token, body });

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 
 import { expect } from 'chai';
 
-import type { ApiLab } from '../../api/api-lab.testing.js';
+import { ApiLab } from '../../api/api-lab.testing.js';
 import { Kubectl } from '../lab/kubectl.js';
 import { preparePythonClient, type PythonClient } from '../lab/python-client.js';
 import { startStandingIn } from '../lab/standing-in.js';
@@ -24,8 +24,7 @@ describe('the Python client of Kubernetes', function () {
     }
     const prepared = await Kubectl.prepare(python.path);
     program = prepared.kubectl;
-    const { ApiLab: Lab } = await import('../../api/api-lab.testing.js');
-    lab = await new Lab({ settings: prepared.settings }).start();
+    lab = await new ApiLab({ settings: prepared.settings }).start();
     const token = await lab.tenantToken(lab.a);
     const body = { kind: 'Deployment', name: 'api', image: 'registry.example.com/web:1', replicas: 1 };
     const made = await lab.ask('POST', '/api/v1/deployments', { token, body });

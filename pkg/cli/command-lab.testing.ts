@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { Kind } from '../../crds/kind/index.js';
 import { createTestTerminal, FakeApi, type TestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { run } from './run.js';
 
 /** What a command has ended with and printed. */
 interface CommandResult {
@@ -17,7 +17,6 @@ interface CommandResult {
 export class CommandLab {
   api!: FakeApi;
   folder!: string;
-  run!: typeof Run;
   /** What it signs in with. */
   readonly token: string;
   readonly #kinds: readonly Kind[] | undefined;
@@ -35,7 +34,7 @@ export class CommandLab {
 
   async moor(words: readonly string[], more: Partial<TestTerminal> = {}): Promise<CommandResult> {
     const terminal = this.createTerminal(more);
-    return { code: await this.run(words, terminal, this.#kinds), ...terminal.printed };
+    return { code: await run(words, terminal, this.#kinds), ...terminal.printed };
   }
 }
 
@@ -48,10 +47,6 @@ interface CommandLabOptions {
 /** Sets up a lab for each test of the `describe` that calls it. */
 export function useCommandLab({ token = 'mtk_t', kinds }: CommandLabOptions = {}): CommandLab {
   const lab = new CommandLab(token, kinds);
-  // Commands are loaded by import(), and mocha loads a test by require(): loaded so too, a class of faults would exist twice.
-  before(async () => {
-    ({ run: lab.run } = await import('./run.js'));
-  });
   beforeEach(async () => {
     lab.api = await FakeApi.start();
     lab.folder = mkdtempSync(join(tmpdir(), 'moor-cli-'));

@@ -11,6 +11,7 @@ import { clone } from '../version/index.js';
 import { useCommandLab } from './command-lab.testing.js';
 import { findCurrentContext } from './contexts.js';
 import { createTestTerminal, replyRefused, type TestTerminal } from './fake-api.testing.js';
+import { run } from './run.js';
 
 const mint = (kind: 'tenant' | 'admin' | 'join', fill: number) =>
   formatToken(kind, Buffer.alloc(12, fill), Buffer.alloc(32, fill));
@@ -30,7 +31,7 @@ describe('moor login and moor context', () => {
   const moor = async (words: readonly string[], more: Partial<TestTerminal> = {}, environment = {}) => {
     const home = { HOME: lab.folder, MOORING_HOME: lab.folder };
     const terminal = createTestTerminal({ ...home, ...environment }, more);
-    const code = await lab.run(words, terminal);
+    const code = await run(words, terminal);
     const { out, err } = terminal.printed;
     for (const token of [TOKEN, ADMIN]) expect(out + err, 'a token is never printed').not.to.contain(token);
     return { code, out, err };

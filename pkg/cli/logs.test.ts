@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { useCommandLab } from './command-lab.testing.js';
 import { replyRefused } from './fake-api.testing.js';
+import { run } from './run.js';
 
 const LOGS = 'GET /api/v1/deployments/web/logs';
 const ONE = 'GET /api/v1/deployments/web';
@@ -56,7 +57,7 @@ describe('moor logs', () => {
     lab.api.replies.set(ONE, deployment(0));
     lab.api.replies.set(`${LOGS}?replica=0`, { lines: [line('a\u001b]0;title\u0007\tb\u009b2Jc\n'), end()] });
     const terminal = lab.createTerminal({ width: 80 });
-    await lab.run(['logs', 'web'], terminal);
+    await run(['logs', 'web'], terminal);
 
     expect(terminal.printed.out).to.equal('a ]0;title \tb 2Jc\n');
   });
@@ -113,7 +114,7 @@ describe('moor logs', () => {
     const clock = new ManualClock();
     const terminal = lab.createTerminal({ clock });
     let code: number | undefined;
-    const running = lab.run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
+    const running = run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
     await until('the command to give up', async () => {
       await clock.pass(5_000);
       return code !== undefined;
@@ -134,7 +135,7 @@ describe('moor logs', () => {
     const clock = new ManualClock();
     const terminal = lab.createTerminal({ clock });
     let code: number | undefined;
-    const running = lab.run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
+    const running = run(['logs', 'web', '--follow', '--replica', '0'], terminal).then(ended => (code = ended));
     await until('the command to give up', async () => {
       await clock.pass(5_000);
       return code !== undefined;
@@ -239,7 +240,7 @@ describe('moor logs', () => {
     it('follows the log by default', async () => {
       const stop = new AbortController();
       const terminal = lab.createTerminal({ interrupted: stop.signal });
-      const following = lab.run(['logs', '--controllers', 'scheduler'], terminal);
+      const following = run(['logs', '--controllers', 'scheduler'], terminal);
       const printed = (text: string) => until(`${text} to be printed`, () => terminal.printed.out.includes(text));
 
       await printed('placed');

@@ -13,7 +13,7 @@ import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, loadSecretKeyr
 import { EtcdStore, replace, value } from '../store/index.js';
 import { clone } from '../version/index.js';
 import { createTestTerminal } from './fake-api.testing.js';
-import type { run as Run } from './run.js';
+import { run } from './run.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
 const COUNT = 150;
@@ -26,10 +26,8 @@ describe('moor admin rekey, on a real etcd', () => {
   let file: string;
   let etcd: EtcdProcess;
   let store: EtcdStore;
-  let run: typeof Run;
 
   before(async () => {
-    ({ run } = await import('./run.js'));
     folder = mkdtempSync(join(tmpdir(), 'moor-rekey-'));
     file = join(folder, 'secret-keys');
     etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
