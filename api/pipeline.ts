@@ -28,10 +28,11 @@ export interface PipelineEnv extends ApiEnv {
   readonly connections: ConnectionGate;
 }
 
-/** A request, and where its answer goes. */
+/** A request, where its answer goes, and what its client is counted under. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  readonly address: string;
 }
 
 type FoundRoute = Extract<RouteMatch, { kind: 'route' }>;
@@ -162,7 +163,7 @@ export class Pipeline {
   }
 
   async #admitted(
-    { request, response }: Exchange,
+    { request, response }: Pick<Exchange, 'request' | 'response'>,
     { route, params }: FoundRoute,
     search: string,
     progress: RequestProgress,
@@ -177,7 +178,7 @@ export class Pipeline {
     const { caller, digest } = identified;
     progress.caller = caller;
     const address = toAddressKey(request.socket.remoteAddress);
-    const exchange = { request, response };
+    const exchange = { request, response, address };
     const busy = this.#checkRate(route, caller, address) ?? this.#seat(exchange, route, limits, progress);
     if (busy) return busy;
     if (caller.kind !== 'anonymous') this.#env.connections.prove(request.socket, caller);
@@ -210,7 +211,7 @@ export class Pipeline {
 
   /** Takes a seat, and room for the body, until the answer is out. Gives the refusal when there is none. */
   #seat(
-    { request, response }: Exchange,
+    exchange: Exchange,
     route: Route,
     { maxBytes }: BodyLimits,
     progress: RequestProgress,
@@ -219,7 +220,8 @@ export class Pipeline {
     const { caller } = progress;
     const kind = toSeatKind(caller, route);
     if (!kind) return undefined;
-    const seat = this.#takeSeat(request, route, caller, kind);
+    const { request, response } = exchange;
+    const seat = this.#takeSeat(exchange, route, caller, kind);
     if (seat instanceof RequestRejection) return seat;
     const bytes = Number(request.headers['content-length'] ?? maxBytes);
     const room = route.body === 'json' ? seats.takeBody(caller, bytes) : undefined;
@@ -241,13 +243,13 @@ export class Pipeline {
 
   /** Others at the address of a node must not keep its renewals out: what the node has signed has seats of its own. */
   #takeSeat(
-    request: IncomingMessage,
+    { request, address }: Exchange,
     { body }: Route,
     caller: Caller,
     kind: SeatKind,
   ): (() => void) | RequestRejection {
     const { seats } = this.#env;
-    const seat = seats.take(kind, toSeatHolder(caller, toAddressKey(request.socket.remoteAddress)));
+    const seat = seats.take(kind, toSeatHolder(caller, address));
     if (!(seat instanceof RequestRejection) || kind !== 'openBodies') return seat;
     const node = this.#nodeProofs.findSigner(request, body);
     return node === undefined ? seat : seats.take('agents', { node });

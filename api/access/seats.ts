@@ -11,7 +11,7 @@ export type SeatKind = 'requests' | 'streams' | 'agents' | 'open' | 'openBodies'
 export type SeatScope = 'token' | 'tenant' | 'address' | 'node' | 'server';
 
 /** Whose seat it is: the key under which each scope counts it. A scope that is left out does not count it. */
-export type SeatHolder = Readonly<Partial<Record<SeatScope, string>>>;
+export type SeatHolder = Readonly<Partial<Record<SeatScope, string | undefined>>>;
 
 /** The narrowest first: a refusal names the scope that the caller can do something about. */
 const SCOPES: readonly SeatScope[] = ['node', 'token', 'tenant', 'address', 'server'];
@@ -25,6 +25,9 @@ const OPEN_BODIES_PER_SERVER = 2_048;
 const MIB = 1024 * 1024;
 /** Every request under way may hold a body; this is what they may hold together. */
 const BODY_BYTES = { node: 8 * MIB, token: 8 * MIB, tenant: 16 * MIB, server: 64 * MIB };
+
+/** How many keys of a scope are remembered that hold nothing: one that takes and releases all the time is not entered anew each time. */
+const MOST_IDLE = 1_024;
 
 type SeatLimits = Readonly<Partial<Record<SeatScope, number>>>;
 
@@ -65,8 +68,7 @@ export class SeatCounter {
       if (key === undefined) continue;
       const taken = this.#taken[scope];
       const count = (taken.get(key) ?? 0) + change;
-      // A scope that holds nothing costs nothing.
-      if (count === 0) taken.delete(key);
+      if (count === 0 && taken.size > MOST_IDLE) taken.delete(key);
       else taken.set(key, count);
     }
   }
@@ -176,7 +178,7 @@ export function toSeatHolder({ kind, id, tenant, token }: Caller, address: strin
     case 'anonymous':
       return { address, server: '' };
     default:
-      return { token: id, address, server: '', ...(tenant !== undefined && { tenant }) };
+      return { token: id, tenant, address, server: '' };
   }
 }
 

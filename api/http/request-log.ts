@@ -24,10 +24,22 @@ export interface RequestProgress {
 
 type BegunRequest = Pick<RequestProgress, 'requestId' | 'method' | 'startedAt' | 'span'>;
 
+const nothingHeld = (): void => undefined;
+
 /** What is known of a request that has just arrived. */
-export function startRequestProgress(begun: BegunRequest): RequestProgress {
-  const release = () => undefined;
-  return { route: undefined, caller: anonymous, tenant: '', release, isClosed: false, isKubernetes: false, ...begun };
+export function startRequestProgress({ requestId, method, startedAt, span }: BegunRequest): RequestProgress {
+  return {
+    requestId,
+    method,
+    startedAt,
+    span,
+    route: undefined,
+    caller: anonymous,
+    tenant: '',
+    release: nothingHeld,
+    isClosed: false,
+    isKubernetes: false,
+  };
 }
 
 /** Refusals of a caller that sends too much, or of a server that has too much to do. */

@@ -40,7 +40,9 @@ describe('the check of the route table', () => {
 });
 
 describe('the route tree', () => {
-  const tree = new RouteTree([sound, { ...sound, path: '/x/fixed' }, { ...sound, method: 'PUT' }]);
+  const deep = { ...sound, path: '/y/{first}/{second}/end' };
+  const named = { ...sound, path: '/y/fixed/{second}/other' };
+  const tree = new RouteTree([sound, { ...sound, path: '/x/fixed' }, { ...sound, method: 'PUT' }, deep, named]);
   const cases: readonly [string, string, string, string?][] = [
     ['GET', '/x/web', 'route', '/x/{name}'],
     ['HEAD', '/x/web', 'route', '/x/{name}'],
@@ -64,6 +66,12 @@ describe('the route tree', () => {
       if (found.kind === 'route') expect(found.route.path).to.equal(route);
     });
   }
+
+  it('takes a name for a parameter where the name leads nowhere, and forgets what it passed on the way', () => {
+    const found = tree.find('GET', '/y/fixed/b/end');
+
+    expect(found.kind === 'route' && found.params).to.deep.equal({ first: 'fixed', second: 'b' });
+  });
 
   it('unescapes parameters and names the methods that exist', () => {
     const found = tree.find('GET', '/x/a%20b');

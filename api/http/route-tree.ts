@@ -29,14 +29,14 @@ export class RouteTree {
    * a parameter in another is the name, unless that leads nowhere.
    */
   find(method: string, path: string): RouteMatch {
-    const place = walk(this.#root, path.split('/'), 1, []);
-    if (!place) return NOTHING;
-    const { branch: at, values } = place;
+    const values: string[] = [];
+    const at = walk(this.#root, path.split('/'), 1, values);
+    if (!at) return NOTHING;
     const leaf = at.routes.get(method === 'HEAD' ? 'GET' : method);
     if (!leaf) return { kind: 'method', allowed: allowed(at) };
     if (values.length === 0) return { kind: 'route', route: leaf.route, params: NO_PARAMS };
     const params: Record<string, string> = {};
-    for (const [position, name] of leaf.names.entries()) params[name] = values[position]!;
+    for (let position = 0; position < values.length; position++) params[leaf.names[position]!] = values[position]!;
     return { kind: 'route', route: leaf.route, params };
   }
 
@@ -58,21 +58,19 @@ export class RouteTree {
   }
 }
 
-/** A branch that a path leads to, with the values of the parameters on the way. */
-interface Place {
-  readonly branch: Branch;
-  readonly values: readonly string[];
-}
-
-/** The first branch with routes that a path leads to, names before parameters. */
-function walk(at: Branch, segments: readonly string[], from: number, values: readonly string[]): Place | undefined {
-  if (from === segments.length) return at.routes.size > 0 ? { branch: at, values } : undefined;
+/** The first branch with routes that a path leads to, names before parameters; adds the values of the parameters on the way. */
+function walk(at: Branch, segments: readonly string[], from: number, values: string[]): Branch | undefined {
+  if (from === segments.length) return at.routes.size > 0 ? at : undefined;
   const raw = segments[from]!;
   const named = at.named.get(raw);
   const place = named && walk(named, segments, from + 1, values);
   if (place || !at.any) return place;
   const value = decoded(raw);
-  return value === undefined ? undefined : walk(at.any, segments, from + 1, [...values, value]);
+  if (value === undefined) return undefined;
+  values.push(value);
+  const found = walk(at.any, segments, from + 1, values);
+  if (!found) values.pop();
+  return found;
 }
 
 function branch(): Branch {

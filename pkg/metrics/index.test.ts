@@ -15,6 +15,7 @@ describe('metrics', () => {
     const lines = (await metrics.text()).split('\n');
 
     expect(lines).to.include('mooring_rejections_total{code="image_required"} 3');
+    expect(await metrics.text(), 'read again').to.include('mooring_rejections_total{code="image_required"} 3\n');
     expect(lines).to.include('mooring_reconcile_seconds_bucket{le="0.025",loop="scheduler",result="done"} 2');
     expect(lines).to.include('mooring_queue_depth{loop="scheduler"} 7');
   });

@@ -193,16 +193,29 @@ export function createMetrics({ processMetrics = true, agent = false }: MetricsO
   for (const [name, row] of Object.entries<MetricRow>(metricsTable)) {
     if (row.agent === 'too' || (row.agent ?? false) === agent) metrics.set(name, create(name, row, registry));
   }
+  const flushes: (() => void)[] = [];
   return {
     count: (name, labels) => (metrics.get(name) as Counter).inc(labels),
     observe: (name, labels, value) => (metrics.get(name) as Histogram).observe(labels, value),
     set: (name, labels, value) => (metrics.get(name) as Gauge).set(labels, value),
     counter: (name, labels) => {
       const counter = (metrics.get(name) as Counter).labels(labels);
-      return { add: () => counter.inc() };
+      let added = 0; // prom-client looks its labels up each time
+      flushes.push(() => {
+        if (added > 0) counter.inc(added);
+        added = 0;
+      });
+      return {
+        add: () => {
+          added++;
+        },
+      };
     },
     histogram: (name, labels) => (metrics.get(name) as Histogram).labels(labels),
-    text: () => registry.metrics(),
+    text: () => {
+      for (const flush of flushes) flush();
+      return registry.metrics();
+    },
     contentType: registry.contentType,
   };
 }
