@@ -242,6 +242,7 @@ export class RecordingClient {
     const { name: holder } = this.#options;
     const leadership = new Leadership({
       store: this.#store,
+      cache: this.#cache,
       clock: systemClock,
       random: systemRandom,
       name: LOOP,

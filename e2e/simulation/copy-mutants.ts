@@ -95,12 +95,11 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 2,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 19,
+    noticedAt: 22,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -114,12 +113,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 16,
+    noticedAt: 5,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 2,
+    noticedAt: 10,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -158,10 +157,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a volume moves before its last snapshot is there',
+    noticedAt: 2,
     ...storing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, switchEarly),
   },
   {
     mistake: 'an epoch is ordered twice',
+    noticedAt: 52,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
@@ -173,7 +174,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a move does not wait until the copy has the last snapshot',
-    noticedAt: 8,
+    noticedAt: 2,
     ...believing(takeOneForBoth()),
   },
   { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },

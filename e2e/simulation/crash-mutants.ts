@@ -68,7 +68,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
-    noticedAt: 8,
+    noticedAt: 2,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -80,7 +80,6 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes too many away where load moves the number',
-    noticedAt: 4,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const { rollout, resources } = deployment ?? {};

@@ -43,7 +43,7 @@ const withoutOnce = (replica: Replica): Replica => {
 
 /** Mistakes about jobs that must not go unnoticed. */
 export const jobMutants: readonly Mutant[] = [
-  { mistake: 'a container is removed before its exit code is stored', noticedAt: 10, ...runningJobs(removesFirst) },
+  { mistake: 'a container is removed before its exit code is stored', noticedAt: 2, ...runningJobs(removesFirst) },
   { mistake: 'attempts of a job are counted anew', ...runningJobs(countsAnew) },
   { mistake: 'an attempt is made beside the last one', ...runningJobs(startsBeside) },
   { mistake: 'an attempt on a failed node is treated as gone', ...runningJobs(givesUpAtOnce) },

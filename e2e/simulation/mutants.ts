@@ -156,9 +156,9 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', noticedAt: 2, ...keeping(takesFailedForGone) },
-  { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 14, ...keeping(staysAbroad) },
-  { mistake: 'a rollout starts every new replica at once', noticedAt: 2, ...keeping(startsAll) },
+  { mistake: 'the word "removed" is believed of containers that run', noticedAt: 2, ...keeping(rollsAllAtOnce) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 19, ...keeping(staysAbroad) },
+  { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },
   {
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     noticedAt: 3,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', noticedAt: 3, ...deafTo('replica-keeper', ranges.reports) },
+  { mistake: 'the replica keeper does not watch reports', noticedAt: 5, ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
@@ -176,13 +176,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'claims overwrite without guards',
-    noticedAt: 2,
+    noticedAt: 7,
     pace: { machines: 8 },
     ...blindTo('node-names/', ranges.nodes),
   },
   {
     mistake: 'containers of a former owner are not looked for',
-    noticedAt: 7,
+    noticedAt: 4,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -197,8 +197,8 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', noticedAt: 18, apiCache: withoutQuotas },
-  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 11, ...deafTo('scheduler', ranges.tenants) },
+  { mistake: 'nodes join whatever the quota is', noticedAt: 5, apiCache: withoutQuotas },
+  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 3, ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',
@@ -227,7 +227,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 8,
+    noticedAt: 4,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>
@@ -260,7 +260,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a container is made without the secrets that could not be had',
-    noticedAt: 4,
+    noticedAt: 2,
     link: link =>
       instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),
   },
@@ -286,7 +286,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
-    noticedAt: 3,
+    noticedAt: 4,
     loopSecrets: secrets =>
       instead(secrets, 'promote', async (path, version, condition) => {
         const promoted = await secrets.promote(path, version, condition);

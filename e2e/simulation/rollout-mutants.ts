@@ -66,6 +66,7 @@ const withoutIllness = (cache: Cache) =>
 export const rolloutMutants = inMix('rollouts', [
   {
     mistake: 'a canary is rolled out in full',
+    noticedAt: 2,
     ...keeping((deployment, replicas, circumstances) => {
       const { baseline: _, ...others } = circumstances ?? {};
       return decideReplicas(deployment, replicas, others);
@@ -73,10 +74,12 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is larger than was asked for',
+    noticedAt: 2,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
+    noticedAt: 2,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),
@@ -90,7 +93,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    noticedAt: 11,
+    noticedAt: 2,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -109,7 +112,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 20,
+    noticedAt: 13,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

@@ -51,11 +51,11 @@ export async function runLoops(loops: readonly Loop[], env: RuntimeEnv, signal: 
 }
 
 async function runLoop(loop: Loop, env: RuntimeEnv, signal: AbortSignal): Promise<void> {
-  const { store, clock, random, holder, leaderLeaseSeconds: ttlSeconds } = env;
+  const { store, cache, clock, random, holder, leaderLeaseSeconds: ttlSeconds } = env;
   const log = env.log.with({ loop: loop.name });
-  const leadership = new Leadership({ store, clock, random, name: loop.name, holder, ttlSeconds, log });
+  const leadership = new Leadership({ store, cache, clock, random, name: loop.name, holder, ttlSeconds, log });
   await leadership.run(signal, async (fence, lost) => {
-    const leader: LeaderContext = { store, cache: env.cache, fence, lost };
+    const leader: LeaderContext = { store, cache, fence, lost };
     if (!(await waitForCache(leader, clock, log))) return;
     const meter = env.meter ?? noMeter;
     meter.leading(loop.name, true);

@@ -9,6 +9,7 @@ import { MemoryStore } from './memory-store.js';
 import { PausableClock } from './store.testing.js';
 import type { Guard, Store } from './store.js';
 import { encode, value } from './documents.js';
+import { type Cache, WatchCache } from './watch-cache.js';
 
 const TTL_SECONDS = 9;
 
@@ -18,9 +19,10 @@ class Candidate {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor(holder: string, store: Store, clock: Clock) {
+  constructor(holder: string, store: Store, clock: Clock, cache?: Pick<Cache, 'connected' | 'get'>) {
     const leadership = new Leadership({
       store,
+      ...(cache && { cache }),
       clock,
       random: seededRandom(holder.length),
       name: 'scheduler',
@@ -172,5 +174,66 @@ describe('leadership', () => {
     expect(a.terms).to.have.length(2);
     expect(a.leads).to.equal(true);
     await a.stop();
+  });
+
+  describe('of a standby with a cache', () => {
+    let asked = 0;
+    let counted: Store;
+    beforeEach(() => {
+      asked = 0;
+      const count = () => {
+        asked++;
+        return false;
+      };
+      counted = cutOff(store, count);
+    });
+
+    it('asks the store once a lease, and takes over as soon as without one', async () => {
+      const stop = new AbortController();
+      const cache = new WatchCache({ store, clock, log: silentLogger });
+      const following = cache.run(stop.signal);
+      await cache.ready;
+      let cut = false;
+      const a = new Candidate(
+        'a',
+        cutOff(store, () => cut),
+        clock,
+      );
+      await clock.pass(1_000);
+      const b = new Candidate('b', counted, clock, cache);
+      await clock.pass(10 * TTL_SECONDS * 1_000);
+      expect(asked).to.be.within(9, 11);
+
+      const cutAt = clock.monotonic();
+      cut = true;
+      await clock.pass(12_000);
+      expect([a.leads, b.leads]).to.deep.equal([false, true]);
+      expect(b.terms[0]!.upAt - cutAt).to.be.at.most(12_000);
+      await Promise.all([a.stop(), b.stop()]);
+      stop.abort();
+      await following;
+    });
+
+    it('takes over within two leases when its cache goes on to show a leader that has gone', async () => {
+      const a = new Candidate('a', store, clock);
+      await clock.pass(1_000);
+      const shown = await store.get('leaders/scheduler');
+      const b = new Candidate('b', counted, clock, { connected: true, get: () => shown });
+      await clock.pass(1_000);
+      await a.stop();
+      await clock.pass(2 * TTL_SECONDS * 1_000);
+      expect(b.leads).to.equal(true);
+      await b.stop();
+    });
+
+    it('asks the store each time while its cache is not connected', async () => {
+      const a = new Candidate('a', store, clock);
+      await clock.pass(1_000);
+      const shown = await store.get('leaders/scheduler');
+      const b = new Candidate('b', counted, clock, { connected: false, get: () => shown });
+      await clock.pass(TTL_SECONDS * 1_000);
+      expect(asked).to.be.at.least(6);
+      await Promise.all([a.stop(), b.stop()]);
+    });
   });
 });

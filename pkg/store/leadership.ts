@@ -4,6 +4,7 @@ import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import type { Guard, Lease, Store } from './store.js';
 import { encode } from './documents.js';
+import type { Cache } from './watch-cache.js';
 
 /** What stands under `leaders/<name>`. */
 export interface LeaderRecord {
@@ -18,6 +19,8 @@ export interface LeaderRecord {
 
 export interface LeadershipOptions {
   readonly store: Store;
+  /** Follows the store, and mostly says that another process leads, so that the store need not be asked. */
+  readonly cache?: Pick<Cache, 'connected' | 'get'>;
   readonly clock: Clock;
   readonly random: Random;
   /** What is led: the key is `leaders/<name>`. */
@@ -52,6 +55,8 @@ export class Leadership {
   readonly #log: Logger;
   /** A lease of ours that may still hold the key: while it does, no process can lead, not even this one. */
   #unrevoked: Lease | undefined;
+  /** When the store was last asked who leads. */
+  #askedAt = -Infinity;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
@@ -80,6 +85,8 @@ export class Leadership {
     const { store, clock, holder, ttlSeconds } = this.#options;
     if (this.#unrevoked) await store.revoke(this.#unrevoked.id);
     this.#unrevoked = undefined;
+    if (this.#isSeenTaken()) return undefined;
+    this.#askedAt = clock.monotonic();
     if (await store.get(this.#key)) return undefined;
 
     const confirmedAt = clock.monotonic();
@@ -98,6 +105,16 @@ export class Leadership {
     }
     await this.#revoke(lease);
     return undefined;
+  }
+
+  /**
+   * Whether the cache says that a process leads. The store is asked itself once a lease: the member of etcd that a cache
+   * follows may be cut off from the others, and would tell of a leader for as long as it is.
+   */
+  #isSeenTaken(): boolean {
+    const { cache, clock, ttlSeconds } = this.#options;
+    if (!cache?.connected || !cache.get(this.#key)) return false;
+    return clock.monotonic() - this.#askedAt < ttlSeconds * 1_000;
   }
 
   async #serve({ lease, fence, confirmedAt }: LeaderLease, signal: AbortSignal, term: LeaderTerm): Promise<void> {
