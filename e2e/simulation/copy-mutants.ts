@@ -95,11 +95,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
+    noticedAt: 2,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 22,
+    noticedAt: 13,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -108,17 +109,17 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy of an earlier epoch is promoted',
-    noticedAt: 2,
+    noticedAt: 3,
     ...believing(report => (report.syncedAt === undefined ? report : { ...report, syncedEpoch: 1_000 })),
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    noticedAt: 5,
+    noticedAt: 8,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 10,
+    noticedAt: 21,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -157,24 +158,22 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a volume moves before its last snapshot is there',
-    noticedAt: 2,
     ...storing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, switchEarly),
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 52,
+    noticedAt: 34,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
   },
   {
     mistake: 'what mounts a volume that moves is not stopped',
-    noticedAt: 2,
+    noticedAt: 11,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, forgetOrder),
   },
   {
     mistake: 'a move does not wait until the copy has the last snapshot',
-    noticedAt: 2,
     ...believing(takeOneForBoth()),
   },
   { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },

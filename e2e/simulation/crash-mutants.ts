@@ -68,7 +68,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
-    noticedAt: 2,
+    noticedAt: 11,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -80,6 +80,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes too many away where load moves the number',
+    noticedAt: 3,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const { rollout, resources } = deployment ?? {};
@@ -90,6 +91,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a status claims that all is well wherever load moves the number',
+    noticedAt: 2,
     pace: { mix: 'scaling' },
     ...storing<DeploymentStatus>('status-roller', ranges.statuses, status =>
       status.scaling ? { ...status, phase: 'Running' } : status,
@@ -97,6 +99,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a step by load is stored before its event',
+    noticedAt: 2,
     pace: { mix: 'scaling' },
     ...inTwo('autoscaler', ranges.events),
   },
@@ -106,5 +109,5 @@ export const crashMutants: readonly Mutant[] = [
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },
   { mistake: 'an attempt is made before it is counted', noticedAt: 6, ...inTwo('job-runner', ranges.jobStatuses) },
-  { mistake: 'a backup is stored before what it holds', ...storedInTwo(ranges.backupContents) },
+  { mistake: 'a backup is stored before what it holds', noticedAt: 2, ...storedInTwo(ranges.backupContents) },
 ];

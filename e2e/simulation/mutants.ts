@@ -155,15 +155,15 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a failed node is treated as gone', noticedAt: 2, ...keeping(takesFailedForGone) },
+  { mistake: 'a replica on a failed node is treated as gone', noticedAt: 3, ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', noticedAt: 2, ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 19, ...keeping(staysAbroad) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 95, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },
   {
     mistake: 'loops overwrite without guards',
-    noticedAt: 3,
+    noticedAt: 4,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
   { mistake: 'the replica keeper does not watch reports', noticedAt: 5, ...deafTo('replica-keeper', ranges.reports) },
@@ -182,7 +182,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'containers of a former owner are not looked for',
-    noticedAt: 4,
+    noticedAt: 2,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -197,7 +197,7 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', noticedAt: 5, apiCache: withoutQuotas },
+  { mistake: 'nodes join whatever the quota is', apiCache: withoutQuotas },
   { mistake: 'a quota that is raised wakes no deployment', noticedAt: 3, ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
@@ -227,7 +227,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 4,
+    noticedAt: 2,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>
@@ -260,13 +260,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a container is made without the secrets that could not be had',
-    noticedAt: 2,
+    noticedAt: 3,
     link: link =>
       instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),
   },
   {
     mistake: 'a container is given another version than it was stamped with',
-    noticedAt: 2,
+    noticedAt: 5,
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
   },
@@ -286,7 +286,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
-    noticedAt: 4,
+    noticedAt: 5,
     loopSecrets: secrets =>
       instead(secrets, 'promote', async (path, version, condition) => {
         const promoted = await secrets.promote(path, version, condition);

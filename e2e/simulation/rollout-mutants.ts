@@ -93,7 +93,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    noticedAt: 2,
+    noticedAt: 5,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -112,7 +112,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 13,
+    noticedAt: 5,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

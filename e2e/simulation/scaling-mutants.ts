@@ -7,7 +7,7 @@ const scaling = (decide: typeof decideScaling) => altering('autoscaler', () => c
 export const scalingMutants = inMix('scaling', [
   {
     mistake: 'a step does not wait for the last one to show',
-    noticedAt: 2,
+    noticedAt: 3,
     ...scaling(input => {
       const { scaledAt: _, ...record } = input.record ?? {};
       return decideScaling({ ...input, record: input.record && (record as NonNullable<typeof input.record>) });
@@ -31,6 +31,7 @@ export const scalingMutants = inMix('scaling', [
   },
   {
     mistake: 'what containers use is not reported',
+    noticedAt: 2,
     link: link =>
       instead(link, 'heartbeat', beat => {
         const { usage: _, ...rest } = beat;

@@ -202,7 +202,7 @@ export const volumeMutants = inMix('volumes', [
     mistake: 'agents do not hear volumes that come later',
     ...hearing(line => (line.type === 'volumes' ? undefined : line)),
   },
-  { mistake: 'agents do not hear of another size', ...hearing(forgetSizes) },
+  { mistake: 'agents do not hear of another size', noticedAt: 2, ...hearing(forgetSizes) },
   {
     mistake: 'a volume on a node that sends no heartbeats gets another node',
     noticedAt: 2,
@@ -229,5 +229,5 @@ export const volumeMutants = inMix('volumes', [
     apiCache: cache =>
       instead(cache, 'by', (index, key) => (index === 'api.replicas-by-volume' ? [] : cache.by(index, key))),
   },
-  { mistake: 'a volume is deleted while it is being mounted', apiStore: deletesAlone },
+  { mistake: 'a volume is deleted while it is being mounted', noticedAt: 3, apiStore: deletesAlone },
 ]);

@@ -4,12 +4,12 @@ import { type Clock, seededRandom } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import { StoreUnavailableFault } from './faults.js';
-import { type LeaderRecord, Leadership } from './leadership.js';
+import { type LeaderRecord, Leadership, type LeadershipOptions } from './leadership.js';
 import { MemoryStore } from './memory-store.js';
 import { PausableClock } from './store.testing.js';
 import type { Guard, Store } from './store.js';
 import { encode, value } from './documents.js';
-import { type Cache, WatchCache } from './watch-cache.js';
+import { WatchCache } from './watch-cache.js';
 
 const TTL_SECONDS = 9;
 
@@ -19,7 +19,7 @@ class Candidate {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor(holder: string, store: Store, clock: Clock, cache?: Pick<Cache, 'connected' | 'get'>) {
+  constructor(holder: string, store: Store, clock: Clock, cache?: LeadershipOptions['cache']) {
     const leadership = new Leadership({
       store,
       ...(cache && { cache }),
@@ -72,10 +72,20 @@ describe('leadership', () => {
   let clock: ManualClock;
   let store: MemoryStore;
 
+  let ended: AbortController;
   beforeEach(() => {
     clock = new ManualClock();
     store = new MemoryStore({ clock });
+    ended = new AbortController();
   });
+  afterEach(() => ended.abort());
+
+  const follow = async () => {
+    const cache = new WatchCache({ store, clock, log: silentLogger });
+    void cache.run(ended.signal);
+    await cache.ready;
+    return cache;
+  };
 
   it('has one stable leader and names it', async () => {
     const [a, b] = [new Candidate('a', store, clock), new Candidate('b', store, clock)];
@@ -144,26 +154,31 @@ describe('leadership', () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  it('leads again at once after an outage that was longer than its term and shorter than its lease', async () => {
-    let cut = false;
-    const a = new Candidate(
-      'a',
-      cutOff(store, () => cut),
-      clock,
-    );
-    await clock.pass(1_000);
-    cut = true;
-    await clock.pass(7_000); // it gives up at 6 s, and cannot give its lease back
-    expect(a.leads).to.equal(false);
-    const holding = value<LeaderRecord>((await store.get('leaders/scheduler'))!).lease;
-    await store.keepAlive(holding); // as etcd does when it has elected a leader of its own
-    cut = false;
-    await clock.pass(2_000);
+  for (const hasCache of [false, true]) {
+    const how = hasCache ? 'with a cache' : 'without one';
+    it(`leads again at once after an outage that was longer than its term and shorter than its lease, ${how}`, async () => {
+      const cache = await follow();
+      let cut = false;
+      const a = new Candidate(
+        'a',
+        cutOff(store, () => cut),
+        clock,
+        hasCache ? cache : undefined,
+      );
+      await clock.pass(1_000);
+      cut = true;
+      await clock.pass(7_000); // it gives up at 6 s, and cannot give its lease back
+      expect(a.leads).to.equal(false);
+      const holding = value<LeaderRecord>((await store.get('leaders/scheduler'))!).lease;
+      await store.keepAlive(holding); // as etcd does when it has elected a leader of its own
+      cut = false;
+      await clock.pass(2_000);
 
-    expect(a.leads).to.equal(true);
-    expect(a.terms).to.have.length(2);
-    await a.stop();
-  });
+      expect(a.leads).to.equal(true);
+      expect(a.terms).to.have.length(2);
+      await a.stop();
+    });
+  }
 
   it('loses leadership when its lease is revoked, and campaigns again', async () => {
     const a = new Candidate('a', store, clock);
@@ -179,6 +194,7 @@ describe('leadership', () => {
   describe('of a standby with a cache', () => {
     let asked = 0;
     let counted: Store;
+    const deaf = { subscribe: () => () => undefined };
     beforeEach(() => {
       asked = 0;
       const count = () => {
@@ -189,10 +205,7 @@ describe('leadership', () => {
     });
 
     it('asks the store once a lease, and takes over as soon as without one', async () => {
-      const stop = new AbortController();
-      const cache = new WatchCache({ store, clock, log: silentLogger });
-      const following = cache.run(stop.signal);
-      await cache.ready;
+      const cache = await follow();
       let cut = false;
       const a = new Candidate(
         'a',
@@ -209,16 +222,20 @@ describe('leadership', () => {
       await clock.pass(12_000);
       expect([a.leads, b.leads]).to.deep.equal([false, true]);
       expect(b.terms[0]!.upAt - cutAt).to.be.at.most(12_000);
-      await Promise.all([a.stop(), b.stop()]);
-      stop.abort();
-      await following;
+
+      const c = new Candidate('c', counted, clock, cache);
+      await clock.pass(1_000);
+      await b.stop();
+      await clock.pass(1);
+      expect(c.leads, 'as soon as b has given its lease back').to.equal(true);
+      await Promise.all([a.stop(), c.stop()]);
     });
 
     it('takes over within two leases when its cache goes on to show a leader that has gone', async () => {
       const a = new Candidate('a', store, clock);
       await clock.pass(1_000);
       const shown = await store.get('leaders/scheduler');
-      const b = new Candidate('b', counted, clock, { connected: true, get: () => shown });
+      const b = new Candidate('b', counted, clock, { ...deaf, connected: true, get: () => shown });
       await clock.pass(1_000);
       await a.stop();
       await clock.pass(2 * TTL_SECONDS * 1_000);
@@ -230,7 +247,7 @@ describe('leadership', () => {
       const a = new Candidate('a', store, clock);
       await clock.pass(1_000);
       const shown = await store.get('leaders/scheduler');
-      const b = new Candidate('b', counted, clock, { connected: false, get: () => shown });
+      const b = new Candidate('b', counted, clock, { ...deaf, connected: false, get: () => shown });
       await clock.pass(TTL_SECONDS * 1_000);
       expect(asked).to.be.at.least(6);
       await Promise.all([a.stop(), b.stop()]);

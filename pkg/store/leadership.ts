@@ -19,8 +19,8 @@ export interface LeaderRecord {
 
 export interface LeadershipOptions {
   readonly store: Store;
-  /** Follows the store, and mostly says that another process leads, so that the store need not be asked. */
-  readonly cache?: Pick<Cache, 'connected' | 'get'>;
+  /** Follows the store, and says when another process leads no more: without it the store is asked again and again. */
+  readonly cache?: Pick<Cache, 'connected' | 'get' | 'subscribe'>;
   readonly clock: Clock;
   readonly random: Random;
   /** What is led: the key is `leaders/<name>`. */
@@ -55,8 +55,6 @@ export class Leadership {
   readonly #log: Logger;
   /** A lease of ours that may still hold the key: while it does, no process can lead, not even this one. */
   #unrevoked: Lease | undefined;
-  /** When the store was last asked who leads. */
-  #askedAt = -Infinity;
 
   constructor(options: LeadershipOptions) {
     this.#options = options;
@@ -85,8 +83,6 @@ export class Leadership {
     const { store, clock, holder, ttlSeconds } = this.#options;
     if (this.#unrevoked) await store.revoke(this.#unrevoked.id);
     this.#unrevoked = undefined;
-    if (this.#isSeenTaken()) return undefined;
-    this.#askedAt = clock.monotonic();
     if (await store.get(this.#key)) return undefined;
 
     const confirmedAt = clock.monotonic();
@@ -105,16 +101,6 @@ export class Leadership {
     }
     await this.#revoke(lease);
     return undefined;
-  }
-
-  /**
-   * Whether the cache says that a process leads. The store is asked itself once a lease: the member of etcd that a cache
-   * follows may be cut off from the others, and would tell of a leader for as long as it is.
-   */
-  #isSeenTaken(): boolean {
-    const { cache, clock, ttlSeconds } = this.#options;
-    if (!cache?.connected || !cache.get(this.#key)) return false;
-    return clock.monotonic() - this.#askedAt < ttlSeconds * 1_000;
   }
 
   async #serve({ lease, fence, confirmedAt }: LeaderLease, signal: AbortSignal, term: LeaderTerm): Promise<void> {
@@ -186,9 +172,25 @@ export class Leadership {
     }
   }
 
-  /** About a tenth of the lease, so that a standby takes over soon after the leader's lease has ended. */
+  /**
+   * About a tenth of the lease, so that a standby takes over soon after the leader's lease has ended. Where the cache shows that
+   * another process leads, until it shows it no more, and a lease at most: the member of etcd that it follows may be cut off from the
+   * others, and would tell of that leader for as long as it is.
+   */
   async #pause(signal: AbortSignal): Promise<void> {
-    const { clock, random, ttlSeconds } = this.#options;
-    await sleep(clock, ttlSeconds * 100 * (0.5 + random.next()), signal);
+    const { cache, clock, random, ttlSeconds } = this.#options;
+    if (this.#unrevoked || !cache?.connected || !cache.get(this.#key)) {
+      await sleep(clock, ttlSeconds * 100 * (0.5 + random.next()), signal);
+      return;
+    }
+    const over = new AbortController();
+    const end = () => over.abort();
+    signal.addEventListener('abort', end, { once: true });
+    const unsubscribe = cache.subscribe(({ key, entry }) => {
+      if (key === this.#key && !entry) end();
+    });
+    if (!signal.aborted) await sleep(clock, ttlSeconds * 1_000, over.signal);
+    unsubscribe();
+    signal.removeEventListener('abort', end);
   }
 }
