@@ -147,28 +147,29 @@ export class Pipeline {
 
   async #outcome(request: IncomingMessage, response: ServerResponse, progress: RequestProgress): Promise<RouteResult> {
     const { url = '/', headers } = request;
-    const { method } = progress;
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     progress.isKubernetes = isKubernetesPath(path);
     const strange = this.#hosts.check(headers.host, request.rawHeaders);
     if (strange) return strange;
-    const found = this.#tree.find(method, path);
+    const found = this.#tree.find(progress.method, path);
     if (found.kind === 'nothing') return rejectRequest('endpoint_not_found', 'path', path);
     if (found.kind === 'route') {
-      return this.#admitted({ request, response }, found, mark < 0 ? '' : url.slice(mark + 1), progress);
+      const address = toAddressKey(request.socket.remoteAddress);
+      return this.#admitted({ request, response, address }, found, mark < 0 ? '' : url.slice(mark + 1), progress);
     }
-    const refusal = reject('method_not_allowed', 'method', method, { methods: found.allowed });
+    const refusal = reject('method_not_allowed', 'method', progress.method, { methods: found.allowed });
     return new RequestRejection(refusal, { allow: found.allowed.join(', ') });
   }
 
   async #admitted(
-    { request, response }: Pick<Exchange, 'request' | 'response'>,
+    exchange: Exchange,
     { route, params }: FoundRoute,
     search: string,
     progress: RequestProgress,
   ): Promise<RouteResult> {
     progress.route = route;
+    const { request, address } = exchange;
     const limits = isJoinable(route) ? this.#openLimits : this.#limits;
     const tooLarge = route.body === 'json' ? checkContentLength(request, limits) : undefined;
     if (tooLarge) return tooLarge;
@@ -177,8 +178,6 @@ export class Pipeline {
     if (identified instanceof RequestRejection) return identified;
     const { caller, digest } = identified;
     progress.caller = caller;
-    const address = toAddressKey(request.socket.remoteAddress);
-    const exchange = { request, response, address };
     const busy = this.#checkRate(route, caller, address) ?? this.#seat(exchange, route, limits, progress);
     if (busy) return busy;
     if (caller.kind !== 'anonymous') this.#env.connections.prove(request.socket, caller);
@@ -220,10 +219,9 @@ export class Pipeline {
     const { caller } = progress;
     const kind = toSeatKind(caller, route);
     if (!kind) return undefined;
-    const { request, response } = exchange;
     const seat = this.#takeSeat(exchange, route, caller, kind);
     if (seat instanceof RequestRejection) return seat;
-    const bytes = Number(request.headers['content-length'] ?? maxBytes);
+    const bytes = Number(exchange.request.headers['content-length'] ?? maxBytes);
     const room = route.body === 'json' ? seats.takeBody(caller, bytes) : undefined;
     if (room instanceof RequestRejection) {
       seat();
@@ -234,7 +232,7 @@ export class Pipeline {
       seat();
       room?.();
     };
-    onceClosed(response, () => {
+    onceClosed(exchange.response, () => {
       progress.isClosed = true;
       progress.release();
     });

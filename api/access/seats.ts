@@ -10,7 +10,7 @@ export type SeatKind = 'requests' | 'streams' | 'agents' | 'open' | 'openBodies'
 /** What is counted together. */
 export type SeatScope = 'token' | 'tenant' | 'address' | 'node' | 'server';
 
-/** Whose seat it is: the key under which each scope counts it. A scope that is left out does not count it. */
+/** Whose seat it is: the key under which each scope counts it. A scope that is left out or undefined does not count it. */
 export type SeatHolder = Readonly<Partial<Record<SeatScope, string | undefined>>>;
 
 /** The narrowest first: a refusal names the scope that the caller can do something about. */
@@ -26,7 +26,7 @@ const MIB = 1024 * 1024;
 /** Every request under way may hold a body; this is what they may hold together. */
 const BODY_BYTES = { node: 8 * MIB, token: 8 * MIB, tenant: 16 * MIB, server: 64 * MIB };
 
-/** How many keys of a scope are remembered that hold nothing: one that takes and releases all the time is not entered anew each time. */
+/** A scope with no more keys than this remembers those that hold nothing: who takes and releases all the time is not entered anew each time. */
 const MOST_IDLE = 1_024;
 
 type SeatLimits = Readonly<Partial<Record<SeatScope, number>>>;

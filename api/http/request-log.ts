@@ -24,7 +24,7 @@ export interface RequestProgress {
 
 type BegunRequest = Pick<RequestProgress, 'requestId' | 'method' | 'startedAt' | 'span'>;
 
-const nothingHeld = (): void => undefined;
+const releaseNothing = (): void => undefined;
 
 /** What is known of a request that has just arrived. */
 export function startRequestProgress({ requestId, method, startedAt, span }: BegunRequest): RequestProgress {
@@ -36,7 +36,7 @@ export function startRequestProgress({ requestId, method, startedAt, span }: Beg
     route: undefined,
     caller: anonymous,
     tenant: '',
-    release: nothingHeld,
+    release: releaseNothing,
     isClosed: false,
     isKubernetes: false,
   };

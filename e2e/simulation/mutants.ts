@@ -152,7 +152,7 @@ const withoutQuotas = (cache: Cache) =>
 export const deafTo = (name: string, ...prefixes: readonly string[]) =>
   altering(name, loop => ({ ...loop, wakes: loop.wakes.filter(({ prefix }) => !prefixes.includes(prefix)) }));
 
-/** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario within a few seeds. */
+/** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario, most of them within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', noticedAt: 3, ...keeping(takesFailedForGone) },

@@ -19,7 +19,7 @@ export interface LeaderRecord {
 
 export interface LeadershipOptions {
   readonly store: Store;
-  /** Follows the store, and says when another process leads no more: without it the store is asked again and again. */
+  /** Tells when the record of a leader is deleted. Without it the store is polled. */
   readonly cache?: Pick<Cache, 'connected' | 'get' | 'subscribe'>;
   readonly clock: Clock;
   readonly random: Random;
@@ -68,13 +68,15 @@ export class Leadership {
    */
   async run(signal: AbortSignal, term: LeaderTerm): Promise<void> {
     while (!signal.aborted) {
+      let isLed = false;
       try {
         const office = await this.#campaign();
         if (office) await this.#serve(office, signal, term);
+        else isLed = true;
       } catch (thrown) {
         this.#log.warn('leader election failed, retrying', { error: asError(thrown) });
       }
-      await this.#pause(signal);
+      await (isLed ? this.#standBy(signal) : this.#pause(signal));
     }
   }
 
@@ -173,24 +175,28 @@ export class Leadership {
   }
 
   /**
-   * About a tenth of the lease, so that a standby takes over soon after the leader's lease has ended. Where the cache shows that
-   * another process leads, until it shows it no more, and a lease at most: the member of etcd that it follows may be cut off from the
-   * others, and would tell of that leader for as long as it is.
+   * Waits while another process leads, as far as the cache shows, and a lease at most: the member of etcd that the cache follows may
+   * be cut off from the others, and then never shows that the record of the leader is deleted.
    */
-  async #pause(signal: AbortSignal): Promise<void> {
-    const { cache, clock, random, ttlSeconds } = this.#options;
-    if (this.#unrevoked || !cache?.connected || !cache.get(this.#key)) {
-      await sleep(clock, ttlSeconds * 100 * (0.5 + random.next()), signal);
-      return;
-    }
+  async #standBy(signal: AbortSignal): Promise<void> {
+    const { cache, clock, ttlSeconds } = this.#options;
+    const until = clock.monotonic() + ttlSeconds * 1_000;
     const over = new AbortController();
     const end = () => over.abort();
     signal.addEventListener('abort', end, { once: true });
-    const unsubscribe = cache.subscribe(({ key, entry }) => {
+    if (signal.aborted) end();
+    const unsubscribe = cache?.subscribe(({ key, entry }) => {
       if (key === this.#key && !entry) end();
     });
-    if (!signal.aborted) await sleep(clock, ttlSeconds * 1_000, over.signal);
-    unsubscribe();
+    do await this.#pause(over.signal);
+    while (!over.signal.aborted && clock.monotonic() < until && cache?.connected && cache.get(this.#key));
+    unsubscribe?.();
     signal.removeEventListener('abort', end);
+  }
+
+  /** About a tenth of the lease, so that a standby without a cache takes over soon after the leader's lease has ended. */
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { clock, random, ttlSeconds } = this.#options;
+    await sleep(clock, ttlSeconds * 100 * (0.5 + random.next()), signal);
   }
 }
