@@ -95,12 +95,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 2,
+    noticedAt: 7,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 13,
+    noticedAt: 4,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -109,7 +109,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy of an earlier epoch is promoted',
-    noticedAt: 3,
+    noticedAt: 2,
     ...believing(report => (report.syncedAt === undefined ? report : { ...report, syncedEpoch: 1_000 })),
   },
   {
@@ -127,12 +127,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
-    noticedAt: 6,
+    noticedAt: 4,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
   {
     mistake: 'an agent that is cut off lets its containers write',
-    noticedAt: 2,
+    noticedAt: 4,
     agent: parts => ({ ...parts, uptimeMs: () => 0 }),
   },
   {
@@ -162,7 +162,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 34,
+    noticedAt: 18,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),

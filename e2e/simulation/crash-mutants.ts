@@ -68,7 +68,6 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
-    noticedAt: 11,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -80,7 +79,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes too many away where load moves the number',
-    noticedAt: 3,
+    noticedAt: 2,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const { rollout, resources } = deployment ?? {};
@@ -109,5 +108,5 @@ export const crashMutants: readonly Mutant[] = [
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },
   { mistake: 'an attempt is made before it is counted', noticedAt: 6, ...inTwo('job-runner', ranges.jobStatuses) },
-  { mistake: 'a backup is stored before what it holds', noticedAt: 2, ...storedInTwo(ranges.backupContents) },
+  { mistake: 'a backup is stored before what it holds', ...storedInTwo(ranges.backupContents) },
 ];

@@ -155,22 +155,22 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario, most of them within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a failed node is treated as gone', noticedAt: 3, ...keeping(takesFailedForGone) },
-  { mistake: 'the word "removed" is believed of containers that run', noticedAt: 2, ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 95, ...keeping(staysAbroad) },
+  { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
+  { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
+  { mistake: 'a replica stays where its data may not be', noticedAt: 42, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },
   {
     mistake: 'loops overwrite without guards',
-    noticedAt: 4,
+    noticedAt: 2,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
   { mistake: 'the replica keeper does not watch reports', noticedAt: 5, ...deafTo('replica-keeper', ranges.reports) },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
-    noticedAt: 3,
+    noticedAt: 6,
     pace: { orders: 5 },
     ...deafTo('scheduler', ranges.nodeStatuses, ranges.tenants),
   },
@@ -182,7 +182,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'containers of a former owner are not looked for',
-    noticedAt: 2,
+    noticedAt: 3,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -197,8 +197,8 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', apiCache: withoutQuotas },
-  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 3, ...deafTo('scheduler', ranges.tenants) },
+  { mistake: 'nodes join whatever the quota is', noticedAt: 4, apiCache: withoutQuotas },
+  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 13, ...deafTo('scheduler', ranges.tenants) },
   { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',
@@ -222,12 +222,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'an agent that is refused lets its containers run for ever',
-    noticedAt: 7,
+    noticedAt: 14,
     link: link => instead(link, 'findDoubles', () => Promise.resolve([])),
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    noticedAt: 2,
+    noticedAt: 5,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>

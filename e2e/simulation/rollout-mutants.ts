@@ -74,7 +74,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is larger than was asked for',
-    noticedAt: 2,
+    noticedAt: 4,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
@@ -93,7 +93,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    noticedAt: 5,
+    noticedAt: 4,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -112,7 +112,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 5,
+    noticedAt: 2,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

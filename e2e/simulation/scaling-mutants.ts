@@ -15,7 +15,6 @@ export const scalingMutants = inMix('scaling', [
   },
   {
     mistake: 'a policy is exceeded by one',
-    noticedAt: 7,
     ...scaling(input => {
       const { policy } = input;
       return decideScaling({ ...input, policy: { ...policy, maxReplicas: policy.maxReplicas + 1 } });

@@ -195,14 +195,14 @@ const deletesAlone = (store: Store): Store =>
 
 /** Mistakes about volumes that must not go unnoticed. */
 export const volumeMutants = inMix('volumes', [
-  { mistake: 'an agent removes bytes that are not assigned to it', pace: { restores: 5 }, agent: tidyUp },
+  { mistake: 'an agent removes bytes that are not assigned to it', noticedAt: 4, pace: { restores: 5 }, agent: tidyUp },
   { mistake: 'an agent makes an empty volume where one was made', noticedAt: 4, ...hearing(forgetMade) },
   { mistake: 'bytes are said to be removed before they are', agent: removesLater },
   {
     mistake: 'agents do not hear volumes that come later',
     ...hearing(line => (line.type === 'volumes' ? undefined : line)),
   },
-  { mistake: 'agents do not hear of another size', noticedAt: 2, ...hearing(forgetSizes) },
+  { mistake: 'agents do not hear of another size', ...hearing(forgetSizes) },
   {
     mistake: 'a volume on a node that sends no heartbeats gets another node',
     noticedAt: 2,
