@@ -232,7 +232,7 @@ describe('leadership', () => {
       await Promise.all([a.stop(), c.stop()]);
     });
 
-    it('is woken by nothing but the end of the leader, or its own, and leaves nobody to tell', async () => {
+    it('is woken only when the record of the leader is deleted, or to stop, and unsubscribes', async () => {
       const cache = await follow();
       let open = 0;
       let most = 0;
@@ -310,7 +310,7 @@ describe('leadership', () => {
       });
     }
 
-    it('leads again after a pause when its term has failed, however late its cache shows the end of that', async () => {
+    it('leads again after a pause when its term has failed, however late its cache shows that its record is deleted', async () => {
       const late: Store = {
         ...cutOff(store, () => false),
         follow: (feed, options, signal) => {

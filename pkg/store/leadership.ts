@@ -68,15 +68,15 @@ export class Leadership {
    */
   async run(signal: AbortSignal, term: LeaderTerm): Promise<void> {
     while (!signal.aborted) {
-      let isLed = false;
+      let isLedByOther = false;
       try {
         const office = await this.#campaign();
         if (office) await this.#serve(office, signal, term);
-        else isLed = true;
+        else isLedByOther = true;
       } catch (thrown) {
         this.#log.warn('leader election failed, retrying', { error: asError(thrown) });
       }
-      await (isLed ? this.#standBy(signal) : this.#pause(signal));
+      await (isLedByOther ? this.#standBy(signal) : this.#pause(signal));
     }
   }
 
