@@ -14,12 +14,14 @@ export interface Mix {
   readonly hasCopies: boolean;
   /** The deployment that load moves. */
   readonly scaled?: string;
+  /** In the end machines go abroad whose data may not. */
+  readonly isMovedAbroad: boolean;
 }
 
 export type MixName = keyof typeof TURNS;
 
 /** Whose turn it is, out of so many: the rest of the seeds have nothing of it. */
-const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4, volumes: 5, copies: 6 } as const;
+const TURNS = { rollouts: 0, schedules: 2, scaling: 3, everything: 4, volumes: 5, copies: 6, residency: 7 } as const;
 const MIXES = 8;
 /** Volumes, which cost most, have every second of theirs, and one more: in the end of an even seed nothing may happen, of an odd one quotas are lowered. */
 const VOLUMES_AT: readonly number[] = [TURNS.volumes, 2 * MIXES - 2];
@@ -37,6 +39,7 @@ export function chooseMix(seed: number, name?: MixName): Mix {
     isScheduled: isAll || turn === TURNS.schedules,
     hasVolumes: hasVolumes || hasCopies,
     hasCopies,
+    isMovedAbroad: turn === TURNS.residency,
     ...((isAll || turn === TURNS.scaling) && { scaled: isAll ? SHOP : POOL }),
   };
 }

@@ -157,7 +157,7 @@ export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
   { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
-  { mistake: 'a replica stays where its data may not be', noticedAt: 42, ...keeping(staysAbroad) },
+  { mistake: 'a replica stays where its data may not be', pace: { mix: 'residency' }, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
   { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },

@@ -22,6 +22,7 @@ import { bringHome } from './copies.js';
 import { CopyInvariants } from './copy-invariants.js';
 import { CopyStory } from './copy-story.js';
 import { AttemptWatch, makesOneAttempt } from './jobs.js';
+import { takeAbroad } from './residency.js';
 import { createRestInvariant } from './rest.js';
 import { createRolloutInvariants } from './rollout-invariants.js';
 import { endRollouts } from './rollouts.js';
@@ -115,7 +116,7 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   const { world } = cluster;
   const attempts = new AttemptWatch();
   const containers = new ContainerWatch();
-  const { scaled, hasVolumes, hasCopies } = cluster.mix;
+  const { scaled, hasVolumes, hasCopies, isMovedAbroad } = cluster.mix;
   const volumes = hasVolumes ? new VolumeWatch(cluster, () => history) : undefined;
   const ofCopies = hasCopies ? [new CopyInvariants(cluster).holds] : [];
   const ofVolumes = volumes ? [volumes.note, ...createVolumeInvariants(cluster), ...ofCopies] : [];
@@ -158,6 +159,7 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
     await expectScaled(cluster, history, inspect, scaled);
     await converge(cluster, history, inspect);
   }
+  if (isMovedAbroad) await takeAbroad(cluster, () => converge(cluster, history, inspect));
   if (seed % 7 === 0 && !hasCopies) {
     containers.hasDoubles = true;
     await duplicateMachine(cluster, inspect);
