@@ -81,6 +81,7 @@ export class DockerdProcess {
   /** Starts it again on the same data, after `kill` or `stop`. */
   async restart(): Promise<void> {
     const { folder, detached = false } = this.#options;
+    await mkdir(folder, { recursive: true });
     await mkdir(this.#runDir, { recursive: true, mode: 0o711 });
     const firewall = this.#options.firewall ?? (await isForwardDropped());
     this.#separates = firewall || (await separateNetworks());
