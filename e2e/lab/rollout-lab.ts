@@ -67,7 +67,7 @@ export class RolloutLab {
         healthCheck: {
           type: 'exec',
           command: ['wget -q -O /dev/null http://127.0.0.1:8080/'],
-          interval: '1s',
+          interval: '2s', // each look starts a program in a container, which costs more than what it looks at
           timeout: '20s',
         },
         rollout,

@@ -7,8 +7,10 @@ import { expect } from 'chai';
 
 import { until } from '../../dev/testing/index.js';
 
-/** One request in so many milliseconds goes to each replica: 50 a second. */
-const EVERY_MS = 20;
+/** One request in so many milliseconds goes to each replica: 25 a second. */
+const EVERY_MS = 40;
+/** A load balancer learns within so long who is offered: a replica leaves only seconds after it is not. */
+const FOLLOW_MS = 100;
 /** A list of replicas that is older is not relied on: what became due meanwhile is sent when there is a new one. */
 const RELIED_ON_MS = 1_000;
 /** To one replica at a time: what a stall has held back does not arrive all at once. */
@@ -78,7 +80,7 @@ async function requestStatus(url: string): Promise<number | undefined> {
   return answer.statusCode;
 }
 
-/** Clients behind a load balancer: it follows which replicas are offered, and each of them gets 50 requests a second. */
+/** Clients behind a load balancer: it follows which replicas are offered, and each of them gets 25 requests a second. */
 class Traffic {
   readonly #list: TrafficPlan['list'];
   readonly #lanes = new Map<string, Lane>();
@@ -119,7 +121,7 @@ class Traffic {
         this.#listedAt = begun;
         this.fewest = Math.min(this.fewest, offered.length);
       }
-      await pause(EVERY_MS);
+      await pause(FOLLOW_MS);
     }
   }
 
