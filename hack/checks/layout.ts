@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 
 import { listImports, isTestCode, resolveImport, type Source } from './source-files.js';
 
-const LIMIT = 300;
+const LIMIT = 400;
 const TEST_LIMIT = 500;
 const VAGUE_NAME = /(^|\/)(utils?|helpers?|common|misc|shared)(\/|\.ts$)/;
 const OTHER_SUFFIX =
