@@ -8,9 +8,8 @@ import { parseAllDocuments } from 'yaml';
 import { askCluster, KubeApiserver, kubeApiserverProgram } from '../../../../dev/kubernetes/index.js';
 import { until } from '../../../../dev/testing/index.js';
 import { Secret } from '../../../secrets/index.js';
-import type { ContainerSpec } from '../engine.js';
 import { KubernetesEngine } from './kubernetes-engine.js';
-import { buildKubeconfig, NAMESPACE } from './kubernetes-lab.testing.js';
+import { buildKubeconfig, makePodOrder, NAMESPACE, podOwner } from './kubernetes-lab.testing.js';
 import { isGated, type Pod } from './pod-status.js';
 
 const describeIf = kubeApiserverProgram === '' ? describe.skip : describe;
@@ -23,9 +22,8 @@ const end = (exitCode: number, reason: string) => ({
   containerStatuses: [{ ...MAIN, state: { terminated: { exitCode, reason, startedAt: NOW, finishedAt: NOW } } }],
 });
 
-const order: ContainerSpec = {
+const order = makePodOrder({
   name: 'web.1',
-  image: 'registry.test/web:1',
   environment: { MODE: '$(HOME)' },
   secrets: new Map([['DB_password', new Secret('canary-of-a-secret')]]),
   healthCheck: { type: 'exec', command: ['true'], startPeriod: '10m', retries: 1 },
@@ -33,19 +31,8 @@ const order: ContainerSpec = {
   user: '1000:1000',
   readOnlyRootFilesystem: true,
   limits: { cpu: 100, memory: 2 ** 25 },
-  network: 'mooring-t',
-  alias: 'web',
-  owner: {
-    nodeId: 'node_1',
-    tenant: '0b0f7a0e-0000-4000-8000-000000000001',
-    deployment: 'web',
-    deploymentUid: 'dep_1',
-    replica: 'rep_1',
-    slot: 1,
-    generation: 1,
-    templateHash: 'h1',
-  },
-};
+  owner: { ...podOwner, slot: 1 },
+});
 
 const COLLECTIONS: Readonly<Record<string, string>> = {
   Namespace: '/api/v1/namespaces',

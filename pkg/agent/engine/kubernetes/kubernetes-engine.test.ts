@@ -7,7 +7,7 @@ import { until } from '../../../../dev/testing/index.js';
 import { Secret } from '../../../secrets/index.js';
 import { engineContract } from '../engine.contract.js';
 import { type ContainerSpec, EngineRefusedFault, EngineUnreachableFault, ImagePullFault } from '../engine.js';
-import { openKubernetesLab } from './kubernetes-lab.testing.js';
+import { makePodOrder, openKubernetesLab } from './kubernetes-lab.testing.js';
 
 engineContract('kubernetes', () => openKubernetesLab());
 
@@ -36,25 +36,7 @@ describe('the kubernetes engine', () => {
     expect([...lab.list('pods'), ...lab.list('secrets')], 'nothing is left behind').to.deep.equal([]);
   });
 
-  const order = (change: Partial<ContainerSpec> = {}): ContainerSpec => ({
-    name: 'web',
-    image: lab.image,
-    environment: {},
-    ports: [],
-    network: 'mooring-t',
-    alias: 'web',
-    owner: {
-      nodeId: 'node_1',
-      tenant: '0b0f7a0e-0000-4000-8000-000000000001',
-      deployment: 'web',
-      deploymentUid: 'dep_1',
-      replica: 'rep_1',
-      slot: 0,
-      generation: 1,
-      templateHash: 'h1',
-    },
-    ...change,
-  });
+  const order = (change: Partial<ContainerSpec> = {}) => makePodOrder({ image: lab.image, ...change });
   const secrets = new Map([['DB_password', new Secret(CANARY)]]);
   const catchFault = (work: Promise<unknown>) =>
     work.then(

@@ -10,19 +10,9 @@ import { silentLogger } from '../../../log/index.js';
 import { Secret } from '../../../secrets/index.js';
 import { type ContainerSpec, EngineRefusedFault, EngineUnreachableFault } from '../engine.js';
 import type { KubernetesApi } from './kubernetes-api.js';
-import { openKubernetesLab, toResource } from './kubernetes-lab.testing.js';
+import { makePodOrder, openKubernetesLab, podOwner, toResource } from './kubernetes-lab.testing.js';
 import { followPods } from './pod-events.js';
 
-const owner = {
-  nodeId: 'node_1',
-  tenant: '0b0f7a0e-0000-4000-8000-000000000001',
-  deployment: 'web',
-  deploymentUid: 'dep_1',
-  replica: 'rep_1',
-  slot: 0,
-  generation: 1,
-  templateHash: 'h1',
-};
 const login = { username: 'robot', password: new Secret('canary-of-a-secret') };
 const secrets = new Map([['DB_password', new Secret('canary-of-a-secret')]]);
 const PRIVATE = 'registry.test/private:1';
@@ -39,16 +29,7 @@ describe('the kubernetes engine, when the cluster or others in the namespace do 
   });
   afterEach(() => lab.close());
 
-  const order = (change: Partial<ContainerSpec> = {}): ContainerSpec => ({
-    name: 'web',
-    image: lab.image,
-    environment: {},
-    ports: [],
-    network: 'mooring-t',
-    alias: 'web',
-    owner,
-    ...change,
-  });
+  const order = (change: Partial<ContainerSpec> = {}) => makePodOrder({ image: lab.image, ...change });
   const catchFault = (work: Promise<unknown>) =>
     work.then(
       () => undefined,
@@ -136,7 +117,7 @@ describe('the kubernetes engine, when the cluster or others in the namespace do 
   it('deletes no Secret that others name in a Pod', async () => {
     lab.cluster.objects.create(toResource('secrets'), { metadata: { name: 'database' } } as never);
     const id = await lab.engine.create(order({ secrets }));
-    await lab.engine.create(order({ name: 'web.1', owner: { ...owner, slot: 1, replica: 'rep_2' }, secrets }));
+    await lab.engine.create(order({ name: 'web.1', owner: { ...podOwner, slot: 1, replica: 'rep_2' }, secrets }));
     const [first, second] = lab.list('pods');
     const annotate = (pod: typeof first, secret: unknown) =>
       lab.cluster.objects.replace(toResource('pods'), pod!.metadata.name, {

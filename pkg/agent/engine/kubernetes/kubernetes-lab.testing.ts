@@ -4,10 +4,29 @@ import { join } from 'node:path';
 
 import { FakeKubelet, FakeKubernetes, type FakeProgram } from '../../../../dev/kubernetes/index.js';
 import { sleep, systemClock } from '../../../clock/index.js';
+import type { ContainerSpec } from '../engine.js';
 import { KubernetesEngine, type KubernetesEngineOptions } from './kubernetes-engine.js';
 
 export const NAMESPACE = 'mooring';
 const QUOTA = { metadata: { name: 'all' }, spec: { hard: { 'requests.cpu': '16', 'requests.memory': '64Gi' } } };
+
+/** The replica that containers are made for. */
+export const podOwner: ContainerSpec['owner'] = {
+  nodeId: 'node_1',
+  tenant: '0b0f7a0e-0000-4000-8000-000000000001',
+  deployment: 'web',
+  deploymentUid: 'dep_1',
+  replica: 'rep_1',
+  slot: 0,
+  generation: 1,
+  templateHash: 'h1',
+};
+
+/** A container of it. */
+export function makePodOrder(change: Partial<ContainerSpec> = {}): ContainerSpec {
+  const names = { name: 'web', image: 'registry.test/web:1', network: 'mooring-t', alias: 'web' };
+  return { ...names, environment: {}, ports: [], owner: podOwner, ...change };
+}
 
 /** A stand-in cluster with a kubelet, and an engine on it. */
 export async function openKubernetesLab(

@@ -3,34 +3,14 @@ import { expect } from 'chai';
 import { Secret } from '../../../secrets/index.js';
 import { type ContainerSpec, EngineRefusedFault, EngineUnsupportedFault } from '../engine.js';
 import { readCapacity } from './capacity.js';
+import { makePodOrder } from './kubernetes-lab.testing.js';
 import { buildPod } from './pod.js';
 import { readLogLines } from './pod-logs.js';
 import { findImageId, type Pod, readPodStatus, readStart } from './pod-status.js';
 import { parseQuantity } from './quantity.js';
 
-const owner = {
-  nodeId: 'node_1',
-  tenant: '0b0f7a0e-0000-4000-8000-000000000001',
-  deployment: 'web',
-  deploymentUid: 'dep_1',
-  replica: 'rep_1',
-  slot: 0,
-  generation: 1,
-  templateHash: 'h1',
-};
-
-const order = (change: Partial<ContainerSpec> = {}): ContainerSpec => ({
-  name: 'web',
-  image: 'registry.test/web:1',
-  environment: {},
-  ports: [],
-  network: 'mooring-t',
-  alias: 'web',
-  owner,
-  ...change,
-});
-
-const build = (change: Partial<ContainerSpec> = {}) => buildPod(order(change), { graceSeconds: 10, secret: 's' });
+const build = (change: Partial<ContainerSpec> = {}) =>
+  buildPod(makePodOrder(change), { graceSeconds: 10, secret: 's' });
 
 describe('the Pod of a container', () => {
   it('is restricted, not started, and restarted by nobody', () => {
