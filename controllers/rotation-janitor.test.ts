@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { keys, ranges } from '../crds/keys/index.js';
 import type { RotationRecord } from '../crds/rotation/index.js';
+import { sampleCases } from '../dev/testing/index.js';
 import { seededRandom } from '../pkg/clock/index.js';
 import { advanceIntent, settleIntent, stageMaterial, undoIntent } from '../pkg/material/index.js';
 import type { Change, Store } from '../pkg/store/index.js';
@@ -172,7 +173,10 @@ describe('a rotation that meets a request which brings material and dies', funct
     await cluster.clock.pass(30_000);
   };
 
-  const lives = [1, 2, 3].flatMap(life => [false, true].map(isEarly => ({ life, isEarly })));
+  const lives = sampleCases(
+    3,
+    [1, 2, 3].flatMap(life => [false, true].map(isEarly => ({ life, isEarly }))),
+  );
   for (const { life, isEarly } of lives) {
     const told = `${life} changes, decided ${isEarly ? 'before the rotation' : 'at that moment'}`;
     it(`is not harmed by it at any moment: ${told}`, async () => {

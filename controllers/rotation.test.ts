@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../crds/event/index.js';
 import { ranges } from '../crds/keys/index.js';
+import { itDeep } from '../dev/testing/index.js';
 import { toSecretDocument } from '../pkg/secrets/index.js';
 import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
 import { type Store, value } from '../pkg/store/index.js';
@@ -191,7 +192,7 @@ describe('a rotation', () => {
   }
 
   for (const isLastMade of [false, true]) {
-    it(`survives a kill at every change${isLastMade ? ', made without an answer' : ''}`, async function () {
+    itDeep(`survives a kill at every change${isLastMade ? ', made without an answer' : ''}`, async function () {
       this.timeout(120_000);
       let deaths = 0;
       for (let changes = 0; ; changes++) {

@@ -16,4 +16,4 @@ const BUILDS = [
 
 const [dist] = process.argv.slice(2);
 if (dist === undefined) throw new Error('name the folder of the compiled programs');
-for (const programs of BUILDS) await bundle(programs, { dist, chunks: 'chunks' });
+for (const programs of BUILDS) await bundle(programs, dist);

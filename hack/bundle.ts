@@ -23,16 +23,13 @@ const undiciParts: Plugin = {
 
 /**
  * Puts each source, as `api/main.ts`, with all that it always needs into few files in `dist`: in place of the one that was
- * compiled from it, and in the folder `chunks` there. `left` are packages that stay where npm put them.
+ * compiled from it, and in the folder `chunks` there.
  */
-export async function bundle(
-  sources: readonly string[],
-  { dist = outdir, chunks, left = [] }: { dist?: string; chunks: string; left?: readonly string[] },
-): Promise<void> {
+export async function bundle(sources: readonly string[], dist: string): Promise<void> {
   const { outputFiles } = await build({
     absWorkingDir: clone,
     entryPoints: [...sources],
-    external: [...LEFT, ...left],
+    external: LEFT,
     plugins: [undiciParts],
     // package.json says that no file is needed for what it does when it is loaded.
     logOverride: { 'ignored-bare-import': 'error' },
@@ -41,7 +38,7 @@ export async function bundle(
     write: false,
     bundle: true,
     splitting: true,
-    chunkNames: `${chunks}/[name]-[hash]`,
+    chunkNames: 'chunks/[name]-[hash]',
     format: 'esm',
     platform: 'node',
     target: 'node20',

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what is missing for what is about to run, and says nothing when nothing is.
 #
-#   sh hack/setup.sh [up] [test] [chaos] [verify] [bench]
+#   sh hack/setup.sh [up] [test] [deep] [chaos] [verify] [bench]
 #
 # npm packages are always seen to, and our programs are compiled into dist/. Debian packages are installed as root or through sudo; otherwise the command
 # to run is printed. A program that is already there is used as it is, wherever it came from.
@@ -51,6 +51,7 @@ build() {
   if is_built api controllers crds dashboard dev docs e2e hack packaging pkg up; then return; fi
   mkdir -p "$root/.cache"
   fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
+  chmod 755 "$fresh" # other users run it, too
   touch "$fresh/.built"
   log=$(mktemp)
   build_step 'The programs could not be compiled.' \
@@ -146,14 +147,25 @@ install_extras() {
     printf 'setup: could not install %s: what needs it is skipped by name\n' "$packages" >&2
 }
 
+# The client of Kubernetes for Python: the newest that was tried. A machine that has no Python, or cannot reach its registry, is not waited for.
+install_python_client() {
+  place=$root/.cache/python
+  [ -z "${MOORING_PYTHON-}" ] && command -v python3 >/dev/null 2>&1 || return 0
+  ! "$place/bin/python3" -c 'import kubernetes' 2>/dev/null || return 0
+  python3 -m venv "$place" >/dev/null 2>&1 &&
+    timeout 240 "$place/bin/python3" -m pip install --quiet --retries 0 --disable-pip-version-check 'kubernetes==37.*' >/dev/null 2>&1 ||
+    rm -rf "$place"
+}
+
 for need in "$@"; do
   case $need in
-    up | test | chaos | verify | bench) ;;
-    *) fail "\"$need\" is not known. Choose from: up, test, chaos, verify, bench." ;;
+    up | test | deep | chaos | verify | bench) ;;
+    *) fail "\"$need\" is not known. Choose from: up, test, deep, chaos, verify, bench." ;;
   esac
 done
 check_node
 install_debian_packages "$@"
 install_extras "$@"
 install_npm_packages
+case " $* " in *' deep '*) install_python_client ;; esac
 build

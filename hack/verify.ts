@@ -7,6 +7,7 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 import { reasons } from '../crds/reasons/index.js';
+import { programArguments } from '../pkg/version/index.js';
 import { findCircles } from './checks/circles.js';
 import { judgeConformance } from './checks/conformance.js';
 import { checkFailpoints } from './checks/failpoints.js';
@@ -47,8 +48,8 @@ const checks: readonly Check[] = [
   command('types', installed('tsc'), '-p', '.', '--checkers', '1'),
   command('unused', installed('knip'), '--no-progress'),
   command('types of the dashboard', installed('tsc'), '-p', 'dashboard', '--checkers', '1'),
-  command('generated files', process.execPath, '--import=tsx', 'hack/generate.ts', '--check'),
-  command('rejections', process.execPath, '--import=tsx', 'hack/check-rejections.ts'),
+  command('generated files', process.execPath, ...programArguments('hack/generate.ts'), '--check'),
+  command('rejections', process.execPath, ...programArguments('hack/check-rejections.ts')),
   command('format', installed('biome'), 'format', '.'),
   { name: 'floors', run: () => checkFloors(sources) },
   { name: 'circles', run: () => findCircles(sources) },

@@ -6,6 +6,7 @@ import { isDeepStrictEqual, promisify } from 'node:util';
 
 import { expect } from 'chai';
 
+import { itDeep } from '../dev/testing/index.js';
 import { clone } from '../pkg/version/index.js';
 import { Home, readNodeId } from './home/home.js';
 import { isAlive } from './machine/os-process.js';
@@ -58,13 +59,13 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     await moor('status', 'demo', '--until-ready', '--timeout', '20s');
   });
 
-  it('adds a node under the name of one that was removed', async () => {
+  itDeep('adds a node under the name of one that was removed', async () => {
     await moor('up', '--nodes', '2', '--no-demo');
 
     expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\nnode/node-2\n');
   });
 
-  it('brings a node back whose agent has lost what it knew', async () => {
+  itDeep('brings a node back whose agent has lost what it knew', async () => {
     writeFileSync(home.path('agents', 'node-2', 'node.json'), '{"no');
     process.kill(readIdentity('agent-2').pid, 'SIGKILL');
 
@@ -74,7 +75,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     expect(readNodeId(home.path('agents', 'node-2'))).to.match(/^node_/);
   });
 
-  it('gives its agents the folders that volumes may be in, as before while nothing else is asked for', async () => {
+  itDeep('gives its agents the folders that volumes may be in, as before while nothing else is asked for', async () => {
     const root = mkdtempSync(join(tmpdir(), 'moor-root-'));
     const listRoots = () =>
       readFileSync(`/proc/${readIdentity('agent-1').pid}/cmdline`, 'utf8')
@@ -105,7 +106,7 @@ describe('moor up, on a real etcd and a simulated engine', function () {
     expect(await moor('get', 'nodes', '-o', 'name')).to.equal('node/node-1\n');
   });
 
-  it('comes up beside another that is started at the same moment and wants the same ports', async () => {
+  itDeep('comes up beside another that is started at the same moment and wants the same ports', async () => {
     const homes = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'moor-up-')));
     const each = (...words: readonly string[]) =>
       Promise.all(

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
+import { sampleRuns } from '../../dev/testing/index.js';
 import { formatCount } from '../grammar/index.js';
 import { hashSpec } from '../meta/index.js';
 import { undoAlterations } from '../rule/undo-alterations.testing.js';
@@ -10,7 +11,7 @@ import { listFaults, exampleFacts, full, limits } from './admit.testing.js';
 import { admitCreate, admitUpdate } from './admit.js';
 import { mutations, soundDocument } from './arbitrary.testing.js';
 
-const runs = { numRuns: 1000 };
+const runs = { numRuns: sampleRuns(4, 1_000) };
 
 /** Asks the fast comparison first: the other one is for people to read. */
 function same(actual: unknown, expected: unknown): void {

@@ -10,7 +10,6 @@ export { buildDemoImage, type DemoImageOptions, readBusybox } from './demo-image
 export { DockerdProcess } from './dockerd.js';
 export { releaseFolders } from './engine-sweep.js';
 export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
-export { isForwardDropped } from './firewall.js';
 export { findFreePort, isFreePort } from './free-port.js';
 export { briefOptions } from './node-options.js';
 export { ownsPort } from './port-owner.js';

@@ -130,3 +130,4 @@ async function chooseRepeats(run: () => unknown): Promise<number> {
   }
 }
 export { listHostile } from './hostile.js';
+export { itDeep, parseShare, readShare, sampleCases, sampleRuns, type Share, takeShare, type Tier } from './tier.js';

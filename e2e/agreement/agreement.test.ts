@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import type { StoredEvent } from '../../crds/event/index.js';
+import { sampleRuns } from '../../dev/testing/index.js';
 import { act, jobSpecs, NAMES, rolls, specs } from './acts.js';
 import { findContradictions, type DeploymentSurfaces } from './contradictions.js';
 import { findJobContradictions, type JobSurfaces } from './job-contradictions.js';
@@ -40,7 +41,7 @@ function expectAgreement(contradictions: readonly string[], told: DeploymentSurf
 
 const tally = new Tally();
 /** More worlds than a test run has time for: `MOORING_WORLDS=150`. */
-const WORLDS = Number(process.env['MOORING_WORLDS'] ?? 16);
+const WORLDS = Number(process.env['MOORING_WORLDS'] ?? sampleRuns(4, 16));
 
 describe('status, describe, explain and the newest event', () => {
   after(() => process.stdout.write(`\n    reached: ${tally.toString()}\n`));

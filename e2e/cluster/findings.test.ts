@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
+import { itDeep } from '../../dev/testing/index.js';
 import { TcpProxy } from '../../dev/processes/index.js';
 import { CertificateFolder, readCertificates } from '../../pkg/certificates/index.js';
 import { systemClock, systemRandom } from '../../pkg/clock/index.js';
@@ -68,7 +69,7 @@ describe('three etcd members, broken on purpose', function () {
     prefixes++;
   });
 
-  it('tells a watch nothing twice on a member that was sent a snapshot', async () => {
+  itDeep('tells a watch nothing twice on a member that was sent a snapshot', async () => {
     const leader = await cluster.leader();
     const follower = (leader + 1) % cluster.size;
     const writer = open({ endpoints: [cluster.endpoints[leader]!] });
@@ -254,7 +255,7 @@ describe('quota of etcd', function () {
     await Promise.all(compacting);
   });
 
-  it('lets keys be deleted under the alarm, and serves changes again after it', async () => {
+  itDeep('lets keys be deleted under the alarm, and serves changes again after it', async () => {
     await create(store, 'a', {});
     expect((await store.health()).alarms).to.deep.equal([]);
     await cluster.fillDatabase(0);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { sampleCases } from '../../dev/testing/index.js';
 import { EtcdCluster } from './etcd-cluster.js';
 import { readSharedClock } from './recording-client.js';
 import { runStorm } from './storm.js';
@@ -7,7 +8,7 @@ import { StoreWorkload } from './workload.js';
 
 const STORM_MS = 10_000;
 
-for (const members of [3, 1] as const) {
+for (const members of sampleCases(2, [3, 1] as const)) {
   describe(`history of several processes on ${members} etcd member${members === 1 ? '' : 's'}`, function () {
     this.timeout(180_000);
     let cluster: EtcdCluster;

@@ -87,6 +87,18 @@ export class DashboardPage {
     await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
   }
 
+  /** Has the page told of one object of a kind and of no other, instead of what the server has. */
+  async hasOnly(kind: string, object: unknown): Promise<void> {
+    const lines = [
+      { type: 'added', cursor: '1:a', object },
+      { type: 'bookmark', cursor: '1', object: null },
+    ].map(line => `${JSON.stringify(line)}\n`);
+    await this.page.route(new RegExp(`/api/v1/${kind}\\?watch=true`), route => {
+      const body = lines.slice(route.request().url().includes('after=') ? 1 : 0).join('');
+      return route.fulfill({ contentType: 'application/x-ndjson', body });
+    });
+  }
+
   /** Waits until the page says this. */
   async says(text: string | RegExp): Promise<void> {
     await this.page.getByText(text).first().waitFor();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Response } from 'playwright-core';
 
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
 import { run } from '../../pkg/cli/run.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -157,7 +157,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('holds with names that no rule has seen, and with thousands of deployments', async () => {
+  itDeep('holds with names that no rule has seen, and with thousands of deployments', async () => {
     const dashboard = await DashboardPage.open(browser);
     const shown = await shop.show('web');
     const names = [HOSTILE, '"\'><b>', '\u202egnp.exe', ...Array.from({ length: 5000 }, (_, at) => `many-${at}`)];
@@ -185,7 +185,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('goes on by itself after the server was away, and misses nothing', async () => {
+  itDeep('goes on by itself after the server was away, and misses nothing', async () => {
     const dashboard = await open();
     await dashboard.go('#/deployments');
     await dashboard.page.getByRole('link', { name: 'web' }).waitFor();
@@ -295,7 +295,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('is typed in as in an editor: keys indent, fields are proposed, and a fix is taken back', async () => {
+  itDeep('is typed in as in an editor: keys indent, fields are proposed, and a fix is taken back', async () => {
     const dashboard = await open();
     const { keyboard } = dashboard.page;
     await dashboard.go('#/new');
@@ -372,7 +372,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('walks through a rotation: the phase, what it waits for, the next button and the way back', async () => {
+  itDeep('walks through a rotation: the phase, what it waits for, the next button and the way back', async () => {
     const secrets = [
       { name: 'API', vault_path: 'deployments/rotated', anchor: 'process', generate: { keys: ['key'] } },
     ];
@@ -395,7 +395,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('applies a recommendation to what was measured, after a question', async () => {
+  itDeep('applies a recommendation to what was measured, after a question', async () => {
     const dashboard = await DashboardPage.open(browser);
     const advice = {
       id: 'rec_vol_1_full',
@@ -436,37 +436,40 @@ describe('the dashboard in a browser', function () {
   });
 
   for (const scheme of ['light', 'dark'] as const) {
-    it(`is usable by everyone: axe-core finds nothing serious on any ${scheme} page, and 400 pixels are enough`, async () => {
-      const faults: string[] = [];
-      const dashboard = await DashboardPage.open(browser, { scheme, bypassCSP: true });
-      await dashboard.page.goto(plane.server);
-      await dashboard.page.getByLabel('Token').waitFor();
-      const look = async (name: string) => {
-        const found = await dashboard.listAccessFaults();
-        const overflow = await dashboard.picture(`${name}-${scheme}`);
-        faults.push(...found.map(fault => `${name}: ${fault}`));
-        if (overflow > 0) faults.push(`${name}: ${overflow} pixels wider than 400`);
-      };
-      await look('sign-in');
-      await dashboard.signIn(plane.server, shop.token);
-      await dashboard.says('What is wrong');
-      for (const [name, hash] of Object.entries(PAGES)) {
-        await dashboard.go(hash);
-        await dashboard.page.waitForTimeout(700); // what is asked for by the page itself
-        await look(name);
-      }
-      await dashboard.go('#/new');
-      const text = dashboard.page.getByLabel('The deployment as YAML');
-      await text.press('ControlOrMeta+End');
-      await text.press('Control+Space');
-      await dashboard.page.getByRole('option').first().waitFor();
-      await look('proposals');
-      await dashboard.context.close();
-      expect(faults.join('\n')).to.equal('');
-    });
+    itDeep(
+      `is usable by everyone: axe-core finds nothing serious on any ${scheme} page, and 400 pixels are enough`,
+      async () => {
+        const faults: string[] = [];
+        const dashboard = await DashboardPage.open(browser, { scheme, bypassCSP: true });
+        await dashboard.page.goto(plane.server);
+        await dashboard.page.getByLabel('Token').waitFor();
+        const look = async (name: string) => {
+          const found = await dashboard.listAccessFaults();
+          const overflow = await dashboard.picture(`${name}-${scheme}`);
+          faults.push(...found.map(fault => `${name}: ${fault}`));
+          if (overflow > 0) faults.push(`${name}: ${overflow} pixels wider than 400`);
+        };
+        await look('sign-in');
+        await dashboard.signIn(plane.server, shop.token);
+        await dashboard.says('What is wrong');
+        for (const [name, hash] of Object.entries(PAGES)) {
+          await dashboard.go(hash);
+          await dashboard.page.waitForTimeout(700); // what is asked for by the page itself
+          await look(name);
+        }
+        await dashboard.go('#/new');
+        const text = dashboard.page.getByLabel('The deployment as YAML');
+        await text.press('ControlOrMeta+End');
+        await text.press('Control+Space');
+        await dashboard.page.getByRole('option').first().waitFor();
+        await look('proposals');
+        await dashboard.context.close();
+        expect(faults.join('\n')).to.equal('');
+      },
+    );
   }
 
-  it('leaves a picture of a terminal beside those of its pages, for the README', async () => {
+  itDeep('leaves a picture of a terminal beside those of its pages, for the README', async () => {
     let shown = '';
     for (const words of [
       ['get', 'deployments'],

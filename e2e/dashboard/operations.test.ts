@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { itDeep } from '../../dev/testing/index.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 import { DashboardPage } from './browser.js';
 import { DashboardLab, shell } from './dashboard-lab.js';
@@ -39,67 +40,58 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
-  it('shows how far a rollout is, what its canary is compared with and what scaling wants, with the next button', async () => {
-    const dashboard = await DashboardPage.open(lab.browser);
-    const shown = await lab.shop.show('web');
-    const at = new Date(0).toISOString();
-    const side = { replicas: 1, ready: 1, unhealthy: 0, restarts: 0, exitCodes: [] };
-    const worse = { ...side, ready: 0, restarts: 7, exitCodes: [3] };
-    const compared = { canary: worse, others: { ...side, replicas: 2, ready: 2 } };
-    const canary = { state: 'failed', revision: 4, slots: [2], wanted: 1, since: at, compared, waitsFor: 'an order' };
-    const failure = {
-      revision: 2,
-      at,
-      reason: 'crash_loop',
-      message: HOSTILE,
-      replica: 0,
-      containerId: 'c'.repeat(64),
-    };
-    const rollout = { state: 'canary', revision: 4, completedRevision: 3, waitsFor: 'an order', failure };
-    const limits = { minReplicas: 1, maxReplicas: 4, targetCpuPercent: 60 };
-    const scaling = { ...limits, replicas: 3, cpuPercent: 180, message: 'as much as it needs' };
-    const status = {
-      ...shown.status,
-      rollout: { ...rollout, failure: { ...failure, output: HOSTILE } },
-      canary,
-      scaling,
-    };
-    const lines = [
-      { type: 'added', cursor: '1:a', object: { ...shown, status } },
-      { type: 'bookmark', cursor: '1', object: null },
-    ];
-    await dashboard.page.route(/\/api\/v1\/deployments\?watch=true/, route =>
-      route.fulfill({
-        contentType: 'application/x-ndjson',
-        body: lines
-          .slice(route.request().url().includes('after=') ? 1 : 0)
-          .map(each => `${JSON.stringify(each)}\n`)
-          .join(''),
-      }),
-    );
-    const sent: unknown[] = [];
-    await dashboard.page.route('**/api/v1/deployments/web/canary', route => {
-      sent.push(route.request().postDataJSON());
-      return route.fulfill({ json: {} });
-    });
-    await dashboard.signIn(lab.plane.server, lab.shop.token);
-    await dashboard.says('What is wrong');
-    await dashboard.go('#/deployments/web');
-    await dashboard.page.getByRole('row', { name: 'new: the canary 1 0 0 7 3' }).waitFor();
-    await dashboard.page.getByRole('row', { name: 'old: the others 2 2 0 0 -' }).waitFor();
-    await dashboard.says(/^canary, revision 4 \(complete: 3\); it waits for an order/);
-    await dashboard.says(/^failed since .* beside 2 of the old template .*; it waits for an order$/);
-    await dashboard.says('3 wanted of 1 to 4: as much as it needs');
-    await dashboard.says('180 % of what is requested; 60 % is aimed at');
-    await dashboard.says('moor logs web --replica 0');
-    await dashboard.page.getByRole('button', { name: 'Abort the canary' }).click();
-    await dashboard.says('Abort the canary: accepted');
-    expect(sent).to.deep.equal([{ action: 'abort' }]);
-    expect(await dashboard.listIncidents()).to.deep.equal([]);
-    await dashboard.context.close();
-  });
+  itDeep(
+    'shows how far a rollout is, what its canary is compared with and what scaling wants, with the next button',
+    async () => {
+      const dashboard = await DashboardPage.open(lab.browser);
+      const shown = await lab.shop.show('web');
+      const at = new Date(0).toISOString();
+      const side = { replicas: 1, ready: 1, unhealthy: 0, restarts: 0, exitCodes: [] };
+      const worse = { ...side, ready: 0, restarts: 7, exitCodes: [3] };
+      const compared = { canary: worse, others: { ...side, replicas: 2, ready: 2 } };
+      const canary = { state: 'failed', revision: 4, slots: [2], wanted: 1, since: at, compared, waitsFor: 'an order' };
+      const failure = {
+        revision: 2,
+        at,
+        reason: 'crash_loop',
+        message: HOSTILE,
+        replica: 0,
+        containerId: 'c'.repeat(64),
+      };
+      const rollout = { state: 'canary', revision: 4, completedRevision: 3, waitsFor: 'an order', failure };
+      const limits = { minReplicas: 1, maxReplicas: 4, targetCpuPercent: 60 };
+      const scaling = { ...limits, replicas: 3, cpuPercent: 180, message: 'as much as it needs' };
+      const status = {
+        ...shown.status,
+        rollout: { ...rollout, failure: { ...failure, output: HOSTILE } },
+        canary,
+        scaling,
+      };
+      await dashboard.hasOnly('deployments', { ...shown, status });
+      const sent: unknown[] = [];
+      await dashboard.page.route('**/api/v1/deployments/web/canary', route => {
+        sent.push(route.request().postDataJSON());
+        return route.fulfill({ json: {} });
+      });
+      await dashboard.signIn(lab.plane.server, lab.shop.token);
+      await dashboard.says('What is wrong');
+      await dashboard.go('#/deployments/web');
+      await dashboard.page.getByRole('row', { name: 'new: the canary 1 0 0 7 3' }).waitFor();
+      await dashboard.page.getByRole('row', { name: 'old: the others 2 2 0 0 -' }).waitFor();
+      await dashboard.says(/^canary, revision 4 \(complete: 3\); it waits for an order/);
+      await dashboard.says(/^failed since .* beside 2 of the old template .*; it waits for an order$/);
+      await dashboard.says('3 wanted of 1 to 4: as much as it needs');
+      await dashboard.says('180 % of what is requested; 60 % is aimed at');
+      await dashboard.says('moor logs web --replica 0');
+      await dashboard.page.getByRole('button', { name: 'Abort the canary' }).click();
+      await dashboard.says('Abort the canary: accepted');
+      expect(sent).to.deep.equal([{ action: 'abort' }]);
+      expect(await dashboard.listIncidents()).to.deep.equal([]);
+      await dashboard.context.close();
+    },
+  );
 
-  it('draws what a deployment needs and what needs it, and one is a link to the other', async () => {
+  itDeep('draws what a deployment needs and what needs it, and one is a link to the other', async () => {
     const dashboard = await lab.open();
     await dashboard.go('#/deployments/db');
     await dashboard.page.getByRole('group', { name: 'web needs db: started' }).waitFor();
@@ -109,29 +101,32 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
-  it('shows the logs of all replicas together as they grow, in the order of their times, and searches in them', async () => {
-    await lab.shop.apply({ name: 'chorus', image: lab.image, replicas: 3, ...shell(SINGS) });
-    await lab.shop.reaches('chorus', 'Running');
-    const { status } = await lab.shop.show('chorus');
-    const slots = (status?.placements ?? []).map(({ replica }) => replica);
-    expect(slots).to.have.length(3);
-    const dashboard = await lab.open();
-    await dashboard.go('#/deployments/chorus');
-    const lines = dashboard.page.locator('.log-line');
-    const of = (slot: number) =>
-      lines.filter({ has: dashboard.page.getByText(new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${slot}$`)) });
-    for (const slot of slots) await of(slot).nth(2).waitFor();
-    const times = await dashboard.page.locator('.log-line').evaluateAll(all => all.map(each => each.title));
-    expect(times.filter((time, at) => at > 0 && time < times[at - 1]!)).to.deep.equal([]);
-    await dashboard.page.getByLabel('Search in the log').fill('verse 1.');
-    await lines.filter({ hasText: 'verse 2.' }).first().waitFor({ state: 'detached' });
-    expect(await lines.count()).to.equal(3);
-    await dashboard.page.getByLabel('Replica', { exact: true }).selectOption(String(slots[1]));
-    await lines.nth(1).waitFor({ state: 'detached' });
-    await lines.filter({ hasText: 'verse 1.' }).waitFor();
-    await lab.shop.remove('chorus');
-    await dashboard.context.close();
-  });
+  itDeep(
+    'shows the logs of all replicas together as they grow, in the order of their times, and searches in them',
+    async () => {
+      await lab.shop.apply({ name: 'chorus', image: lab.image, replicas: 3, ...shell(SINGS) });
+      await lab.shop.reaches('chorus', 'Running');
+      const { status } = await lab.shop.show('chorus');
+      const slots = (status?.placements ?? []).map(({ replica }) => replica);
+      expect(slots).to.have.length(3);
+      const dashboard = await lab.open();
+      await dashboard.go('#/deployments/chorus');
+      const lines = dashboard.page.locator('.log-line');
+      const of = (slot: number) =>
+        lines.filter({ has: dashboard.page.getByText(new RegExp(`^\\d\\d:\\d\\d:\\d\\d ${slot}$`)) });
+      for (const slot of slots) await of(slot).nth(2).waitFor();
+      const times = await dashboard.page.locator('.log-line').evaluateAll(all => all.map(each => each.title));
+      expect(times.filter((time, at) => at > 0 && time < times[at - 1]!)).to.deep.equal([]);
+      await dashboard.page.getByLabel('Search in the log').fill('verse 1.');
+      await lines.filter({ hasText: 'verse 2.' }).first().waitFor({ state: 'detached' });
+      expect(await lines.count()).to.equal(3);
+      await dashboard.page.getByLabel('Replica', { exact: true }).selectOption(String(slots[1]));
+      await lines.nth(1).waitFor({ state: 'detached' });
+      await lines.filter({ hasText: 'verse 1.' }).waitFor();
+      await lab.shop.remove('chorus');
+      await dashboard.context.close();
+    },
+  );
 
   it('restores a backup after saying what that changes, and deletes backups and networks', async () => {
     const { shop, image } = lab;
@@ -160,7 +155,7 @@ describe('what is done from the dashboard', () => {
     await shop.remove('kept');
   });
 
-  it('mints a token that is shown once, and revokes it', async () => {
+  itDeep('mints a token that is shown once, and revokes it', async () => {
     const dashboard = await lab.open();
     await dashboard.go('#/tokens');
     await dashboard.page.getByLabel('Description').fill('<i>for the build</i>');
@@ -184,7 +179,7 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
-  it('shows what the tenant may have and how much of it is used', async () => {
+  itDeep('shows what the tenant may have and how much of it is used', async () => {
     const { plane, shop } = lab;
     const admin = plane.client(plane.access.adminToken);
     unwrap(await admin.request('PUT', `/api/v1/tenants/${shop.id}/quotas`, { body: { deployments: 4 } }));
@@ -198,7 +193,7 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
-  it('gives the command that enrols a machine, and names what a fence would move before it is done', async () => {
+  itDeep('gives the command that enrols a machine, and names what a fence would move before it is done', async () => {
     const dashboard = await lab.open();
     await dashboard.go('#/nodes');
     await dashboard.page.getByLabel('Name').fill('machine-9');
@@ -249,7 +244,7 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
-  it('shows the runs of a schedule and the promotions of volumes, whatever they are called', async () => {
+  itDeep('shows the runs of a schedule and the promotions of volumes, whatever they are called', async () => {
     const dashboard = await DashboardPage.open(lab.browser);
     const at = new Date(0).toISOString();
     const runs = [{ name: HOSTILE, scheduledAt: at, phase: 'Failed', exitCode: 3, finishedAt: at }];
@@ -265,19 +260,7 @@ describe('what is done from the dashboard', () => {
       count: 1,
       lastSeenAt: at,
     };
-    const lines = [
-      { type: 'added', cursor: '1:a', object: job },
-      { type: 'bookmark', cursor: '1', object: null },
-    ];
-    await dashboard.page.route(/\/api\/v1\/jobs\?watch=true/, route =>
-      route.fulfill({
-        contentType: 'application/x-ndjson',
-        body: lines
-          .slice(route.request().url().includes('after=') ? 1 : 0)
-          .map(each => `${JSON.stringify(each)}\n`)
-          .join(''),
-      }),
-    );
+    await dashboard.hasOnly('jobs', job);
     await dashboard.page.route(/\/api\/v1\/events\?limit=500&type=volume.promoted/, route =>
       route.fulfill({ json: { items: [promoted] } }),
     );

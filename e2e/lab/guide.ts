@@ -11,7 +11,7 @@ import { PageShell, type PageShellOptions } from './page-shell.js';
 /** The tutorial first: it is what everybody begins with. */
 export const guides: readonly string[] = ['tutorial.md', ...readdirSync('docs/how-to').map(name => `how-to/${name}`)];
 
-/** The pages that a story of its own runs, `guides-….test.ts`, because something has to happen around their commands. */
+/** The pages that a story of its own runs, `guides-….deep.test.ts`, because something has to happen around their commands. */
 export const guidesWithStories: readonly string[] = guides.filter(file =>
   readdirSync('e2e/stories')
     .filter(name => /^guides-.+\.test\.ts$/.test(name))

@@ -181,7 +181,7 @@ export function renderTable(answers: readonly KubectlAnswer[]): string {
   return [
     '# kubectl',
     '',
-    'What kubectl does with Mooring: each command was run by `e2e/stories/kubectl.test.ts`, which also wrote this table, and answered as it shows. How the face works, and what it leaves out, is in',
+    'What kubectl does with Mooring: each command was run by `e2e/stories/kubectl.deep.test.ts`, which also wrote this table, and answered as it shows. How the face works, and what it leaves out, is in',
     '[ADR 55](adr/0055-the-kubernetes-face-is-a-translation.md); what it keeps for its clients, and server-side apply, in [ADR 59](adr/0059-what-clients-of-kubernetes-keep-with-an-object.md).',
     '',
     '```sh',
@@ -195,7 +195,7 @@ export function renderTable(answers: readonly KubectlAnswer[]): string {
     '',
     '`rollout`, `set image` and `logs deploy/NAME` work on the types that kubectl was built with, and fail there. `wait --for=condition=Available deploy/NAME`, `patch` and `logs -l mooring.io/deployment=NAME` do the same; `moor rollout undo` goes back.',
     '',
-    'A watch ends with its server. `kubectl get -w` then ends too, with exit code 0, and the list that it begins with when it is started again shows what has changed meanwhile. An informer of `@kubernetes/client-node` goes on from the version that it has seen, without a gap: `e2e/stories/kubernetes-informer.test.ts` kills the server ten times under one, and deletes objects while it is down. The official client for Python works too: `e2e/stories/kubernetes-python.test.ts` lists, gets, creates, patches, watches, deletes and reads logs with it.',
+    'A watch ends with its server. `kubectl get -w` then ends too, with exit code 0, and the list that it begins with when it is started again shows what has changed meanwhile. An informer of `@kubernetes/client-node` goes on from the version that it has seen, without a gap: `e2e/stories/kubernetes-informer.deep.test.ts` kills the server ten times under one, and deletes objects while it is down. The official client for Python works too: `e2e/stories/kubernetes-python.deep.test.ts` lists, gets, creates, patches, watches, deletes and reads logs with it.',
     '',
     'Jobs, networks and volumes are not changed, except for the size of a volume, and their files are compared with what is stored. The same file again is therefore refused (`field_immutable`) where the server has completed or replaced what it says: lists (`secrets`, `volumes`) without their defaults or with `values`, and a job’s `nodeId` by name. Such a file is written as `kubectl get -o yaml` shows the spec. `primaryNode` of a volume is told as `status.node`, and is taken out of the file once the volume is there.',
     '',

@@ -7,7 +7,7 @@ group=$1
 shift
 entries=
 for place in $(awk '$3 ~ /^cgroup2?$/ { print $2 }' /proc/self/mounts); do
-  mkdir "$place/$group"
+  mkdir -p "$place/$group" # an empty one may be left of a run that was killed
   for own in cpuset.cpus cpuset.mems; do
     if [ -f "$place/$group/$own" ] && [ -f "$place/$own" ]; then cat "$place/$own" >"$place/$group/$own"; fi
   done

@@ -109,11 +109,13 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy of an earlier epoch is promoted',
+    isDeep: true,
     noticedAt: 2,
     ...believing(report => (report.syncedAt === undefined ? report : { ...report, syncedEpoch: 1_000 })),
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
+    isDeep: true,
     noticedAt: 8,
     ...believing(report => ({ ...report, divergent: [] })),
   },
@@ -127,6 +129,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
+    isDeep: true,
     noticedAt: 4,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
@@ -169,6 +172,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume that moves is not stopped',
+    isDeep: true,
     noticedAt: 11,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, forgetOrder),
   },
@@ -179,6 +183,7 @@ export const copyMutants = inMix('copies', [
   { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },
   {
     mistake: 'an agent that starts again does not know what its copies are',
+    isDeep: true,
     agent: parts => {
       const { disk } = parts;
       const read = (name: string) => (name.startsWith('replication-') ? Promise.resolve(undefined) : disk.read(name));

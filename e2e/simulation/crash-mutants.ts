@@ -14,13 +14,13 @@ const keeping = (decide: Decide) => altering('replica-keeper', () => createRepli
 
 /** The two halves of a change: the second has the keys of some ranges. Undefined when there is nothing to halve. */
 function halve({ guards, puts, deletes }: Change, later: readonly string[]): readonly [Change, Change] | undefined {
-  const isLater = (key: string) => later.some(range => key.startsWith(range));
+  const isDeepr = (key: string) => later.some(range => key.startsWith(range));
   const first = {
     guards,
-    puts: puts.filter(({ key }) => !isLater(key)),
-    deletes: deletes.filter(key => !isLater(key)),
+    puts: puts.filter(({ key }) => !isDeepr(key)),
+    deletes: deletes.filter(key => !isDeepr(key)),
   };
-  const second = { guards: [], puts: puts.filter(({ key }) => isLater(key)), deletes: deletes.filter(isLater) };
+  const second = { guards: [], puts: puts.filter(({ key }) => isDeepr(key)), deletes: deletes.filter(isDeepr) };
   return [first, second].some(half => half.puts.length + half.deletes.length === 0) ? undefined : [first, second];
 }
 
@@ -68,6 +68,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
+    isDeep: true,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -104,6 +105,7 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'the replica keeper stores one after the other what belongs together',
+    isDeep: true,
     noticedAt: 3,
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },

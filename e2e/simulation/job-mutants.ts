@@ -47,7 +47,7 @@ export const jobMutants: readonly Mutant[] = [
   { mistake: 'attempts of a job are counted anew', ...runningJobs(countsAnew) },
   { mistake: 'an attempt is made beside the last one', ...runningJobs(startsBeside) },
   { mistake: 'an attempt on a failed node is treated as gone', noticedAt: 2, ...runningJobs(givesUpAtOnce) },
-  { mistake: 'the job runner does not watch reports', ...deafTo('job-runner', ranges.reports) },
+  { mistake: 'the job runner does not watch reports', isDeep: true, ...deafTo('job-runner', ranges.reports) },
   {
     mistake: 'an attempt that has ended is started again',
     link: link =>

@@ -12,6 +12,8 @@ export interface Mutant extends Variant {
   readonly mistake: string;
   /** A seed at which it was noticed once, tried first: what happens at a seed changes with the product. */
   readonly noticedAt?: number;
+  /** `make test` leaves it to the deep tier: it shows late in its world. */
+  readonly isDeep?: boolean;
 }
 
 /** Mistakes that show in one mix: every seed has it. */
@@ -155,21 +157,27 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario, most of them within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
+  { mistake: 'a replica on a failed node is treated as gone', isDeep: true, ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
   { mistake: 'a replica stays where its data may not be', pace: { mix: 'residency' }, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
-  { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
+  { mistake: 'a wake-up is dropped while its key is worked on', isDeep: true, loops: loops => loops.map(forgetful) },
   { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },
   {
     mistake: 'loops overwrite without guards',
     noticedAt: 2,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
-  { mistake: 'the replica keeper does not watch reports', noticedAt: 5, ...deafTo('replica-keeper', ranges.reports) },
+  {
+    mistake: 'the replica keeper does not watch reports',
+    isDeep: true,
+    noticedAt: 5,
+    ...deafTo('replica-keeper', ranges.reports),
+  },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
+    isDeep: true,
     noticedAt: 6,
     pace: { orders: 5 },
     ...deafTo('scheduler', ranges.nodeStatuses, ranges.tenants),
@@ -182,6 +190,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'containers of a former owner are not looked for',
+    isDeep: true,
     noticedAt: 3,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
@@ -198,7 +207,12 @@ export const mutants: readonly Mutant[] = [
     })),
   },
   { mistake: 'nodes join whatever the quota is', noticedAt: 4, apiCache: withoutQuotas },
-  { mistake: 'a quota that is raised wakes no deployment', noticedAt: 13, ...deafTo('scheduler', ranges.tenants) },
+  {
+    mistake: 'a quota that is raised wakes no deployment',
+    isDeep: true,
+    noticedAt: 13,
+    ...deafTo('scheduler', ranges.tenants),
+  },
   { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',
@@ -222,11 +236,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'an agent that is refused lets its containers run for ever',
+    isDeep: true,
     noticedAt: 14,
     link: link => instead(link, 'findDoubles', () => Promise.resolve([])),
   },
   {
     mistake: 'agents do not hear that the store was restored',
+    isDeep: true,
     noticedAt: 5,
     pace: { restores: 5 },
     link: link =>
@@ -266,6 +282,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a container is given another version than it was stamped with',
+    isDeep: true,
     noticedAt: 5,
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
@@ -281,11 +298,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a deployment of a deleted name begins to count at one',
+    isDeep: true,
     noticedAt: 5,
     ...altering('replica-keeper', forgetsNames),
   },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
+    isDeep: true,
     noticedAt: 5,
     loopSecrets: secrets =>
       instead(secrets, 'promote', async (path, version, condition) => {

@@ -93,6 +93,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
+    isDeep: true,
     noticedAt: 4,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
@@ -102,6 +103,7 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout forgets which template was complete',
+    isDeep: true,
     noticedAt: 2,
     loops: loops => forgetsCompleted.loops(loops).map(storesSlowly),
   },

@@ -30,6 +30,7 @@ export const scalingMutants = inMix('scaling', [
   },
   {
     mistake: 'what containers use is not reported',
+    isDeep: true,
     noticedAt: 2,
     link: link =>
       instead(link, 'heartbeat', beat => {

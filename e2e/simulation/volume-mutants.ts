@@ -195,33 +195,46 @@ const deletesAlone = (store: Store): Store =>
 
 /** Mistakes about volumes that must not go unnoticed. */
 export const volumeMutants = inMix('volumes', [
-  { mistake: 'an agent removes bytes that are not assigned to it', noticedAt: 4, pace: { restores: 5 }, agent: tidyUp },
+  {
+    mistake: 'an agent removes bytes that are not assigned to it',
+    isDeep: true,
+    noticedAt: 4,
+    pace: { restores: 5 },
+    agent: tidyUp,
+  },
   { mistake: 'an agent makes an empty volume where one was made', noticedAt: 4, ...hearing(forgetMade) },
   { mistake: 'bytes are said to be removed before they are', agent: removesLater },
   {
     mistake: 'agents do not hear volumes that come later',
+    isDeep: true,
     ...hearing(line => (line.type === 'volumes' ? undefined : line)),
   },
-  { mistake: 'agents do not hear of another size', ...hearing(forgetSizes) },
+  { mistake: 'agents do not hear of another size', isDeep: true, ...hearing(forgetSizes) },
   {
     mistake: 'a volume on a node that sends no heartbeats gets another node',
     noticedAt: 2,
     ...within('volume-keeper', movesLost),
   },
-  { mistake: 'the record of a volume goes before its bytes', noticedAt: 5, ...forgetsAtOnce },
-  { mistake: 'the volume keeper does not watch reports', ...deafTo('volume-keeper', ranges.volumeReports) },
+  { mistake: 'the record of a volume goes before its bytes', isDeep: true, noticedAt: 5, ...forgetsAtOnce },
+  {
+    mistake: 'the volume keeper does not watch reports',
+    isDeep: true,
+    ...deafTo('volume-keeper', ranges.volumeReports),
+  },
   {
     mistake: 'a volume is claimed to be ready whatever its agent says',
     ...within('volume-keeper', claimsReady),
   },
   {
     mistake: 'what mounts a volume is placed on another node',
+    isDeep: true,
     ...within('scheduler', env => ({ ...env, cache: misplacing(env.cache) })),
   },
-  { mistake: 'a container that writes is given up with its node', ...keeping(movesWriters) },
+  { mistake: 'a container that writes is given up with its node', isDeep: true, ...keeping(movesWriters) },
   { mistake: 'two revisions of what writes run beside each other', ...keeping(startsBesideOld) },
   {
     mistake: 'a rollback does not look for another writer',
+    isDeep: true,
     ...within('replica-keeper', env => ({ ...env, cache: withoutMounts(env.cache) })),
   },
   {

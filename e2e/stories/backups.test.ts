@@ -6,7 +6,7 @@ import type { ArchivedRevision } from '../../crds/archive/index.js';
 import type { Backup } from '../../crds/backup/index.js';
 import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { type EtcdStore, value } from '../../pkg/store/index.js';
 import { createCanary, findCanaries } from '../lab/canary.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -78,7 +78,7 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect(findCanaries([password], places)).to.deep.equal([]);
   });
 
-  it('is backed up as a whole or not at all, whenever the API server is killed', async () => {
+  itDeep('is backed up as a whole or not at all, whenever the API server is killed', async () => {
     const body = { deploymentName: 'web' };
     const count = async (range: string) => (await store.list(ranges.of(range, shop.id))).entries.length;
     const counts: number[][] = [];
@@ -118,7 +118,7 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect(await fleet.view.running('web')).to.have.length(1);
   });
 
-  it('is restored as a whole or not at all, whenever the API server is killed', async () => {
+  itDeep('is restored as a whole or not at all, whenever the API server is killed', async () => {
     const countTold = async () => {
       const { entries } = await store.list(ranges.of(ranges.events, shop.id));
       return entries.filter(entry => value<StoredEvent>(entry).type === 'backup.restored').length;
@@ -142,7 +142,7 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect((await shop.reaches('web', 'Running')).metadata.specHash).to.equal(backup.specHash);
   });
 
-  it('moves to another installation as a file, and runs there with the same hash and its history', async () => {
+  itDeep('moves to another installation as a file, and runs there with the same hash and its history', async () => {
     const file = join(plane.folder, 'web.json');
     const other = await ControlPlane.start({ MOORING_REGISTRY_INSECURE: fleet.registry.address });
     try {

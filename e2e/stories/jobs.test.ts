@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 
 import { expect } from 'chai';
 
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { dieAt } from '../lab/dying-at.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
@@ -78,14 +78,14 @@ describe('a job on a real engine', function () {
     expect(await jobs.log('third-time')).to.equal('try 3\n');
   });
 
-  it('fails when every attempt has failed', async () => {
+  itDeep('fails when every attempt has failed', async () => {
     await jobs.create({ name: 'hopeless', backoffLimit: 1, ...shell('exit 3') });
     const { status } = await jobs.reaches('hopeless', 'Failed');
     expect(status).to.include({ exitCode: 3, attempts: 2, reason: 'backoff_limit_reached' });
     expect(status.message).to.contain('exit code 3');
   });
 
-  it('fails when its program does not exist, and says why', async () => {
+  itDeep('fails when its program does not exist, and says why', async () => {
     await jobs.create({ name: 'absent', backoffLimit: 0, image, entrypoint: ['/bin/nothing'] });
     const { status } = await jobs.reaches('absent', 'Failed');
     expect(status.exitCode).to.equal(undefined);
@@ -93,7 +93,7 @@ describe('a job on a real engine', function () {
     await until('its container to be gone', async () => (await jobs.containers(fleet, 'absent')).length === 0);
   });
 
-  it('says that it ran out of memory', async () => {
+  itDeep('says that it ran out of memory', async () => {
     const resources = { limits: { memory: '16Mi' } };
     const script = 'x=0123456789; while :; do x=$x$x; done';
     await jobs.create({ name: 'hungry', backoffLimit: 0, resources, ...shell(script) });
@@ -127,7 +127,7 @@ describe('a job on a real engine', function () {
     expect(await jobs.containers(fleet, 'endless')).to.deep.equal([]);
   });
 
-  it('is removed by itself when it has been kept for long enough', async () => {
+  itDeep('is removed by itself when it has been kept for long enough', async () => {
     await jobs.create({ name: 'brief', ttlSecondsAfterFinished: 1, ...shell('true') });
     await jobs.isGone('brief');
     expect((await plane.storedKeys()).filter(key => key.includes('brief') && !key.startsWith('events/'))).to.deep.equal(
@@ -135,7 +135,7 @@ describe('a job on a real engine', function () {
     );
   });
 
-  it('is run by moor run, which prints its output and passes its exit code on', async () => {
+  itDeep('is run by moor run, which prints its output and passes its exit code on', async () => {
     const moor = (...argv: readonly string[]) => runMoor(plane, shop, ...argv);
     const failing = await moor('run', image, '--', '/bin/sh', '-c', 'echo one; sleep 1; echo two; exit 42');
     expect(failing).to.include({ status: 42, stdout: 'one\ntwo\n' });
@@ -154,7 +154,7 @@ describe('a job on a real engine', function () {
     { point: 'agent.removed', runs: 1, attempts: 1 },
   ] as const;
   for (const { point, runs, attempts } of deaths) {
-    it(`runs each attempt once when the agent dies at ${point}, and keeps its exit code`, async () => {
+    itDeep(`runs each attempt once when the agent dies at ${point}, and keeps its exit code`, async () => {
       const name = point.replace(/[._]/g, '-');
       await dieAt({ part: machine.agent, at: [point] }, async () => {
         await jobs.create({ name, ...shell(`${ask(name)}; exit 0`) });
@@ -166,20 +166,23 @@ describe('a job on a real engine', function () {
   }
 
   for (const point of ['agent.stopping', 'agent.stopped'] as const) {
-    it(`counts one as timed out whose program ends well when it is stopped, also when the agent dies at ${point}`, async () => {
-      const name = point.replace('.', '-');
-      const script = 'trap "exit 0" TERM; sleep 600 & wait';
-      await dieAt({ part: machine.agent, at: [point] }, async () => {
-        await jobs.create({ name, backoffLimit: 0, timeoutSeconds: 2, ...shell(script) });
-        const { status } = await jobs.reaches(name, 'Failed');
-        expect(status).to.include({ exitCode: 0, attempts: 1 });
-        expect(status.history[0]).to.include({ reason: 'timed_out' });
-      });
-    });
+    itDeep(
+      `counts one as timed out whose program ends well when it is stopped, also when the agent dies at ${point}`,
+      async () => {
+        const name = point.replace('.', '-');
+        const script = 'trap "exit 0" TERM; sleep 600 & wait';
+        await dieAt({ part: machine.agent, at: [point] }, async () => {
+          await jobs.create({ name, backoffLimit: 0, timeoutSeconds: 2, ...shell(script) });
+          const { status } = await jobs.reaches(name, 'Failed');
+          expect(status).to.include({ exitCode: 0, attempts: 1 });
+          expect(status.history[0]).to.include({ reason: 'timed_out' });
+        });
+      },
+    );
   }
 
   for (const point of ['job.deciding', 'job.decided'] as const) {
-    it(`runs each attempt once when the controllers die at ${point}, again and again`, async () => {
+    itDeep(`runs each attempt once when the controllers die at ${point}, again and again`, async () => {
       const name = point.replace('.', '-');
       await dieAt({ part: plane.controllers, at: [point, point, point] }, async () => {
         await jobs.create({ name, backoffLimit: 0, ...shell(`${ask(name)}; exit 5`) });
@@ -190,7 +193,7 @@ describe('a job on a real engine', function () {
     });
   }
 
-  it('runs each attempt once when everything is killed in the middle', async () => {
+  itDeep('runs each attempt once when everything is killed in the middle', async () => {
     await jobs.create({ name: 'storm', backoffLimit: 0, ...shell(`${ask('storm')}; sleep 5; exit 9`) });
     await until('it to have begun', async () => count('storm') === 1);
     await Promise.all([machine.agent.kill('SIGKILL'), plane.controllers.kill('SIGKILL'), plane.api.kill('SIGKILL')]);
@@ -206,7 +209,7 @@ describe('a job on a real engine', function () {
     expect(count('storm')).to.equal(1);
   });
 
-  it('counts an attempt as lost whose container was removed by hand, and makes another one', async () => {
+  itDeep('counts an attempt as lost whose container was removed by hand, and makes another one', async () => {
     await jobs.create({ name: 'stolen', backoffLimit: 1, ...shell(`n=$(${ask('stolen')}); test $n = 2 || sleep 600`) });
     await jobs.reaches('stolen', 'Running');
     await until('it to have begun', async () => count('stolen') === 1);

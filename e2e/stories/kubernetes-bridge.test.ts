@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 import { type KubernetesBridge, SideUnreadableFault } from '../../controllers/bridge/index.js';
 import { kubeApiserverProgram } from '../../dev/kubernetes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { seededRandom } from '../../pkg/clock/index.js';
 import type { LogFields, Logger } from '../../pkg/log/index.js';
 import { BridgeLab } from '../lab/bridge.js';
@@ -89,7 +89,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     expect((await lab.ask('GET', at('bad'))).body['image']).to.equal(spec.image);
   });
 
-  it('leaves what it did not create, and takes it when it is handed over', async () => {
+  itDeep('leaves what it did not create, and takes it when it is handed over', async () => {
     const made = await lab.ask('POST', '/api/v1/deployments', { kind: 'Deployment', name: 'theirs', ...spec });
     await lab.declare('deployments', 'theirs', { ...spec, replicas: 5 });
     await sync('False Conflict', 'theirs');
@@ -104,7 +104,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     expect((await lab.ask('GET', at('theirs'))).body['replicas']).to.equal(5);
   });
 
-  it('takes a copy of an object for another one, whatever its annotations say', async () => {
+  itDeep('takes a copy of an object for another one, whatever its annotations say', async () => {
     await lab.declare('deployments', 'copied', spec);
     await sync('True Synced', 'copied');
     const { annotations, finalizers } = (await lab.find('deployments', 'copied'))!.metadata;
@@ -122,7 +122,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     expect([body['replicas'], (body['metadata'] as { deletedAt?: string }).deletedAt]).to.deep.equal([2, undefined]);
   });
 
-  it('takes a volume that is handed over', async () => {
+  itDeep('takes a volume that is handed over', async () => {
     const volume = { class: 'ephemeral', sizeBytes: 1_073_741_824 };
     const made = await lab.ask('POST', '/api/v1/dvm/volumes', { name: 'found', ...volume });
     const { uid } = made.body['metadata'] as { readonly uid: string };
@@ -134,7 +134,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await until('the end', async () => (await lab.find('volumes', 'found')) === undefined);
   });
 
-  it('changes the size of a volume, and nothing else of it', async () => {
+  itDeep('changes the size of a volume, and nothing else of it', async () => {
     const volume = { class: 'ephemeral', sizeBytes: 1_073_741_824 };
     const size = async () => (await lab.ask('GET', '/api/v1/dvm/volumes/grown')).body['sizeBytes'];
     await lab.declare('volumes', 'grown', volume);
@@ -150,7 +150,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     expect(await size()).to.equal(2_147_483_648);
   });
 
-  it('deletes nothing while Mooring cannot be read', async () => {
+  itDeep('deletes nothing while Mooring cannot be read', async () => {
     await lab.declare('deployments', 'kept', spec);
     await sync('True Synced', 'kept');
     isMooringDown = true;
@@ -163,7 +163,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await until('the end', async () => (await lab.find('deployments', 'kept')) === undefined);
   });
 
-  it('says so when it may read and not write', async () => {
+  itDeep('says so when it may read and not write', async () => {
     isMooringReadOnly = true;
     await lab.declare('deployments', 'unwritten', spec);
     await sync('Unknown MooringUnwritable', 'unwritten');
@@ -196,7 +196,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     await until('the end', async () => (await lab.find('jobs', 'work')) === undefined);
   });
 
-  it('goes on where it was when the cluster comes back, and has deleted nothing', async function () {
+  itDeep('goes on where it was when the cluster comes back, and has deleted nothing', async function () {
     this.timeout(300_000);
     const lab = await openLab('away');
     const condition = (name: string, expected: string) =>
@@ -247,7 +247,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
     expect(await lab.notes()).to.not.include('tr0ub4dor');
   });
 
-  it('has one leader among several, and the next one takes over', async () => {
+  itDeep('has one leader among several, and the next one takes over', async () => {
     const lab = await openLab('leaders');
     try {
       const writers: string[] = [];
@@ -272,7 +272,7 @@ function bridgeStories(makeCluster: () => BridgeCluster): void {
   });
 
   for (const seed of [1, 2]) {
-    it(`leaves nothing behind when it dies that the next one does not repair, by seed ${seed}`, async () => {
+    itDeep(`leaves nothing behind when it dies that the next one does not repair, by seed ${seed}`, async () => {
       const lab = await openLab(`mortals-${seed}`);
       const random = seededRandom(seed);
       let deaths = 0;

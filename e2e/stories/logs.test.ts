@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StreamAnswer } from '../../pkg/client/index.js';
 import { readDocuments } from '../../pkg/ndjson/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
 import { TenantClient } from '../lab/tenant-client.js';
@@ -123,52 +123,55 @@ describe('the log of a deployment', function () {
   const numbered = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`);
   const numberOf = (line: string | undefined) => Number(line?.split(' ')[1] ?? 0);
 
-  it('repeats and drops no line over kills of the API server, of the agent and of the container, and over its replacement', async () => {
-    // The replacement comes into the slot of the old one, and not beside it.
-    const rollout = { maxSurge: 0, maxUnavailable: 1 };
-    await shop.apply({ name: 'counter', image, entrypoint: entrypoint('sleep 0.01;'), rollout });
-    await shop.reaches('counter', 'Running');
-    const tail = new Tail('counter');
-    const grows = async (why: string) => {
-      const before = tail.lines.length;
-      await until(`lines ${why}`, () => tail.lines.length > before + 20);
-    };
-    // What was under way before a kill may still be read after it: only a stream that was opened since says that it was resumed.
-    const resumes = async (times: number, why: string) => {
-      await until(`the log to be opened ${why}`, () => tail.opened > times);
-      await grows(why);
-    };
-    await resumes(0, 'to begin');
-    await plane.api.restart('SIGKILL');
-    await plane.serving();
-    await resumes(1, 'after the server was killed');
-    await machine.agent.restart('SIGKILL');
-    await resumes(2, 'after the agent was killed');
-    const [{ id } = { id: '' }] = await fleet.view.running('counter');
-    await fleet.view.kill(id);
-    await grows('after the container was killed');
-    const whole = (await fleet.view.log(id)).split('\n');
-    const seen = tail.lines;
-    expect(seen.length).to.be.greaterThan(80);
-    expect(seen).to.deep.equal(whole.slice(0, seen.length));
+  itDeep(
+    'repeats and drops no line over kills of the API server, of the agent and of the container, and over its replacement',
+    async () => {
+      // The replacement comes into the slot of the old one, and not beside it.
+      const rollout = { maxSurge: 0, maxUnavailable: 1 };
+      await shop.apply({ name: 'counter', image, entrypoint: entrypoint('sleep 0.01;'), rollout });
+      await shop.reaches('counter', 'Running');
+      const tail = new Tail('counter');
+      const grows = async (why: string) => {
+        const before = tail.lines.length;
+        await until(`lines ${why}`, () => tail.lines.length > before + 20);
+      };
+      // What was under way before a kill may still be read after it: only a stream that was opened since says that it was resumed.
+      const resumes = async (times: number, why: string) => {
+        await until(`the log to be opened ${why}`, () => tail.opened > times);
+        await grows(why);
+      };
+      await resumes(0, 'to begin');
+      await plane.api.restart('SIGKILL');
+      await plane.serving();
+      await resumes(1, 'after the server was killed');
+      await machine.agent.restart('SIGKILL');
+      await resumes(2, 'after the agent was killed');
+      const [{ id } = { id: '' }] = await fleet.view.running('counter');
+      await fleet.view.kill(id);
+      await grows('after the container was killed');
+      const whole = (await fleet.view.log(id)).split('\n');
+      const seen = tail.lines;
+      expect(seen.length).to.be.greaterThan(80);
+      expect(seen).to.deep.equal(whole.slice(0, seen.length));
 
-    // Everything of the old container comes first, its last line included.
-    await shop.change('counter', { environment: { ROUND: '2' } });
-    await until('the replacement to be read', () => tail.lines.includes('bye'));
-    await grows('of the replacement');
-    await tail.stop();
-    const last = tail.lines.indexOf('bye');
-    const run = tail.lines.slice(tail.lines.lastIndexOf('line 1', last), last);
-    expect(run).to.deep.equal(numbered(1, run.length));
-    expect(tail.lines.slice(last + 1)).to.deep.equal(numbered(1, tail.lines.length - last - 1));
-    expect(tail.types).not.to.include('gap');
+      // Everything of the old container comes first, its last line included.
+      await shop.change('counter', { environment: { ROUND: '2' } });
+      await until('the replacement to be read', () => tail.lines.includes('bye'));
+      await grows('of the replacement');
+      await tail.stop();
+      const last = tail.lines.indexOf('bye');
+      const run = tail.lines.slice(tail.lines.lastIndexOf('line 1', last), last);
+      expect(run).to.deep.equal(numbered(1, run.length));
+      expect(tail.lines.slice(last + 1)).to.deep.equal(numbered(1, tail.lines.length - last - 1));
+      expect(tail.types).not.to.include('gap');
 
-    const previous = (await readAll('counter', { previous: true, replica: 0 })).text.split('\n').slice(0, -1);
-    expect(previous).to.deep.equal(tail.lines.slice(last + 1 - previous.length, last + 1));
-    await shop.remove('counter');
-  });
+      const previous = (await readAll('counter', { previous: true, replica: 0 })).text.split('\n').slice(0, -1);
+      expect(previous).to.deep.equal(tail.lines.slice(last + 1 - previous.length, last + 1));
+      await shop.remove('counter');
+    },
+  );
 
-  it('repeats and drops no line while the engine rotates it', async () => {
+  itDeep('repeats and drops no line while the engine rotates it', async () => {
     // 21 MB in files of 10 MB, of which the engine keeps three.
     const wide = `echo "line $n ${'x'.repeat(950)}" >&2;`;
     const script = `n=0; while [ $n -lt 21000 ]; do n=$((n+1)); ${wide} done; echo end >&2; sleep 1000`;
@@ -200,7 +203,7 @@ describe('the log of a deployment', function () {
     await shop.remove('slow');
   });
 
-  it('is refused with the reason while nothing can be read', async () => {
+  itDeep('is refused with the reason while nothing can be read', async () => {
     await shop.apply({ name: 'unplaced', image, placement: { constraints: [{ key: 'no', operator: 'Exists' }] } });
     await until('the replica', async () => (await readAll('unplaced')).code === 'logs_replica_not_placed');
     await shop.apply({ name: 'stopped', image });
@@ -225,7 +228,7 @@ describe('the log of a deployment', function () {
     return readdir(`${plane.folder}/agent-shop-1`);
   };
 
-  it('ends with the reason when the engine hangs, or the agent is gone in the middle', async () => {
+  itDeep('ends with the reason when the engine hangs, or the agent is gone in the middle', async () => {
     await shop.apply({ name: 'silent', image, entrypoint: ['/bin/sh', '-c', 'echo once; sleep 1000'] });
     await shop.reaches('silent', 'Running');
     const first = await followFrom('silent', 'once\n');

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { dieTogether } from '../lab/dying-at.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
@@ -78,7 +78,7 @@ describe('networks, on a real engine', function () {
     expect((await show('front')).status?.node).to.equal('shop-1');
   });
 
-  it('come and go whole, wherever the server, the controllers and the agent of their node are killed', async () => {
+  itDeep('come and go whole, wherever the server, the controllers and the agent of their node are killed', async () => {
     const deaths = [
       { part: plane.api, at: ['network.storing', 'network.stored', 'network.removing', 'network.removed'] as const },
       { part: plane.controllers, at: ['network.rolling', 'network.rolled'] as const },
@@ -182,7 +182,7 @@ describe('networks, on a real engine', function () {
     expect(answer.ok ? [] : answer.rejections.map(({ code }) => code)).to.deep.equal(['network_internal_port']);
   });
 
-  it('are repaired when they were removed by hand, without a restart of what is on them', async () => {
+  itDeep('are repaired when they were removed by hand, without a restart of what is on them', async () => {
     const [web, proxy] = [await only('web'), await only('proxy')];
     const before = await fleet.view.startedAt(web);
     const front = engineName(await show('front'));
@@ -194,7 +194,7 @@ describe('networks, on a real engine', function () {
     expect(await fleet.view.startedAt(web)).to.equal(before);
   });
 
-  it('are there again after a kill of the engine, and of the agent', async () => {
+  itDeep('are there again after a kill of the engine, and of the agent', async () => {
     await fleet.engine.kill();
     await machine.agent.kill('SIGKILL');
     await fleet.engine.restart();
@@ -204,7 +204,7 @@ describe('networks, on a real engine', function () {
     await reaches('front', 'ready');
   });
 
-  it('say that their node is silent, and return with it', async () => {
+  itDeep('say that their node is silent, and return with it', async () => {
     await machine.agent.kill('SIGKILL');
     await reaches('front', 'unknown');
     expect((await show('front')).status?.message).to.match(/no heartbeat from its node shop-1/);

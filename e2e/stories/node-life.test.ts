@@ -5,7 +5,7 @@ import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { SlotWatch } from '../lab/slot-watch.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 import { TcpProxy } from '../../dev/processes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 
 const SILENCE_SECONDS = 3;
 const GRACE_SECONDS = 3;
@@ -125,7 +125,7 @@ describe('the life of nodes', () => {
     await status('shop-2', 'ready');
   });
 
-  it('a drain removes a container with a health check once its replacement is healthy', async () => {
+  itDeep('a drain removes a container with a health check once its replacement is healthy', async () => {
     // It takes three seconds until a container of it is healthy.
     const healthCheck = { type: 'exec', command: ['sleep 2'], interval: '1s', retries: 3 };
     await shop.apply({ name: 'checked', image: await fleet.image('1'), healthCheck });
@@ -148,22 +148,25 @@ describe('the life of nodes', () => {
     await until('it to be gone', async () => (await fleet.view.running('checked')).length === 0);
   });
 
-  it('replicas of an agent that hangs past its grace period run elsewhere, and are removed when it continues', async () => {
-    await order('shop-1', 'drain');
-    await until('web to have left', async () => (await runningOn('shop-1')).length === 0);
-    expect(await runningOn('shop-1', 'pinned'), 'what can be nowhere else').to.have.length(1);
-    await order('shop-1', 'undrain');
-    await spread();
-    watch.forget();
-    one!.agent.pause();
-    await returns('paused', () => one!.agent.resume());
-  });
+  itDeep(
+    'replicas of an agent that hangs past its grace period run elsewhere, and are removed when it continues',
+    async () => {
+      await order('shop-1', 'drain');
+      await until('web to have left', async () => (await runningOn('shop-1')).length === 0);
+      expect(await runningOn('shop-1', 'pinned'), 'what can be nowhere else').to.have.length(1);
+      await order('shop-1', 'undrain');
+      await spread();
+      watch.forget();
+      one!.agent.pause();
+      await returns('paused', () => one!.agent.resume());
+    },
+  );
 
   for (const [way, what] of [
     ['in', 'whose packets reach no one'],
     ['out', 'that no packet reaches'],
   ] as const)
-    it(`replicas of an agent ${what} run elsewhere, and are removed when the network is whole again`, async () => {
+    itDeep(`replicas of an agent ${what} run elsewhere, and are removed when the network is whole again`, async () => {
       await spread();
       watch.forget();
       const heal = network.dropOneWay(way);
@@ -174,30 +177,34 @@ describe('the life of nodes', () => {
       }
     });
 
-  it('containers of a machine that dies run elsewhere and never twice; those that cannot move start when it is back', async () => {
-    await spread();
-    watch.forget();
-    const { id } = await node('shop-1');
-    const there = async () => (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/node'] === id);
-    await one!.agent.kill('SIGKILL');
-    await Promise.all((await there()).map(container => fleet.view.kill(container.id)));
-    await until('both replicas to run on the other node', async () => (await runningOn('shop-2')).length === 2);
-    expect(await fleet.view.running('pinned'), 'what can be nowhere else').to.deep.equal([]);
+  itDeep(
+    'containers of a machine that dies run elsewhere and never twice; those that cannot move start when it is back',
+    async () => {
+      await spread();
+      watch.forget();
+      const { id } = await node('shop-1');
+      const there = async () =>
+        (await fleet.view.containers()).filter(({ labels }) => labels['mooring.io/node'] === id);
+      await one!.agent.kill('SIGKILL');
+      await Promise.all((await there()).map(container => fleet.view.kill(container.id)));
+      await until('both replicas to run on the other node', async () => (await runningOn('shop-2')).length === 2);
+      expect(await fleet.view.running('pinned'), 'what can be nowhere else').to.deep.equal([]);
 
-    one!.agent.start();
-    await until(
-      'what can be nowhere else to run again',
-      async () => (await runningOn('shop-1', 'pinned')).length === 1,
-    );
-    await until('the remains of what was replaced to be gone', async () => (await there()).length === 1);
-    await status('shop-1', 'ready');
-    await shop.reaches('web', 'Running');
-    console.log(`      died: never fewer than ${watch.fewest('web')} of 2 containers`);
-    expect(watch.fewest('web')).to.equal(1);
-    expect(watch.doubled).to.deep.equal([]);
-  });
+      one!.agent.start();
+      await until(
+        'what can be nowhere else to run again',
+        async () => (await runningOn('shop-1', 'pinned')).length === 1,
+      );
+      await until('the remains of what was replaced to be gone', async () => (await there()).length === 1);
+      await status('shop-1', 'ready');
+      await shop.reaches('web', 'Running');
+      console.log(`      died: never fewer than ${watch.fewest('web')} of 2 containers`);
+      expect(watch.fewest('web')).to.equal(1);
+      expect(watch.doubled).to.deep.equal([]);
+    },
+  );
 
-  it('replicas of a machine that is off run elsewhere once it is fenced', async () => {
+  itDeep('replicas of a machine that is off run elsewhere once it is fenced', async () => {
     await two!.agent.kill('SIGKILL');
     await order('shop-2', 'fence');
     await until('both replicas to run on the other node', async () => (await runningOn('shop-1')).length === 2);

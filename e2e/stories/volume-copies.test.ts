@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
 import { JobClient } from '../lab/job-client.js';
@@ -90,7 +90,7 @@ describe('copies of volumes, on a real engine', () => {
     expect(await find()).to.include({ phase: 'Ready', primaryNodeName: 'shop-2', epoch: 2 });
   });
 
-  it('takes over by order when a job that writes has ended, and has what that wrote last', async () => {
+  itDeep('takes over by order when a job that writes has ended, and has what that wrote last', async () => {
     await shop.remove('db');
     const jobs = new JobClient(shop);
     const { id } = await find();

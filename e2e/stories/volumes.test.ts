@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { releaseFolders } from '../../dev/processes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { listLoopDevices, listMounts } from '../../pkg/agent/volumes/mounts.js';
 import { explainNoBtrfs } from '../../pkg/agent/volumes/open-driver.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -233,7 +233,7 @@ describe('volumes, on a real engine', () => {
     expect((await listMounts()).filter(({ path }) => path.includes(id))).to.deep.equal([]);
   });
 
-  it('are Degraded while their node is silent, and stay where they are', async () => {
+  itDeep('are Degraded while their node is silent, and stay where they are', async () => {
     await make({ name: 'far', primaryNode: 'shop-1' });
     await reaches('far', 'Ready');
     await machine.agent.kill('SIGKILL');
@@ -307,7 +307,7 @@ describe('volumes, on a real engine', () => {
       await until('room for new files', () => fleet.view.succeeds(writer, 'echo more > /data/more'), 120_000);
     });
 
-    it('get another size while they are in use, whichever step the agent dies at', async () => {
+    itDeep('get another size while they are in use, whichever step the agent dies at', async () => {
       const writer = await only('writer');
       await dieResizing(keeper, 'disk', [
         ['volume.resizing', 2 * SIZE],
@@ -320,7 +320,7 @@ describe('volumes, on a real engine', () => {
       expect(await holds(writer, '/data/file', 'kept')).to.equal(true);
     });
 
-    it('are written while their agent is away, and are there when it is back', async () => {
+    itDeep('are written while their agent is away, and are there when it is back', async () => {
       const writer = await only('writer');
       await keeper.agent.kill('SIGKILL');
       expect(await fleet.view.succeeds(writer, 'echo meanwhile > /data/meanwhile && sync')).to.equal(true);
@@ -332,7 +332,7 @@ describe('volumes, on a real engine', () => {
       expect(await holds(writer, '/data/meanwhile', 'meanwhile')).to.equal(true);
     });
 
-    it('are mounted again after the machine was off', async () => {
+    itDeep('are mounted again after the machine was off', async () => {
       await keeper.agent.kill('SIGKILL');
       await fleet.view.kill(await only('writer'));
       await releaseFolders([state]);

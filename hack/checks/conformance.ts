@@ -50,7 +50,8 @@ function isTitle(title: string, text: string): boolean {
   const quoted = [`'${title}'`, `"${title}"`, `\`${title}\``, `'${title.replaceAll("'", "\\'")}'`];
   return quoted.some(literal => {
     for (let at = text.indexOf(literal); at !== -1; at = text.indexOf(literal, at + 1)) {
-      if (/(?:\b(?:it|describe)\(|\bname:|\btitle:|\[)\s*$/.test(text.slice(Math.max(0, at - 80), at))) return true;
+      if (/(?:\b(?:it|itDeep|describe)\(|\bname:|\btitle:|\[)\s*$/.test(text.slice(Math.max(0, at - 80), at)))
+        return true;
     }
     return false;
   });

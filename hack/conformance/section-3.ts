@@ -94,7 +94,7 @@ export const stateSentences: readonly Sentence[] = [
       'So that at no time are zero credentials valid',
       testsIn('e2e/stories/secrets.test.ts')('are rotated without one failed log-in'),
       rotation('recreates every consumer once and destroys the old version last'),
-      testsIn('e2e/stories/rotation-crashes.test.ts')('loses no log-in when the controllers die'),
+      testsIn('e2e/stories/rotation-crashes.deep.test.ts')('loses no log-in when the controllers die'),
     ),
     holds(
       'Out-of-order phase: rejected with rotation_transition_invalid',

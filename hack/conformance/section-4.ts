@@ -127,7 +127,7 @@ export const endpointSentences: readonly Sentence[] = [
       testsIn('e2e/stories/volume-copies.test.ts')(
         'is promoted when the machine of the primary is off, with every byte',
       ),
-      testsIn('e2e/stories/volume-database.test.ts')(
+      testsIn('e2e/stories/volume-database.deep.test.ts')(
         'has every record up to the reported lag when its machine is lost at any moment${name}',
       ),
     ),

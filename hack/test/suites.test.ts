@@ -2,44 +2,67 @@ import { readFileSync } from 'node:fs';
 
 import { expect } from 'chai';
 
+import type { Tier } from '../../dev/testing/index.js';
 import { listSourceFiles } from '../checks/source-files.js';
-import { countLanes, planParts, type Suite, suites } from './suites.js';
+import { chooseShare, planFiles, type Suite, suites } from './suites.js';
 
-describe('the suites', () => {
-  it('have every file of tests, each once', () => {
-    const files = listSourceFiles().filter(path => path.endsWith('.test.ts'));
-    expect(suites.flatMap(suite => planParts(suite).flat()).sort()).to.deep.equal(files);
+const read = (path: string) => readFileSync(path, 'utf8');
+
+describe('the two tiers of tests', () => {
+  it('have every file of tests between them, each in one suite', () => {
+    const files = listSourceFiles(['*.test.ts']);
+    const planned = (['quick', 'deep'] as const).map(tier => suites.flatMap(suite => planFiles(suite, { tier, read })));
+    expect([...new Set(planned.flat())].toSorted()).to.deep.equal(files);
+    for (const tier of planned) expect(tier).to.deep.equal([...new Set(tier)]);
   });
 
-  it('are bundled only where no test finds files by where it stands itself', () => {
-    const bundled = suites.filter(suite => suite.bundled).flatMap(suite => planParts(suite).flat());
-    expect(bundled.filter(path => readFileSync(path, 'utf8').includes('import.meta'))).to.deep.equal([]);
+  const sources: Readonly<Record<string, string>> = {
+    'a.test.ts': '',
+    'b.deep.test.ts': '',
+    'c.test.ts': 'for (const each of sampleCases(3, cases)) {',
+    'd.deep.test.ts': '',
+    'e.test.ts': 'numRuns: sampleRuns(3, 100)',
+  };
+  const files = Object.keys(sources);
+  const plan = (options: { tier: Tier; share?: string }, suite: Partial<Suite> = {}) =>
+    planFiles(
+      { name: 'some', has: () => true, ...suite },
+      {
+        tier: options.tier,
+        share: chooseShare(options.share ?? '', () => 'a commit'),
+        files,
+        read: path => sources[path]!,
+      },
+    );
+
+  it('are told by the name of a file: make test leaves out what is deep', () => {
+    expect(plan({ tier: 'quick' })).to.deep.equal(['a.test.ts', 'c.test.ts', 'e.test.ts']);
   });
 
-  const files = ['a.test.ts', 'b.test.ts', 'c.test.ts', 'd.test.ts', 'd.ts'];
-  const suite: Suite = { name: 'some', track: 1, has: path => path !== 'd.test.ts' };
-
-  it('run in one process, where nothing else is said', () => {
-    expect(planParts(suite, files)).to.deep.equal([files.slice(0, 3)]);
+  it('both have a file that samples its cases: the deep one runs all of them', () => {
+    expect(plan({ tier: 'deep' })).to.deep.equal(['b.deep.test.ts', 'c.test.ts', 'd.deep.test.ts', 'e.test.ts']);
   });
 
-  it('are divided among processes', () => {
-    expect(planParts({ ...suite, processes: 2 }, files)).to.deep.equal([['a.test.ts', 'c.test.ts'], ['b.test.ts']]);
+  it('begin with the files that a suite names first, and refuse one that it does not have', () => {
+    expect(plan({ tier: 'deep' }, { first: ['d.deep.test.ts'] })[0]).to.equal('d.deep.test.ts');
+    expect(() => plan({ tier: 'quick' }, { first: ['z.test.ts'] })).to.throw('suite some has no z.test.ts');
   });
 
-  it('run side by side, the longest first', () => {
-    const wide: Suite = { ...suite, sideBySide: true, first: ['c.test.ts'] };
-    expect(planParts(wide, files)).to.deep.equal([['c.test.ts'], ['a.test.ts'], ['b.test.ts']]);
+  it('have shares that divide the files, but for a suite that divides its cases itself', () => {
+    const shares = ['1/2', '2/2'].map(share => plan({ tier: 'deep', share }));
+    expect(shares.flat().toSorted()).to.deep.equal(plan({ tier: 'deep' }));
+    for (const share of shares) expect(share).to.have.length.within(1, 3);
+    expect(plan({ tier: 'deep', share: '2/2' }, { isDivided: true })).to.have.length(4);
   });
 
-  it('have a lane a core, and more where they wait', () => {
-    expect([1, 2, 3].map(cores => countLanes(suite, cores))).to.deep.equal([1, 2, 3]);
-    expect([1, 2, 3].map(cores => countLanes({ ...suite, lanesPerCore: 1.5 }, cores))).to.deep.equal([2, 3, 5]);
+  it('have each share drawn by some commits, and always by the same', () => {
+    const commits = Array.from({ length: 20 }, (_, at) => `commit ${at}`);
+    const draw = () => commits.map(commit => chooseShare('commit', () => commit).at);
+    expect(draw()).to.include.members([0, 1]);
+    expect(draw()).to.deep.equal(draw());
   });
 
-  for (const wrong of [{ first: ['e.test.ts'] }, { has: () => false }]) {
-    it(`are not without what they name: ${Object.keys(wrong)[0]}`, () => {
-      expect(() => planParts({ ...suite, ...wrong }, files)).to.throw();
-    });
+  for (const text of ['0/2', '3/2', 'half', '1/0']) {
+    it(`have no share ${text}`, () => expect(() => chooseShare(text, () => 'a commit')).to.throw('is no share'));
   }
 });

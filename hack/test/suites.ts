@@ -1,5 +1,6 @@
-import { availableParallelism } from 'node:os';
+import { createHash } from 'node:crypto';
 
+import { parseShare, type Share, type Tier } from '../../dev/testing/index.js';
 import { listSourceFiles } from '../checks/source-files.js';
 
 /** Tests that are counted under one name. */
@@ -7,135 +8,85 @@ export interface Suite {
   readonly name: string;
   /** Whether a file of tests belongs to it. */
   readonly has: (path: string) => boolean;
-  readonly timeoutMs?: number;
   /** A program without which the suite cannot run. */
   readonly needs?: string;
-  /** Two tracks run beside each other, each one suite after the other: the first computes and then turns to etcd, the second waits for engines and browsers. */
-  readonly track: 1 | 2;
-  /** Each file is a process of its own, and several run side by side: they wait more than they work. */
-  readonly sideBySide?: true;
-  /** Each file is bundled with what it loads, some 500 files: not where a test finds files by where it stands itself. */
-  readonly bundled?: true;
-  /** How many of its files run side by side for each core, where they wait for most of their time. Default: one. */
-  readonly lanesPerCore?: number;
-  /** Among how many processes the files are divided, which run side by side: loading the product costs each some time. */
-  readonly processes?: number;
+  /** Its files run in every share of the deep tier and divide their own cases: a part of the worlds each. */
+  readonly isDivided?: boolean;
   /** Files that take longest and are begun first, so that no core waits for them at the end. */
   readonly first?: readonly string[];
 }
 
+const stories = (...names: readonly string[]) => names.map(name => `e2e/stories/${name}.test.ts`);
+
+/** In the order in which they are begun: what waits for programs before what computes, so that the cores have work while it waits. */
 export const suites: readonly Suite[] = [
   {
-    name: 'unit',
-    track: 1,
-    has: path => !/\.(?:etcd|docker|kernel)\.test\.ts$|^e2e\/(?!(?:lab|history|agreement)\/)/.test(path),
-    processes: availableParallelism(),
-  },
-  {
-    name: 'simulation',
-    track: 1,
-    has: path => path.startsWith('e2e/simulation/'),
-    timeoutMs: 600_000,
-    processes: availableParallelism(),
-  },
-  {
-    name: 'etcd',
-    track: 1,
-    has: path => path.endsWith('.etcd.test.ts'),
-    timeoutMs: 120_000,
-    needs: 'etcd',
-    sideBySide: true,
-    bundled: true,
-    first: ['up/up.etcd.test.ts'],
-  },
-  {
-    name: 'cluster',
-    track: 1,
-    has: path => path.startsWith('e2e/cluster/'),
-    timeoutMs: 180_000,
-    needs: 'etcd',
-    sideBySide: true,
-    bundled: true,
-    first: ['e2e/cluster/member-faults.test.ts', 'e2e/cluster/data-faults.test.ts'],
-  },
-  {
-    name: 'security',
-    track: 1,
-    has: path => path.startsWith('e2e/security/'),
-    timeoutMs: 180_000,
-    needs: 'etcd',
-    sideBySide: true,
-    bundled: true,
-  },
-  {
-    name: 'engine',
-    track: 2,
-    has: path => path.endsWith('.docker.test.ts'),
-    timeoutMs: 300_000,
-    needs: 'dockerd',
-    sideBySide: true,
-    bundled: true,
-  },
-  {
-    name: 'kernel',
-    track: 2,
-    has: path => path.endsWith('.kernel.test.ts'),
-    timeoutMs: 120_000,
-    sideBySide: true,
-  },
-  {
-    name: 'dashboard',
-    track: 2,
-    has: path => path.startsWith('e2e/dashboard/'),
-    timeoutMs: 300_000,
-    needs: 'chromium',
-    sideBySide: true,
-    bundled: true,
-  },
-  {
-    name: 'e2e',
-    track: 2,
+    name: 'stories',
     has: path => path.startsWith('e2e/stories/'),
-    timeoutMs: 300_000,
     needs: 'dockerd',
-    sideBySide: true,
-    bundled: true,
-    lanesPerCore: 1.5,
-    first: [
-      'schedules',
-      'restarts',
-      'rollout-canaries',
-      'jobs',
-      'rollouts',
-      'rotation-crashes',
-      'volume-copies',
-      'volume-database',
-      'logs',
-      'scaling',
+    first: stories(
+      'volume-database.deep',
+      'rotation-crashes.deep',
+      'schedules.deep',
+      'rollout-canaries.deep',
+      'restarts.deep',
       'networks',
-      'secrets-away',
-      'node-life',
-    ].map(name => `e2e/stories/${name}.test.ts`),
+    ),
+  },
+  { name: 'dashboard', has: path => path.startsWith('e2e/dashboard/'), needs: 'chromium' },
+  { name: 'kernel', has: path => /\.kernel\.(?:deep\.)?test\.ts$/.test(path) },
+  { name: 'engine', has: path => /\.docker\.(?:deep\.)?test\.ts$/.test(path), needs: 'dockerd' },
+  { name: 'simulation', has: path => path.startsWith('e2e/simulation/'), isDivided: true },
+  { name: 'cluster', has: path => path.startsWith('e2e/cluster/'), needs: 'etcd' },
+  { name: 'security', has: path => path.startsWith('e2e/security/'), needs: 'etcd' },
+  { name: 'etcd', has: path => /\.etcd\.(?:deep\.)?test\.ts$/.test(path), needs: 'etcd' },
+  {
+    name: 'unit',
+    has: path => !/\.(?:etcd|docker|kernel)\.(?:deep\.)?test\.ts$|^e2e\/(?!(?:lab|history|agreement)\/)/.test(path),
   },
 ];
 
-/** How many parts of a suite run at a time. */
-export function countLanes({ lanesPerCore = 1 }: Suite, cores = availableParallelism()): number {
-  return Math.ceil(lanesPerCore * cores);
+/** Into how many shares the deep tier is divided where there is no time for all of it: each takes about as long as `make test`. */
+export const SHARES = 2;
+const EVERYTHING: Share = { at: 0, of: 1 };
+
+/** What SHARE says: `2/3`, or `commit` for the one that the hash of the commit draws. */
+export function chooseShare(text: string, readCommit: () => string): Share {
+  if (text === '') return EVERYTHING;
+  const share = text === 'commit' ? { at: drawNumber(readCommit(), SHARES), of: SHARES } : parseShare(text);
+  if (!share) throw new Error(`SHARE=${text} is no share: write 1/${SHARES}, or commit`);
+  return share;
 }
 
-/** The files that one process runs. */
-export type Part = readonly string[];
+/** A text that a file has in which a table is long: `make test` runs some of its cases, `make test-deep` runs all. */
+const SAMPLED = /\b(?:itDeep|sampleCases|sampleRuns)\(/;
 
-/** All files of a suite, each in one part. Parts may run at the same time. */
-export function planParts(suite: Suite, files = listSourceFiles()): readonly Part[] {
-  const { first = [], processes = 1 } = suite;
-  const own = files.filter(path => path.endsWith('.test.ts') && suite.has(path));
+/** What a file says by its name, or by sampling its cases. */
+function isIn(tier: Tier, path: string, text: string): boolean {
+  const isDeep = path.endsWith('.deep.test.ts');
+  return tier === 'quick' ? !isDeep : isDeep || SAMPLED.test(text);
+}
+
+/** A number below `of` that is always the same for a text: a file stays in its share, whatever comes beside it. */
+function drawNumber(text: string, of: number): number {
+  return createHash('sha256').update(text).digest().readUInt32BE() % of;
+}
+
+/** The files of a suite in the order in which they are begun. */
+export function planFiles(
+  { name, has, first = [], isDivided = false }: Suite,
+  { tier, share = EVERYTHING, files = listSourceFiles(['*.test.ts']), read }: PlanOptions,
+): readonly string[] {
+  const own = files.filter(has);
   const unknown = first.filter(path => !own.includes(path));
-  if (own.length === 0 || unknown.length > 0)
-    throw new Error(`suite ${suite.name} has no ${unknown.join() || 'files'}`);
-  const ordered = [...first, ...own.filter(path => !first.includes(path))];
-  if (suite.sideBySide) return ordered.map(path => [path]);
-  const parts = Array.from({ length: processes }, (_, part) => ordered.filter((_path, at) => at % processes === part));
-  return parts.filter(part => part.length > 0);
+  if (unknown.length > 0) throw new Error(`suite ${name} has no ${unknown.join()}`);
+  const ordered = [...first, ...own.filter(path => !first.includes(path))].filter(path => isIn(tier, path, read(path)));
+  return isDivided ? ordered : ordered.filter(path => drawNumber(path, share.of) === share.at);
+}
+
+export interface PlanOptions {
+  readonly tier: Tier;
+  readonly share?: Share;
+  readonly files?: readonly string[];
+  readonly read: (path: string) => string;
 }

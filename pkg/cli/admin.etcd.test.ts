@@ -17,7 +17,7 @@ import { connect } from 'node:tls';
 import { expect } from 'chai';
 
 import { EtcdProcess, findFreePort } from '../../dev/processes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 import { clone } from '../version/index.js';
 
 interface ProgramOutcome {
@@ -141,7 +141,7 @@ describe('moor admin: a control plane from its certificates to its restore', fun
     expect((await moor(['tenants', 'list'], more)).out).to.contain('acme');
   });
 
-  it('waits for the keys of a server that was just started', async () => {
+  itDeep('waits for the keys of a server that was just started', async () => {
     const words = ['admin', 'bootstrap', '--wait', ...settings, '--key-file', at('later')];
     const waiting = spawn(join(clone, 'moor'), words, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
     let err = '';
@@ -181,7 +181,7 @@ describe('moor admin: a control plane from its certificates to its restore', fun
     });
   });
 
-  it('says which member gave no snapshot, and leaves no file', async () => {
+  itDeep('says which member gave no snapshot, and leaves no file', async () => {
     const failed = await admin(
       'backup',
       at('second.db'),

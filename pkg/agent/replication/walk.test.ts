@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 
+import { sampleRuns } from '../../../dev/testing/index.js';
 import { isSyncName } from './messages.js';
 import { V } from './replication-lab.testing.js';
 import { type WalkNode, WalkWorld } from './walk.testing.js';
 
-const SEEDS = 120;
+const SEEDS = sampleRuns(4, 120);
 const STEPS = 24;
 const KINDS = ['failure', 'death before', 'death after'] as const;
 

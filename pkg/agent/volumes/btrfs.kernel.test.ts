@@ -18,6 +18,7 @@ import { buffer } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
+import { itDeep, sampleCases } from '../../../dev/testing/index.js';
 import { systemClock } from '../../clock/index.js';
 import { sealCommand } from './btrfs-stream.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
@@ -120,7 +121,8 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
     'volume.removing': 'remove',
   };
 
-  describe('and a kill', () => describeCrashes('btrfs', 512 * MIB, kills));
+  describe('and a kill', () =>
+    describeCrashes('btrfs', 512 * MIB, Object.fromEntries(sampleCases(6, Object.entries(kills)))));
 
   describe('and the disk of the machine', () => {
     let lab: Lab;
@@ -151,7 +153,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect(taken(), 'what is removed stays the volume’s').to.be.at.least(512 * MIB);
     });
 
-    for (const sizeBytes of [128 * MIB, 1024 * MIB]) {
+    for (const sizeBytes of sampleCases(2, [128 * MIB, 1024 * MIB])) {
       it(`can be written to again after ${sizeBytes / MIB} MiB were full and files are removed`, async () => {
         await lab.driver.materialise({ id: A, sizeBytes });
         const path = await lab.driver.mountPoint(A);
@@ -207,7 +209,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       }
     });
 
-    it('can be written to when it was full, was grown and was full again', async () => {
+    itDeep('can be written to when it was full, was grown and was full again', async () => {
       await lab.driver.materialise({ id: A, sizeBytes: 1024 * MIB });
       const path = await lab.driver.mountPoint(A);
       fill(join(path, 'first'));
@@ -403,7 +405,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
       expect(readFileSync(join(await lab.driver.mountPoint(A), 'b'), 'utf8')).to.equal('harm');
     });
 
-    it('takes a stream that does not fit for what it is', async () => {
+    itDeep('takes a stream that does not fit for what it is', async () => {
       await lab.driver.materialise({ id: B, sizeBytes: 512 * MIB });
       writeFileSync(join(await lab.driver.mountPoint(B), 'file'), zeros(200 * MIB).fill(1), { flush: true });
       await lab.driver.snapshot(B, 'large');

@@ -20,6 +20,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
+import { itDeep } from '../../../dev/testing/index.js';
 import { BoundFolders } from './bound-folders.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
 import { lacksOnlyRemoved } from './directory-backend.js';
@@ -74,7 +75,7 @@ describe('the directory driver', () => {
 
   describe('and a kill', () => describeCrashes('directory', 64 * MIB, kills));
 
-  it('takes snapshots of a folder in which files come and go', async () => {
+  itDeep('takes snapshots of a folder in which files come and go', async () => {
     const lab = await openLab('directory');
     await lab.driver.materialise({ id: A, sizeBytes: 8 * MIB });
     const path = await lab.driver.mountPoint(A);
@@ -92,7 +93,7 @@ describe('the directory driver', () => {
     }
   });
 
-  it('takes no snapshot that lacks a file which was only moved meanwhile', async () => {
+  itDeep('takes no snapshot that lacks a file which was only moved meanwhile', async () => {
     const lab = await openLab('directory');
     await lab.driver.materialise({ id: A, sizeBytes: 64 * MIB });
     const path = await lab.driver.mountPoint(A);

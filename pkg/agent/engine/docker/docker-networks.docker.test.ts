@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 
 import { DockerdProcess, buildDemoImage, RegistryProcess } from '../../../../dev/processes/index.js';
-import { until } from '../../../../dev/testing/index.js';
+import { itDeep, until } from '../../../../dev/testing/index.js';
 import { type ContainerSpec, NameConflictFault, type NetworkSpec } from '../engine.js';
 import { DockerApi } from './docker-api.js';
 import { DockerEngine } from './docker-engine.js';
@@ -294,7 +294,7 @@ describe('networks on the docker engine', function () {
     }
   });
 
-  it('are joined again by a container that was taken off them, without a restart', async () => {
+  itDeep('are joined again by a container that was taken off them, without a restart', async () => {
     const [front, back] = [network('front'), network('back')];
     for (const each of [front, back]) await engine.ensureNetwork(each);
     const web = await start('web', [front, back]);
@@ -315,18 +315,21 @@ describe('networks on the docker engine', function () {
     expect((await inspect(web)).State.StartedAt).to.equal(before);
   });
 
-  it('are all joined by a container that was created and not attached further, once it is found by its name', async () => {
-    const [front, back] = [network('front'), network('back')];
-    for (const each of [front, back]) await engine.ensureNetwork(each);
-    const cut = await create('web', [front]);
-    const { name, owner } = (await engine.inspect(cut))!;
-    for (const _ of ['after a crash', 'and once more']) {
-      expect(await create('web', [front, back], { name, owner })).to.equal(cut);
-      expect(Object.keys((await inspect(cut)).NetworkSettings.Networks)).to.have.members([front.name, back.name]);
-    }
-  });
+  itDeep(
+    'are all joined by a container that was created and not attached further, once it is found by its name',
+    async () => {
+      const [front, back] = [network('front'), network('back')];
+      for (const each of [front, back]) await engine.ensureNetwork(each);
+      const cut = await create('web', [front]);
+      const { name, owner } = (await engine.inspect(cut))!;
+      for (const _ of ['after a crash', 'and once more']) {
+        expect(await create('web', [front, back], { name, owner })).to.equal(cut);
+        expect(Object.keys((await inspect(cut)).NetworkSettings.Networks)).to.have.members([front.name, back.name]);
+      }
+    },
+  );
 
-  it('may be removed and created anew under a container that is stopped', async () => {
+  itDeep('may be removed and created anew under a container that is stopped', async () => {
     const [front, back] = [network('front'), network('back')];
     for (const each of [front, back]) await engine.ensureNetwork(each);
     const web = await start('web', [front, back]);
@@ -340,7 +343,7 @@ describe('networks on the docker engine', function () {
     await untilReached(peer, 'web');
   });
 
-  it('of the tenant itself may be removed under a container that is stopped, too', async () => {
+  itDeep('of the tenant itself may be removed under a container that is stopped, too', async () => {
     const id = await start('web', []);
     await engine.stop(id, 0);
     await ask('DELETE', `/networks/mooring-${SHOP}`);
@@ -349,7 +352,7 @@ describe('networks on the docker engine', function () {
     await untilReached(peer, 'web');
   });
 
-  it('survive a kill of the engine, and a restart of it', async () => {
+  itDeep('survive a kill of the engine, and a restart of it', async () => {
     const front = network('front');
     await engine.ensureNetwork(front);
     const [web, peer] = [await start('web', [front]), await start('peer', [front])];

@@ -63,18 +63,6 @@ describe('a canary, on a real engine', function () {
     expect(await lab.events('canary_aborted')).to.have.length(2);
   });
 
-  it('is promoted by itself when it was healthy for its hold, without a request lost', async () => {
-    const third = await lab.fleet.image('3');
-    await lab.underTraffic(async () => {
-      await lab.shop.change('web', { image: third, rollout: { canary: { replicas: 1, hold: '10s' } } });
-      await lab.holdsCanary();
-      await lab.runs(third, third);
-      await lab.shop.reaches('web', 'Running');
-    });
-    const [promoted] = (await lab.events('canary_promoted')).toSorted((a, b) => b.at.localeCompare(a.at));
-    expect(promoted?.message).to.include('healthy for 10s');
-  });
-
   it('goes on after its deployment was deleted and restored from a backup, beside what ran beside it', async () => {
     const [{ image: third }, fourth] = [await lab.shop.show('web'), await lab.fleet.image('4')];
     await lab.shop.change('web', { image: fourth, rollout: { canary: { replicas: 1 } } });
