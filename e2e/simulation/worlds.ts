@@ -14,6 +14,8 @@ import { volumeMutants } from './volume-mutants.js';
 
 const WITHIN_SEEDS = 250;
 const SEEDS = Array.from({ length: WITHIN_SEEDS }, (_, at) => at + 1);
+/** `make test` looks no further: where the product has moved a mistake to a later seed, the deep tier finds it. */
+const SOON_SEEDS = SEEDS.slice(0, 12);
 
 const all: readonly Mutant[] = [
   ...mutants,
@@ -67,16 +69,14 @@ export function describeWorlds(tier: Tier, chosen: readonly World[] = worlds): v
     describe(`a simulated world (${where})`, function () {
       this.timeout(0); // a world that is given up goes on, and would be noticed in the next
       if (isPlayed) it('keeps every promise', () => runScenario(seed, { pace }));
-      for (const mutant of planted) it(`notices when ${mutant.mistake}`, () => expectNoticed(mutant));
+      for (const mutant of planted)
+        it(`notices when ${mutant.mistake}`, () => expectNoticed(mutant, isQuick ? SOON_SEEDS : SEEDS));
     });
   }
 }
 
 /** What happens at a seed changes with the product: then the mistake is looked for at others, and the run says where it was. */
-export async function expectNoticed(
-  { noticedAt = 1, ...variant }: Mutant,
-  seeds: readonly number[] = SEEDS,
-): Promise<void> {
+export async function expectNoticed({ noticedAt = 1, ...variant }: Mutant, seeds: readonly number[]): Promise<void> {
   for (const seed of new Set([noticedAt, ...seeds])) {
     const caught = await runScenario(seed, variant).then(
       () => undefined,
