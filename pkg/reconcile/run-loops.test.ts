@@ -15,6 +15,7 @@ import {
   PreconditionFault,
   type Reconcile,
   type ReconcileOutcome,
+  type Wake,
 } from './loop.js';
 import { runLoops } from './run-loops.js';
 
@@ -90,6 +91,31 @@ describe('runLoops', () => {
       'one',
     );
     await clock.pass(2000);
+    await put(store, 'source/b', 2);
+    await clock.pass(10);
+
+    expect((await store.list('copy/')).entries.map(({ key }) => key)).to.deep.equal(['copy/a', 'copy/b']);
+  });
+
+  it('goes on with every other object where a wake cannot read a key, from the start and later', async () => {
+    const { clock, store } = clockwork();
+    const careful = copier(async (name, env) => (await copy(name, env), done));
+    const [wake] = careful.wakes;
+    const keysOf: Wake['keys'] = (change, cache) => {
+      if (change.key.includes('MALFORMED')) throw new Error('it is no name');
+      return wake!.keys(change, cache);
+    };
+    const failing: Wake = {
+      prefix: 'source/',
+      keys: () => {
+        throw new Error('a test');
+      },
+    };
+    await put(store, 'source/MALFORMED', 0);
+    await put(store, 'source/a', 1);
+    start({ ...careful, wakes: [failing, { prefix: 'source/', keys: keysOf }] }, clock, store, 'one');
+    await clock.pass(2000);
+    await put(store, 'source/MALFORMED', 1);
     await put(store, 'source/b', 2);
     await clock.pass(10);
 

@@ -113,12 +113,29 @@ async function lead(
       onStart: (_key, ms) => meter.waited(loop.name, ms),
     },
   );
-  const unsubscribe = wakeOnChanges(loop.wakes, env.cache, key => queue.add(key));
-  wakeForAll(loop.wakes, env.cache, key => queue.add(key));
+  const wakes = loop.wakes.map(wake => survive(wake, env.log));
+  const unsubscribe = wakeOnChanges(wakes, env.cache, key => queue.add(key));
+  wakeForAll(wakes, env.cache, key => queue.add(key));
 
   await untilAborted(leader.lost);
   unsubscribe();
   await queue.stop(graceful.aborted ? STOP_GRACE_MS : 0);
+}
+
+/** The same wake, which wakes nothing for a change that it cannot read: what somebody put into the store by hand must not stop a loop. */
+function survive({ prefix, keys }: Wake, log: Logger): Wake {
+  return {
+    prefix,
+    keys: (change, cache) => {
+      try {
+        return keys(change, cache);
+      } catch (thrown) {
+        const fields = { changed: change.key, error: asError(thrown) };
+        log.error('a change wakes nothing: correct or remove the key or the record that cannot be read', fields);
+        return [];
+      }
+    },
+  };
 }
 
 /** Calls `add` for each key that a change wakes, until the returned function is called. */
