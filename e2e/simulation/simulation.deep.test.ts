@@ -9,9 +9,9 @@ import { playSeeds } from './seeds.js';
 const ENOUGH = 500;
 /** Few requests come so far: most die at an earlier point of theirs. The story of secrets kills there. */
 const LAST_OF_REQUEST = 'material.settled';
-/** Every mix five times over in each share of the deep tier. */
+/** Every mix five times over in the whole of the deep tier. */
 const share = readShare();
-const ALL_SEEDS = 320;
+const ALL_SEEDS = 160;
 const [begin, end] = [share.at, share.at + 1].map(at => Math.floor((at * ALL_SEEDS) / share.of)) as [number, number];
 const SEEDS = Number(process.env['MOORING_SEEDS'] ?? end - begin);
 const FIRST = Number(process.env['MOORING_FIRST_SEED'] ?? begin + 1);
