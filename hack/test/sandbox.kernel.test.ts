@@ -21,10 +21,12 @@ ip link add killed-run type bridge
 touch "$TMPDIR/ready"
 sleep 86399`;
 
-describe('what runs in the sandbox', function () {
+const skipped = process.getuid?.() === 0 ? '' : ' (skipped: it needs root, run the tests as root)';
+
+describe(`what runs in the sandbox${skipped}`, function () {
   let folder: string;
   beforeEach(function () {
-    if (process.getuid?.() !== 0) this.skip();
+    if (skipped !== '') this.skip();
     folder = mkdtempSync(join(tmpdir(), 'mooring-sandbox-'));
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
