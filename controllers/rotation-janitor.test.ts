@@ -174,7 +174,7 @@ describe('a rotation that meets a request which brings material and dies', funct
   };
 
   const lives = sampleCases(
-    3,
+    6,
     [1, 2, 3].flatMap(life => [false, true].map(isEarly => ({ life, isEarly }))),
   );
   for (const { life, isEarly } of lives) {

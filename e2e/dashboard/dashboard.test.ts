@@ -116,7 +116,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('shows changes as they happen, and sorts and filters', async () => {
+  itDeep('shows changes as they happen, and sorts and filters', async () => {
     const dashboard = await open();
     await dashboard.go('#/deployments');
     await dashboard.page.evaluate('globalThis.isSamePage = true');

@@ -20,7 +20,7 @@ describe('what is done from the dashboard', () => {
   });
   after(() => lab?.stop());
 
-  it('shows the history with two revisions beside each other, and rolls back after a question', async () => {
+  itDeep('shows the history with two revisions beside each other, and rolls back after a question', async () => {
     const { shop } = lab;
     await shop.change('db', { environment: { NOTE: '<b>second</b>' } });
     const dashboard = await lab.open();
@@ -128,7 +128,7 @@ describe('what is done from the dashboard', () => {
     },
   );
 
-  it('restores a backup after saying what that changes, and deletes backups and networks', async () => {
+  itDeep('restores a backup after saying what that changes, and deletes backups and networks', async () => {
     const { shop, image } = lab;
     await shop.apply({ name: 'kept', image, replicas: 0 });
     unwrap(await shop.client.request('POST', '/api/v1/backups', { body: { deploymentName: 'kept' } }));
@@ -220,7 +220,7 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
-  it('shows a job with its attempts and what each has printed', async () => {
+  itDeep('shows a job with its attempts and what each has printed', async () => {
     const line = 'echo "attempt says <u>no</u>"; exit 5';
     const body = { kind: 'Job', name: 'fails', image: lab.image, backoffLimit: 1, ...shell(line) };
     unwrap(await lab.shop.client.request('POST', '/api/v1/jobs', { body }));

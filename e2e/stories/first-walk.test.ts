@@ -5,6 +5,8 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { itDeep } from '../../dev/testing/index.js';
+
 interface Development {
   readonly server: string;
   readonly tokens: { readonly tenant: string };
@@ -40,7 +42,7 @@ describe('a newcomer’s first walk', function () {
     expect(done('get', 'deployments')).to.match(/demo\s+1\/1\s+Running/);
   });
 
-  it('up, twice: what runs is left alone', () => {
+  itDeep('up, twice: what runs is left alone', () => {
     const before = done('get', 'deployments', '-o', 'json');
     done('up');
     expect(placements(done('get', 'deployments', '-o', 'json'))).to.deep.equal(placements(before));
@@ -57,14 +59,14 @@ describe('a newcomer’s first walk', function () {
     expect(done('events', '--subject', 'web')).to.match(/deployment\.running/);
   });
 
-  it('scale, then delete until nothing is left', () => {
+  itDeep('scale, then delete until nothing is left', () => {
     done('scale', 'web', '3');
     done('status', 'web', '--until-ready', '--timeout', '60s');
     done('delete', 'deployment', 'web');
     expect(done('get', 'deployments', '-o', 'name').trim()).to.equal('deployment/demo');
   });
 
-  it('a secret reaches the container that refers to it', async () => {
+  itDeep('a secret reaches the container that refers to it', async () => {
     const { server, tokens } = JSON.parse(readFileSync(join(home, 'dev.json'), 'utf8')) as Development;
     const headers = { authorization: `Bearer ${tokens.tenant}`, 'content-type': 'application/json' };
     const body = JSON.stringify({ generate: { keys: ['password'] } });

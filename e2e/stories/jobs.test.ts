@@ -111,7 +111,7 @@ describe('a job on a real engine', function () {
     expect(await jobs.log('books')).to.equal(`${values.password.length} characters\n`);
   });
 
-  it('is asked to stop when its time is over, and killed when it does not', async () => {
+  itDeep('is asked to stop when its time is over, and killed when it does not', async () => {
     const script = 'trap "echo not yet" TERM; while :; do sleep 1; done';
     await jobs.create({ name: 'slow', backoffLimit: 0, timeoutSeconds: 2, ...shell(script) });
     const { status } = await jobs.reaches('slow', 'Failed');

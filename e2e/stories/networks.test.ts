@@ -150,7 +150,7 @@ describe('networks, on a real engine', function () {
     await jobs.remove('probe');
   });
 
-  it('cannot reach each other, nor those of another tenant with the same name', async () => {
+  itDeep('cannot reach each other, nor those of another tenant with the same name', async () => {
     const [front, back, foreign] = [await show('front'), await show('back'), await show('front', bank)];
     const [web, db, other] = [await only('web'), await only('db'), await only('web', bank)];
     expect(await fleet.view.succeeds(web, 'nslookup db')).to.equal(false);
@@ -162,7 +162,7 @@ describe('networks, on a real engine', function () {
     expect(await fleet.view.succeeds(other, `nslookup web | grep -q ${own}`)).to.equal(true);
   });
 
-  it('without a way out lead to their own containers only', async () => {
+  itDeep('without a way out lead to their own containers only', async () => {
     await shop.apply({ ...app('vault', 'closed'), replicas: 2 });
     await shop.reaches('vault', 'Running');
     const [inside, peer] = (await fleet.view.running('vault')).map(({ id }) => id);

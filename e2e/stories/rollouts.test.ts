@@ -28,7 +28,7 @@ describe('a rollout, on a real engine', function () {
     expect(promoted?.message).to.include('healthy for 10s');
   });
 
-  it('loses no request when the new image is good', async () => {
+  itDeep('loses no request when the new image is good', async () => {
     const second = await lab.fleet.image('2');
     await lab.underTraffic(async () => {
       await lab.shop.change('web', { image: second, rollout: { progressDeadline: '20s' }, ...SLOWLY });

@@ -12,7 +12,7 @@ import { Fleet, type EnrolledMachine } from '../lab/fleet.js';
 import { LoginServer } from '../lab/login-server.js';
 import { RecordingProxy } from '../lab/recording-proxy.js';
 import { RotationClient, TenantClient, unwrap } from '../lab/tenant-client.js';
-import { until } from '../../dev/testing/index.js';
+import { itDeep, until } from '../../dev/testing/index.js';
 
 const PATH = 'deployments/web-db';
 
@@ -90,7 +90,7 @@ describe('secrets, on a real engine', function () {
     await shop.remove('missing');
   });
 
-  it('leave a deployment without a container while the policy forbids them', async () => {
+  itDeep('leave a deployment without a container while the policy forbids them', async () => {
     await plane.controllers.kill('SIGTERM');
     const strict = new Child('controllers', {
       environment: {
@@ -142,7 +142,7 @@ describe('secrets, on a real engine', function () {
     expect(backend.logins.denied).to.equal(0);
   });
 
-  it('are rotated without one failed log-in while the parts are killed one after the other', async () => {
+  itDeep('are rotated without one failed log-in while the parts are killed one after the other', async () => {
     await rotate(passwords[1].value, passwords[2].value, async () => {
       await plane.controllers.restart('SIGKILL');
       await machine.agent.restart('SIGKILL');

@@ -28,7 +28,11 @@ describe('copies of volumes, on a real engine', () => {
   let machine: EnrolledMachine;
 
   before(async () => {
-    plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10', MOORING_NODE_GRACE_SECONDS: '5' });
+    plane = await ControlPlane.start({
+      MOORING_NODE_FAILED_AFTER_SECONDS: '10',
+      MOORING_NODE_GRACE_SECONDS: '5',
+      MOORING_VOLUME_SYNC_SECONDS: '2',
+    });
     fleet = await Fleet.start(plane);
     shop = await TenantClient.open(plane, 'shop');
     image = await fleet.image('1');
