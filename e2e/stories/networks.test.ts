@@ -232,7 +232,8 @@ describe('networks, on a real engine', function () {
     expect(refused.ok ? [] : refused.rejections.map(({ code, expected }) => `${code} ${expected}`)).to.deep.equal([
       'network_in_use a network that nothing joins; joined by proxy, web',
     ]);
-    for (const name of ['web', 'proxy', 'db', 'vault']) await shop.remove(name);
+    const { items } = unwrap(await shop.client.request<{ items: { name: string }[] }>('GET', '/api/v1/deployments'));
+    for (const { name } of items) await shop.remove(name);
     await bank.remove('web');
     for (const name of ['front', 'back', 'closed']) {
       unwrap(await shop.client.request('DELETE', `/api/v1/networks/${name}`));
