@@ -251,7 +251,10 @@ describe('the docker engine', () => {
     const killed = await run(1, { entrypoint, command: ['kill -9 $$; sleep 9'] });
     await lab.engine.stop(killed, 0);
 
-    expect(await lab.engine.inspect(hungry)).to.include({ state: 'exited', oomKilled: true });
+    // The engine hears of the end from the process, and of its cause from the kernel: the one may come before the other.
+    const isTold = async () => (await lab.engine.inspect(hungry))?.oomKilled === true;
+    await until('the engine to know that the memory ran out', isTold);
+    expect(await lab.engine.inspect(hungry)).to.include({ state: 'exited' });
     expect(await lab.engine.inspect(killed))
       .to.include({ state: 'exited' })
       .and.to.not.have.property('oomKilled');
