@@ -11,6 +11,7 @@ const BUILDS = [
   ['api/main.ts'],
   ['controllers/main.ts'],
   ['pkg/agent/main.ts'],
+  ['pkg/agent/fencer/main.ts'],
   ['controllers/bridge/main.ts', 'pkg/cli/main.ts', 'up/main.ts', 'up/supervisor-main.ts'],
 ];
 

@@ -63,7 +63,7 @@ set -eu
 if [ "$(id -u)" -eq 0 ]; then
   ip link set lo up
   echo 1 >/proc/sys/net/ipv4/ip_forward # an engine that has to do so itself also drops what others forward
-  for place in /run/netns /run/containerd /run/docker /dev/shm; do
+  for place in /run/netns /run/containerd /run/docker /run/mooring /dev/shm; do
     mkdir -p "$place"
     mount -t tmpfs -o mode=1777 tmpfs "$place"
   done

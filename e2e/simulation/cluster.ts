@@ -29,6 +29,7 @@ import { RemoteLink } from './remote-link.js';
 import { SimulatedLoad, USAGE_MS } from './load.js';
 import { chooseMix, type Mix } from './mix.js';
 import { Seat } from './seat.js';
+import { SimFencer } from './sim-fencer.js';
 import { Signatures } from './signatures.js';
 import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
@@ -50,6 +51,7 @@ export interface Machine {
   /** Its volumes, and what each of its containers was made with, by their ids. */
   readonly disk: VolumeDisk;
   readonly mounts: Map<string, readonly ContainerMount[]>;
+  readonly fencer: SimFencer;
 }
 
 /** Short, so that a storm is long enough for nodes to be lost. */
@@ -259,7 +261,9 @@ export class SimCluster {
     });
     const labels = { [COUNTRY]: 'DE' };
     const seat = this.#seat(title, life => this.#bootAgent(life, machine));
-    const machine: Machine = { name, engine, seat, labels, joinToken: '', files, disk, mounts: new Map() };
+    const mounts = new Map<string, readonly ContainerMount[]>();
+    const fencer = new SimFencer(world, { engine, disk, mounts });
+    const machine: Machine = { name, engine, seat, labels, joinToken: '', files, disk, mounts, fencer };
     return machine;
   }
 
@@ -280,7 +284,8 @@ export class SimCluster {
     let key: ReturnType<typeof loadNodeKey> | undefined;
     const publicKey = async () => (await (key ??= loadNodeKey(disk, random))).publicKey;
     const peers = this.mix.hasCopies ? { peers: this.#peers.reachedBy(life, { address, publicKey }) } : {};
-    const parts = { clock, random, link, disk, processes, volumes, engine: altered, log: silentLogger, ...peers };
+    const around = { clock, random, link, disk, processes, log: silentLogger };
+    const parts = { ...around, volumes, engine: altered, fencer: machine.fencer.reachedBy(life), ...peers };
     const { usageMs } = this;
     const options = { name, version: '0', joinToken, labels: { ...labels }, ...(usageMs && { usageMs }) };
     const end = new AbortController();

@@ -139,6 +139,11 @@ export const copyMutants = inMix('copies', [
     agent: parts => ({ ...parts, uptimeMs: () => 0 }),
   },
   {
+    mistake: 'nobody stops what writes when its agent is dead',
+    noticedAt: 2,
+    agent: parts => ({ ...parts, fencer: { arm: () => Promise.resolve() } }),
+  },
+  {
     mistake: 'a volume that is promoted stays as it was',
     ...driving(driver => instead(driver, 'promote', () => Promise.resolve())),
   },

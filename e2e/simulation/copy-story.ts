@@ -76,12 +76,19 @@ export class CopyStory extends Storyteller {
     }
   }
 
-  /** The machines beside that of the primary are of no concern to the control plane while this one is cut off; its containers run. */
+  /** Nothing is heard of the agent of the primary any more, and nobody stops what its containers write but the fencer, or itself. */
   async #cutOff(): Promise<void> {
     const { cluster } = this.parts;
     const primary = this.#findPrimary();
     const { epoch = 0 } = this.status(this.#id) ?? {};
-    primary.seat.life?.isolate(CUT_MS, ['store', 'others', 'peers']);
+    const { seat } = primary;
+    const ways = [
+      () => seat.life?.isolate(CUT_MS, ['store', 'others', 'peers']),
+      () => seat.life?.isolate(CUT_MS, ['store', 'others', 'peers', 'engine']),
+      () => seat.restart(CUT_MS),
+      () => seat.life?.freeze(CUT_MS),
+    ];
+    cluster.world.pick(ways)();
     if (cluster.world.chance(0.5))
       this.#pickCopy().seat.life?.isolate(cluster.world.between(1_000, 60_000), ['store', 'others', 'peers']);
     // One that is started again, after a kill, is not cut off.

@@ -20,8 +20,6 @@ interface MountedVolume {
   readonly readOnly: boolean;
 }
 
-/** An agent that has just been started, or woken, has so long to stop what must not run any more. */
-const AWAKE_MS = 12_000;
 /** So long after it was held to be off a machine that was not may run what is given up. */
 const FENCED_MS = 30_000;
 /** A report may be under way for so long: what was done to the disk meanwhile it does not know of. */
@@ -84,11 +82,9 @@ export class CopyWatch {
     return this.#lines.get(id)?.log.length ?? 0;
   }
 
-  /** Whether the agent of a machine does not run, or has not for long enough, or the machine is held to be off: what it should stop goes on. */
-  isUnguarded({ name, seat }: Machine): boolean {
-    const { time } = this.#cluster.world;
-    const isHeldOff = time - (this.#fencedAt.get(name) ?? Number.NEGATIVE_INFINITY) < FENCED_MS;
-    return isHeldOff || !seat.life || seat.life.awakeMs < AWAKE_MS;
+  /** Whether an administrator has just said that a machine is off, and it is not: nobody can stop there in time what goes on. */
+  isHeldOff({ name }: Machine): boolean {
+    return this.#cluster.world.time - (this.#fencedAt.get(name) ?? Number.NEGATIVE_INFINITY) < FENCED_MS;
   }
 
   /** A container finds what was served before, all of it or, after a promotion, all up to the moment that the copy showed. */

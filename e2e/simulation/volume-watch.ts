@@ -102,7 +102,7 @@ export class VolumeWatch {
       const here = `${machine.name} ${id}`;
       if (local.has(here)) throw new Error(`${name} and ${local.get(here)} write to ${id} on ${machine.name}`);
       local.set(here, name);
-      if (isCopied ? this.copies.isUnguarded(machine) : isGivenUp) continue;
+      if (isCopied ? this.copies.isHeldOff(machine) : isGivenUp) continue;
       if (writers.has(id)) throw new Error(`${name} on ${machine.name} and ${writers.get(id)} write to ${id}`);
       writers.set(id, `${name} on ${machine.name}`);
     }

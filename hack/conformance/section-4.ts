@@ -125,7 +125,7 @@ export const endpointSentences: readonly Sentence[] = [
         'with a copy are promoted when their node is lost, and what writes to them follows',
       ),
       testsIn('e2e/stories/volume-copies.test.ts')(
-        'is promoted when the machine of the primary is off, with every byte',
+        'is promoted when the agent of the primary was killed, with every byte, and what wrote there is killed before',
       ),
       testsIn('e2e/stories/volume-database.deep.test.ts')(
         'has every record up to the reported lag when its machine is lost at any moment${name}',

@@ -7,6 +7,7 @@ import type { HostResolver } from '../registry/index.js';
 import type { Tracer } from '../trace/index.js';
 import type { Disk } from './disk.js';
 import type { Engine } from './engine/index.js';
+import type { Fencer } from './fencer/index.js';
 import type { ProcessTable } from './process-table.js';
 import type { Peers } from './replication/index.js';
 import type { BoundFolders, VolumeDriver, VolumeRoom } from './volumes/index.js';
@@ -31,6 +32,8 @@ export interface AgentEnv {
   readonly processes?: ProcessTable | undefined;
   /** Milliseconds since the boot of the machine, suspended or not. Without it those of `clock`. */
   readonly uptimeMs?: (() => number) | undefined;
+  /** Stops what writes to replicated volumes where this agent does not. Without it no copy takes over by itself. */
+  readonly fencer?: Fencer | undefined;
   /** Without it nothing is traced. */
   readonly tracer?: Tracer | undefined;
   /** Finds the addresses of registries before a pull. Without it they are not checked: nothing real is contacted. */

@@ -42,6 +42,8 @@ const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
 const DOUBLES_AFTER_MS = 180_000;
 const DOUBLES_MS = 30_000;
 const DISK_MS = 60_000;
+/** A server that does not answer must not keep an agent from ending. */
+const WITHDRAW_MS = 3_000;
 
 interface Run {
   readonly node: NodeIdentity;
@@ -116,8 +118,20 @@ export class Agent {
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),
       this.#every(RESEND_MS, signal, () => (hold.isHeld ? run.outbox.resendAll() : undefined)),
     ]);
+    await Promise.race([this.#withdraw(run), sleep(this.#env.clock, WITHDRAW_MS)]);
     const queues = [run.queue, run.rounds, run.pruning, run.networks.queue, run.volumes.queue];
     await Promise.all(queues.map(queue => queue.stop(STOP_GRACE_MS)));
+  }
+
+  async #withdraw({ volumes }: Run): Promise<void> {
+    try {
+      await volumes.withdraw();
+    } catch (thrown) {
+      this.#env.log.warn(
+        'the control plane was not told that this agent ends: what writes to replicated volumes is killed before a copy takes over',
+        { error: asError(thrown) },
+      );
+    }
   }
 
   async #prepare(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<Run> {

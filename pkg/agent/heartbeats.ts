@@ -62,10 +62,12 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const sentAt = fence.now();
-      const { failedAfterMs } = await call(() => sendHeartbeat(env.link, { labels, capacity, ...known, ...told }));
+      const beat = { labels, capacity, ...known, ...told };
+      const { failedAfterMs, wasAbsent } = await call(() => sendHeartbeat(env.link, beat));
       sampler.markSent(usage);
       hold.confirm();
       fence.recordContact(sentAt);
+      if (wasAbsent) fence.close();
       waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
       failures = 0;
     } catch (thrown) {

@@ -18,3 +18,4 @@ export { Agent } from './agent.js';
 export { createMemoryDisk } from './disk.js';
 export type { ProcessTable } from './process-table.js';
 export * from './engine/index.js';
+export type { FencerDeadline, Fencer } from './fencer/index.js';

@@ -22,12 +22,14 @@ import { openTracer } from '../trace/index.js';
 import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
 import { createDirectoryDisk } from './disk.js';
+import { FencerLink, locateFencer, startFencer } from './fencer/index.js';
 import { findLocalPorts } from './host-ports.js';
 import { DockerEngine, type Engine, KubernetesEngine, SimulatedEngine } from './engine/index.js';
 import { type AgentFlags, readFlags } from './flags.js';
 import { meterEngine, meterLink } from './metered.js';
 import { readProcessTable } from './process-table.js';
 import { loadPrivateKey } from './membership.js';
+import { notifySystemd } from './notify-systemd.js';
 import { TlsPeers } from './replication/index.js';
 import { loadServerAuthority } from './trust.js';
 import { BoundFolders, findBadRoot, measureRoom, openVolumeDriver, VolumeRoom } from './volumes/index.js';
@@ -67,7 +69,14 @@ async function openVolumes(flags: AgentFlags, clock: Clock, log: Logger) {
   if (bad) throw new InvalidSettingFault(`--bind-root ${bad.root}: ${bad.why}`);
   const binds = new BoundFolders({ roots: bindRoot, stateDir: state, isRoot: process.getuid?.() === 0 });
   const measure = (usedBytes?: number) => measureRoom({ driver, stateDir: state, ...kept }, usedBytes);
-  return { volumes: driver, binds, room: await VolumeRoom.open(clock, { driver, ...kept }, measure) };
+  // Only root may kill what runs in containers.
+  const fencer = process.getuid?.() === 0 ? openFencer(state, clock) : undefined;
+  return { volumes: driver, binds, room: await VolumeRoom.open(clock, { driver, ...kept }, measure), fencer };
+}
+
+/** Started with the first volume that may be promoted elsewhere. */
+function openFencer(state: string, clock: Clock): FencerLink {
+  return new FencerLink({ clock, socket: locateFencer(state).socket, start: () => startFencer(state) });
 }
 
 /** The join token may carry the fingerprint of the server’s authority: `mjn_…@sha256:…`. */
@@ -98,7 +107,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   const engine = meterEngine(openEngine(flags, process.env, log), { clock, metrics });
   const link = meterLink(new HttpLink({ server: flags.server, ...(ca !== undefined && { ca }) }), { clock, metrics });
   const resolver = flags.engine === 'simulated' ? {} : { resolve: systemResolver };
-  const { volumes, binds, room } = await openVolumes(flags, clock, log);
+  const { volumes, binds, room, fencer } = await openVolumes(flags, clock, log);
   const { volumeListen: listen, volumeAddress: address, volumeBandwidth: bandwidth } = flags;
   const peers = await TlsPeers.open({ key: await loadPrivateKey(disk, random), clock, listen, address, bandwidth });
   if (peers.address !== undefined) log.info('copies of volumes are received', { address: peers.address });
@@ -113,6 +122,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
     volumes,
     room,
     binds,
+    fencer,
     peers,
     processes: readProcessTable(),
     uptimeMs,
@@ -134,6 +144,7 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   signal.addEventListener('abort', () => clock.after(STOP_WITHIN_MS, () => void engine.close()), { once: true });
   const listener = flags.metricsListen ? await listenForMetrics(flags.metricsListen, metrics) : undefined;
   log.info('agent started', { address: flags.server });
+  notifySystemd(process.env, clock, signal);
   await new Agent(env, options).run(signal);
   listener?.close();
   await Promise.all([engine.close(), peers.close(), tracer?.close()]);

@@ -5,6 +5,7 @@ import { silentLogger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';
 import { Agent } from './agent.js';
 import { createMemoryDisk } from './disk.js';
+import type { FencerDeadline } from './fencer/index.js';
 import type { BoundFolders, VolumeDriver, VolumeRoom } from './volumes/index.js';
 import { type EngineOperation, SimulatedEngine, type SimulatedEngineOptions } from './engine/index.js';
 
@@ -27,6 +28,8 @@ export class NodeLab extends DispatcherLab {
   volumes: VolumeDriver | undefined;
   room: VolumeRoom | undefined;
   binds: BoundFolders | undefined;
+  /** What the fencer keeps; it outlives the agents. */
+  armed: readonly FencerDeadline[] = [];
   latencyMs: (operation: EngineOperation) => number = () => 0;
   #agent: { readonly end: AbortController; readonly ended: Promise<void> } | undefined;
   #starts = 0;
@@ -54,6 +57,7 @@ export class NodeLab extends DispatcherLab {
       volumes: this.volumes,
       room: this.room,
       binds: this.binds,
+      fencer: { arm: async (deadlines: readonly FencerDeadline[]) => void (this.armed = deadlines) },
       ...(this.resolve && { resolve: this.resolve }),
     };
     const end = new AbortController();

@@ -226,6 +226,25 @@ describe('replicated volumes of a node', () => {
     expect(report()).to.include({ state: 'failed', syncedEpoch: 1 }).and.to.not.have.property('fencesAfterSeconds');
   });
 
+  it('promise nothing any more when their agent ends by order, whose writers go on', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    expect([report()?.fencesAfterSeconds, lab.armed.length]).to.deep.equal([30, 1]);
+    await lab.stopAgent();
+    expect([report()?.fencesAfterSeconds, lab.armed]).to.deep.equal([undefined, []]);
+    await lab.startAgent();
+    await lab.clock.pass(10_000);
+    expect([report()?.fencesAfterSeconds, lab.armed.length]).to.deep.equal([30, 1]);
+  });
+
+  it('are still guarded when their agent ends and cannot say so', async () => {
+    await make();
+    await declare(1, LAB_NODE.id);
+    lab.wire.up = false;
+    await lab.stopAgent();
+    expect([report()?.fencesAfterSeconds, lab.armed.length]).to.deep.equal([30, 1]);
+  });
+
   it('that another node may have later bytes of are used by nothing until that is settled', async () => {
     await make();
     await declare(1, LAB_NODE.id);
@@ -278,8 +297,10 @@ function openVolumes(
     connect: () => Promise.reject(new PeerFault('nobody answers; it is tried again')),
   };
   const common = { clock, random: seededRandom(1), log: silentLogger, disk: createMemoryDisk(), engine: {} };
-  const env = { ...common, volumes: disk.driver, peers } as unknown as AgentEnv;
+  const fencer = { arm: async () => undefined };
+  const env = { ...common, volumes: disk.driver, peers, fencer } as unknown as AgentEnv;
   const node = new NodeVolumes(env, report, find);
+  node.fence.recordContact(0);
   const parts = { view: { isListed: true, containers: [] }, queue: { add: () => undefined } };
   void node.replicate({ ...parts, dial: { again: () => undefined } } as never, end.signal);
   const close = async () => {

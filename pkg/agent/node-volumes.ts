@@ -70,11 +70,11 @@ export class NodeVolumes {
   ) {
     this.#env = env;
     this.#report = report;
-    this.fence = new VolumeFence(env);
     this.#fitter = new VolumeFitter(env);
     const { clock, random, engine } = env;
     this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
+    this.fence = new VolumeFence(env, onChange);
     const find = async (id: string) =>
       this.writers.isStarting(id) ? 'a container that is being started' : findWriter(id);
     this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, findWriter: find, onChange });
@@ -104,6 +104,17 @@ export class NodeVolumes {
   async replicate({ view, queue, dial }: Omit<GuardParts, 'writers'>, signal: AbortSignal): Promise<void> {
     const { writers } = this;
     await Promise.all([this.#replication?.run(signal), this.fence.guard({ view, queue, dial, writers }, signal)]);
+  }
+
+  /**
+   * Before the agent ends by order: what it runs goes on, so nobody may count on it any more. Where that cannot be said, the fencer keeps its word.
+   */
+  async withdraw(): Promise<void> {
+    this.fence.withdraw();
+    const promised = [...this.#said.values()].filter(({ fencesAfterSeconds }) => fencesAfterSeconds !== undefined);
+    if (promised.length === 0) return;
+    await this.#report(promised.map(withoutPromise));
+    await this.fence.release(promised.map(({ id }) => id));
   }
 
   /** What the volumes of this node hold; undefined until each of them was looked at. */
@@ -205,6 +216,7 @@ export class NodeVolumes {
       }
       const { sizeBytes } = await (this.#replication ?? driver).materialise(volume);
       const size = await this.#fitter.fit(driver, volume, sizeBytes, this.#used.get(id));
+      await this.fence.prepare(id, () => driver.mountPoint(id));
       const copies = { ...(await this.#replication?.settle(volume)), ...this.fence.describe(volume) };
       const limits = driver.describe().limits.join(' ');
       const about = { driver: driver.name, ...(limits !== '' && { limits }) };
@@ -266,7 +278,13 @@ export class NodeVolumes {
     if (before && !isNews(before, seen, volume.sizeBytes)) return;
     await this.#report([seen]);
     this.#said.set(volume.id, seen);
+    await this.fence.confirm(seen);
   }
+}
+
+function withoutPromise(seen: SeenVolume): SeenVolume {
+  const { fencesAfterSeconds: _withdrawn, ...rest } = seen;
+  return rest;
 }
 
 /** The size of what has none of its own. */

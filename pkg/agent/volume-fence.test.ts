@@ -6,6 +6,7 @@ import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
 import type { AgentEnv } from './agent-env.js';
 import { createMemoryDisk, type Disk } from './disk.js';
+import type { FencerDeadline } from './fencer/index.js';
 import { type GuardParts, VolumeFence } from './volume-fence.js';
 
 const V = `vol_${'1'.repeat(26)}`;
@@ -26,13 +27,18 @@ describe('the fence of replicated volumes', () => {
   let starting: string | undefined;
   /** How long the next writes take. */
   const delays: number[] = [];
+  /** What the fencer keeps; undefined while there is none. */
+  let armed: readonly FencerDeadline[] | undefined;
+  /** The volumes of which something else is promised than before. */
+  const changed: string[] = [];
   beforeEach(() => {
     clock = new ManualClock();
     files = new Map();
     stopped = [];
     end = new AbortController();
     for (const each of [running, labels, hanging]) each.clear();
-    delays.length = 0;
+    for (const each of [delays, changed]) each.length = 0;
+    armed = [];
     refused = undefined;
     uncertain = undefined;
     starting = undefined;
@@ -77,8 +83,12 @@ describe('the fence of replicated volumes', () => {
       await memory.write(name, text);
     };
     const processes = { boot, self: '', isRunning: () => false };
-    const env = { clock, log: silentLogger, disk: { ...memory, write }, engine: { stop }, processes };
-    const fence = new VolumeFence(env as unknown as AgentEnv);
+    const arm = async (deadlines: readonly FencerDeadline[]) => {
+      if (!armed) throw new Error('no fencer');
+      armed = deadlines;
+    };
+    const env = { clock, log: silentLogger, disk: { ...memory, write }, engine: { stop }, processes, fencer: { arm } };
+    const fence = new VolumeFence(env as unknown as AgentEnv, id => changed.push(id));
     const asked = { count: 0 };
     const dial = { again: () => void asked.count++ };
     void fence.guard({ view, writers, queue: { add: () => undefined }, dial }, end.signal);
@@ -99,8 +109,8 @@ describe('the fence of replicated volumes', () => {
 
   it('never closes while heartbeats are answered, nor for a copy', async () => {
     const { fence } = await open();
-    await fence.assign([assigned()], true);
     fence.recordContact(fence.now());
+    await fence.assign([assigned()], true);
     expect(await fence.admit(V, 'writer')).to.equal(true);
     for (let beat = 0; beat < 20; beat++) {
       fence.recordContact(fence.now());
@@ -304,5 +314,115 @@ describe('the fence of replicated volumes', () => {
     expect(fence.isFenced(V)).to.equal(true);
     await clock.pass(2_000);
     expect(stopped).to.deep.equal(['writer']);
+  });
+
+  describe('with a fencer', () => {
+    const FOLDER = '/volumes/v';
+    const begin = async (seconds = 20) => {
+      const opened = await open();
+      opened.fence.recordContact(opened.fence.now());
+      await opened.fence.assign([withTime(seconds)], true);
+      await opened.fence.prepare(V, async () => FOLDER);
+      return opened.fence;
+    };
+    const withTime = (seconds: number): AssignedVolume => {
+      const volume = assigned();
+      return { ...volume, replication: { ...volume.replication!, fenceAfterSeconds: seconds } };
+    };
+    const promise = (fence: VolumeFence, seconds = 20) => fence.describe(withTime(seconds)).fencesAfterSeconds;
+
+    it('promises to stop what writes, and puts it off with each heartbeat that is answered', async () => {
+      const fence = await begin();
+      const due = () => armed?.map(({ volume, folder, at }) => [volume, folder, at - fence.now()]);
+      expect([promise(fence), due()]).to.deep.equal([20, [[V, FOLDER, 30_000]]]);
+      await clock.pass(6_000);
+      expect(due()).to.deep.equal([[V, FOLDER, 24_000]]);
+      fence.recordContact(fence.now() - 1_000);
+      await clock.pass(0);
+      expect(due()).to.deep.equal([[V, FOLDER, 29_000]]);
+    });
+
+    it('promises nothing while there is none, and says so when that changes', async () => {
+      armed = undefined;
+      const fence = await begin();
+      expect([promise(fence), changed]).to.deep.equal([undefined, []]);
+      armed = [];
+      fence.recordContact(fence.now());
+      await clock.pass(0);
+      expect([promise(fence), changed]).to.deep.equal([20, [V]]);
+      armed = undefined;
+      fence.recordContact(fence.now());
+      await clock.pass(0);
+      expect([promise(fence), changed]).to.deep.equal([undefined, [V, V]]);
+    });
+
+    it('promises nothing while what writes cannot be noted on the disk', async () => {
+      const fence = await begin();
+      refused = new Error('EROFS');
+      await fence.admit(V, 'writer').catch(() => undefined);
+      expect(promise(fence)).to.equal(undefined);
+      refused = undefined;
+      await fence.admit(V, 'writer');
+      expect(promise(fence)).to.equal(20);
+    });
+
+    it('promises nothing when the agent ends by order, and is let go once that is known', async () => {
+      const fence = await begin();
+      fence.withdraw();
+      expect([promise(fence), armed?.length]).to.deep.equal([undefined, 1]);
+      await fence.release([V]);
+      fence.recordContact(fence.now());
+      await clock.pass(0);
+      expect(armed).to.deep.equal([]);
+    });
+
+    it('guards what the agent before it had, from the first answer on', async () => {
+      await begin();
+      end.abort();
+      end = new AbortController();
+      armed = [];
+      const { fence } = await open();
+      fence.recordContact(fence.now());
+      await clock.pass(0);
+      expect(armed.map(({ folder }) => folder)).to.deep.equal([FOLDER]);
+    });
+
+    it('keeps to a longer time only once the control plane knows of it, and to a shorter one at once', async () => {
+      const fence = await begin();
+      await fence.admit(V, 'writer');
+      await fence.assign([withTime(60)], true);
+      expect(promise(fence, 60)).to.equal(60);
+      await clock.pass(19_000);
+      expect(fence.isFenced(V)).to.equal(false);
+      await clock.pass(2_000);
+      expect(fence.isFenced(V), 'not said yet').to.equal(true);
+      fence.recordContact(fence.now());
+      await fence.assign([withTime(60)], true);
+      await fence.confirm({ id: V, state: 'ready', fencesAfterSeconds: 60 });
+      await clock.pass(40_000);
+      expect(fence.isFenced(V), 'known').to.equal(false);
+      await fence.assign([withTime(20)], true);
+      expect(fence.isFenced(V), 'shorter').to.equal(true);
+    });
+  });
+
+  it('is closed by an answer that comes too late, though nobody has looked before', async () => {
+    const { fence } = await open();
+    fence.recordContact(fence.now());
+    await fence.assign([assigned()], true);
+    end.abort(); // nobody looks
+    await clock.pass(21_000);
+    fence.recordContact(fence.now());
+    expect(fence.isFenced(V)).to.equal(true);
+  });
+
+  it('is closed when the presence of the node had ended, until everything is assigned anew', async () => {
+    const { fence } = await open();
+    fence.recordContact(fence.now());
+    await fence.assign([assigned()], true);
+    fence.close();
+    expect(fence.isFenced(V)).to.equal(true);
+    await fence.assign([assigned()], true);
+    expect(fence.isFenced(V)).to.equal(false);
   });
 });

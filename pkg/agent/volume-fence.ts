@@ -4,6 +4,7 @@ import { asError } from '../fault/index.js';
 import type { AgentEnv } from './agent-env.js';
 import type { ContainerView } from './container-view.js';
 import { readStateFile } from './disk.js';
+import type { FencerDeadline } from './fencer/index.js';
 import type { VolumeWriters } from './volume-writers.js';
 import { VolumeFault } from './volumes/index.js';
 
@@ -11,6 +12,8 @@ const FILE = 'heard.json';
 const CHECK_MS = 1_000;
 /** A container has so long to end before it is killed: whoever promotes a copy counts on it. */
 const STOP_GRACE_SECONDS = 5;
+/** The fencer kills what the agent should have stopped by then: well before anybody promotes a copy. */
+const FENCER_MS = 10_000;
 /** The moment on disk may be older than the true one by this part of the shortest fence time. */
 const SAVED_SHARE = 0.25;
 const UNSAVED =
@@ -21,7 +24,10 @@ const NEVER = Number.MIN_SAFE_INTEGER;
 
 /** What is kept of one volume that may be promoted elsewhere. */
 interface FencedVolume {
+  /** What this agent keeps to: never longer than what it was last known to have said. */
   readonly afterMs: number;
+  /** What containers have mounted of it; left out while it cannot be mounted. */
+  readonly folder?: string;
   /** The replicas whose containers were let write to it, while they have one. */
   readonly writers: readonly string[];
   /** The control plane lets no container write to it, whether it answers or not. */
@@ -65,9 +71,17 @@ export class VolumeFence {
   readonly #stopping = new Set<string>();
   /** The time of some volume had passed: what is assigned may be out of date until all of it has come anew. */
   #isClosed = false;
+  #isUnsaved = false;
+  /** The agent ends: it promises nothing any more. */
+  #isWithdrawn = false;
+  /** The volumes that the fencer guards. */
+  #armed: ReadonlySet<string> = new Set();
+  readonly #onPromise: (volumeId: string) => void;
 
-  constructor(env: AgentEnv) {
+  /** `onPromise`: what `describe` says of a volume has changed. */
+  constructor(env: AgentEnv, onPromise: (volumeId: string) => void) {
     this.#env = env;
+    this.#onPromise = onPromise;
     this.#loaded = this.#load();
   }
 
@@ -79,16 +93,19 @@ export class VolumeFence {
   /** Takes which volumes may be promoted elsewhere from now on; `isFresh`: the control plane has just told everything. */
   async assign(volumes: readonly AssignedVolume[], isFresh: boolean): Promise<void> {
     await this.#loaded;
+    this.#notePassed();
     if (isFresh) this.#isClosed = false;
     const told = new Set(volumes.map(({ id }) => id));
     const leftOut = Object.entries(this.#volumes)
       .filter(([id, { writers }]) => writers.length > 0 && !told.has(id))
       .map(([id, volume]) => [id, { ...volume, isLeftOut: true }] as const);
     const fenced = volumes.flatMap(({ id, replication }) => {
-      const { writers = [] } = this.#volumes[id] ?? {};
+      const { writers = [], folder, afterMs: before = Number.POSITIVE_INFINITY } = this.#volumes[id] ?? {};
       if (replication?.role !== 'primary') return [];
       const { fenceAfterSeconds, isHeld } = replication;
-      return [[id, { afterMs: fenceAfterSeconds * 1000, writers, ...(isHeld && { isHeld }) }] as const];
+      // A longer time counts once it is known that this agent has taken it: until then a copy may be promoted by the shorter one.
+      const afterMs = Math.min(before, fenceAfterSeconds * 1000);
+      return [[id, { afterMs, writers, ...(folder !== undefined && { folder }), ...(isHeld && { isHeld }) }] as const];
     });
     const next = Object.fromEntries<FencedVolume>([...fenced, ...leftOut]);
     if (JSON.stringify(this.#volumes) === JSON.stringify(next)) return;
@@ -96,24 +113,94 @@ export class VolumeFence {
     await this.#save();
   }
 
-  /** Says that this agent keeps to the time that it was told: a copy is promoted only then. */
-  describe({ replication }: AssignedVolume): Pick<SeenVolume, 'fencesAfterSeconds'> {
-    return replication?.role === 'primary' ? { fencesAfterSeconds: replication.fenceAfterSeconds } : {};
+  /**
+   * Says that what writes is stopped when the time has passed, whatever becomes of this agent: a copy is promoted only then. Nothing is said while
+   * no fencer would see to it, and while what is noted of the writers does not outlive this process.
+   */
+  describe({ id, replication }: AssignedVolume): Pick<SeenVolume, 'fencesAfterSeconds'> {
+    const isPromised = this.#armed.has(id) && !this.#isUnsaved && !this.#isWithdrawn;
+    return replication?.role === 'primary' && isPromised ? { fencesAfterSeconds: replication.fenceAfterSeconds } : {};
+  }
+
+  /** The control plane has stored what was said of a volume: the time that it counts with from now on. */
+  async confirm({ id, fencesAfterSeconds = 0 }: SeenVolume): Promise<void> {
+    const volume = this.#volumes[id];
+    const afterMs = fencesAfterSeconds * 1000;
+    if (!volume || afterMs <= volume.afterMs) return;
+    this.#volumes = { ...this.#volumes, [id]: { ...volume, afterMs } };
+    await this.#save();
+  }
+
+  /** Promises nothing from now on, before it is said. */
+  withdraw(): void {
+    this.#isWithdrawn = true;
+  }
+
+  /** The control plane knows that nothing is promised of these volumes any more: their writers go on when this agent has ended. */
+  async release(volumeIds: readonly string[]): Promise<void> {
+    const left = Object.entries(this.#volumes).filter(([id]) => !volumeIds.includes(id));
+    await this.#env.fencer?.arm(this.#listDeadlines(left));
   }
 
   /** A heartbeat that was sent at `sentAt` was answered. */
   recordContact(sentAt: number): void {
+    this.#notePassed(); // an answer that comes late opens nothing
     this.#lastContactAt = Math.max(this.#lastContactAt, sentAt);
     // Where nothing writes there is nothing to stop in time: an older moment on the disk only makes the next agent wait to be told.
     const written = Object.values(this.#volumes).filter(({ writers }) => writers.length > 0);
     const shortest = Math.min(...written.map(({ afterMs }) => afterMs));
     if (this.#lastContactAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
+    void this.#arm();
+  }
+
+  /** The presence of this node had ended when a heartbeat was answered: a copy may have been promoted meanwhile. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** A volume can be mounted: from here on the fencer guards it, if there is one. */
+  async prepare(volumeId: string, findFolder: () => Promise<string>): Promise<void> {
+    await this.#loaded;
+    const volume = this.#volumes[volumeId];
+    if (!volume || !this.#env.fencer) return;
+    if (volume.folder === undefined) {
+      const folder = await findFolder();
+      this.#volumes = { ...this.#volumes, [volumeId]: { ...(this.#volumes[volumeId] ?? volume), folder } };
+      await this.#save();
+    }
+    if (!this.#armed.has(volumeId)) await this.#arm();
+  }
+
+  /** Has the fencer stop what writes if nothing is heard of this agent any more. */
+  async #arm(): Promise<void> {
+    const { fencer, log } = this.#env;
+    if (!fencer || this.#isWithdrawn || this.#lastContactAt === NEVER) return;
+    const deadlines = this.#listDeadlines(Object.entries(this.#volumes));
+    const before = this.#armed;
+    if (deadlines.length === 0 && before.size === 0) return;
+    try {
+      await fencer.arm(deadlines);
+      this.#armed = new Set(deadlines.map(({ volume }) => volume));
+    } catch (thrown) {
+      if (before.size > 0)
+        log.warn('the fencer is gone, starting it again: no copy takes over meanwhile', { error: asError(thrown) });
+      this.#armed = new Set();
+    }
+    for (const id of new Set([...before, ...this.#armed]))
+      if (before.has(id) !== this.#armed.has(id)) this.#onPromise(id);
+  }
+
+  #listDeadlines(volumes: readonly (readonly [string, FencedVolume])[]): readonly FencerDeadline[] {
+    return volumes.flatMap(([volume, { folder, afterMs }]) =>
+      folder === undefined ? [] : [{ volume, folder, at: this.#lastContactAt + afterMs + FENCER_MS }],
+    );
   }
 
   /** Whether a volume may be promoted elsewhere, or was: nothing may write to it here. */
   isFenced(volumeId: string): boolean {
+    this.#notePassed();
     const volume = this.#volumes[volumeId];
-    return volume !== undefined && (this.#isClosed || volume.isHeld === true || this.#hasPassed(volumeId));
+    return volume !== undefined && (this.#isClosed || volume.isHeld === true);
   }
 
   /** Lets the container of a replica write to a volume, which is on disk before it does, or throws; false while it is fenced. */
@@ -136,10 +223,7 @@ export class VolumeFence {
       await sleep(this.#env.clock, CHECK_MS, signal);
       if (signal.aborted) return;
       this.#observe(parts);
-      const now = this.now();
-      const hasPassed = Object.keys(this.#volumes).some(id => this.#hasPassed(id, now));
-      if (hasPassed) this.#isClosed = true;
-      else if (this.#isClosed) parts.dial.again();
+      if (!this.#notePassed() && this.#isClosed) parts.dial.again();
       const fenced = Object.values(this.#volumes).filter(({ isHeld }) => this.#isClosed || isHeld);
       const writers = new Set(fenced.flatMap(each => each.writers));
       const running = parts.view.containers.filter(
@@ -174,8 +258,12 @@ export class VolumeFence {
     void this.#save();
   }
 
-  #hasPassed(volumeId: string, now = this.now()): boolean {
-    return now - this.#lastContactAt >= (this.#volumes[volumeId]?.afterMs ?? Number.POSITIVE_INFINITY);
+  /** Whether the time of some volume has passed, which closes all of them: whoever looks first. */
+  #notePassed(): boolean {
+    const silentMs = this.now() - this.#lastContactAt;
+    const hasPassed = Object.values(this.#volumes).some(({ afterMs }) => silentMs >= afterMs);
+    if (hasPassed) this.#isClosed = true;
+    return hasPassed;
   }
 
   async #stop(container: string, replica: string, { view, queue }: GuardParts): Promise<void> {
@@ -225,8 +313,10 @@ export class VolumeFence {
     try {
       await this.#env.disk.write(FILE, JSON.stringify(record));
       this.#saved = record.volumes;
+      this.#isUnsaved = false;
       return true;
     } catch (thrown) {
+      this.#isUnsaved = true;
       this.#env.log.warn('the state folder cannot be written: make room in it, or repair its disk', {
         error: asError(thrown),
       });

@@ -112,6 +112,7 @@ const SERVERS: readonly (readonly [string, string])[] = [
   ['server', 'the API server'],
   ['controllers', 'the reconcile loops'],
   ['agent', 'the agent of one node'],
+  ['fencer', 'kills what writes to volumes when the agent of one node is silent'],
   ['bridge', 'objects of a Kubernetes cluster, mirrored into a tenant'],
 ];
 

@@ -262,6 +262,7 @@ The servers, each with its own --help:
   server                 the API server
   controllers            the reconcile loops
   agent                  the agent of one node
+  fencer                 kills what writes to volumes when the agent of one node is silent
   bridge                 objects of a Kubernetes cluster, mirrored into a tenant
 
 Exit codes:

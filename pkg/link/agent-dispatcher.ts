@@ -48,16 +48,17 @@ export class AgentDispatcher {
    * Undefined when the node no longer exists.
    */
   async heartbeat(node: AgentIdentity, beat: Heartbeat): Promise<HeartbeatReply | undefined> {
+    let wasAbsent = false;
     try {
       await demandHolder(this.#env, node);
       if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
-      await renewPresence(this.#env, node, beat);
+      wasAbsent = await renewPresence(this.#env, node, beat);
       if (beat.usage) await recordUsage(this.#env, node, beat.usage);
     } catch (thrown) {
       if (thrown instanceof NodeHeldFault) await noteRival(this.#env, node);
       throw thrown;
     }
-    return { failedAfterMs: this.#env.failedAfterSeconds * 1000 };
+    return { failedAfterMs: this.#env.failedAfterSeconds * 1000, ...(wasAbsent && { wasAbsent }) };
   }
 
   /** Stores the reports that changed, or refuses the whole batch. `log` is the request's logger. */

@@ -115,6 +115,8 @@ export interface Heartbeat {
 export interface HeartbeatReply {
   /** How long the control plane waits for the next heartbeat before it marks the node failed. */
   readonly failedAfterMs: number;
+  /** The node was not present when this heartbeat came: a copy of what it writes to may have been promoted meanwhile. */
+  readonly wasAbsent?: true;
 }
 
 /** `POST /agent/v1/token`: a fresh node token for the holder of the node's key. */

@@ -41,6 +41,16 @@ describe('the presence of a node', () => {
       .map(entry => value<StoredEvent>(entry))
       .filter(({ type }) => type === 'node.second_agent');
 
+  it('tells the agent whether it had ended before a heartbeat', async () => {
+    const isAbsent = async () => (await send(ONE))?.wasAbsent;
+    expect([await isAbsent(), await isAbsent()]).to.deep.equal([true, undefined]);
+    await lab.clock.pass(60_000);
+    expect([await isAbsent(), await isAbsent()]).to.deep.equal([true, undefined]);
+    expect((await lab.dispatcher.heartbeat(as(TWO, ONE), beat))?.wasAbsent, 'a run that follows at once').to.equal(
+      undefined,
+    );
+  });
+
   it('belongs to one run: another one is served nothing while its lease lasts, and has the node afterwards', async () => {
     await send(ONE);
     await lab.assign(replica());

@@ -62,12 +62,13 @@ export async function demandHolder(env: DispatcherEnv, node: AgentIdentity): Pro
  *
  * The record names its lease, so every server can renew it. Each run of an agent has a lease of its own, which ends when
  * another one takes the node over: a server whose cache is behind cannot renew it for a run that no longer has the node.
+ * Answers whether the node was absent: its lease had ended.
  */
 export async function renewPresence(
   env: DispatcherEnv,
   node: AgentIdentity,
   { containersSeenMsAgo = 0, conditions }: Pick<Heartbeat, 'containersSeenMsAgo' | 'conditions'> = {},
-): Promise<void> {
+): Promise<boolean> {
   const { store, cache, clock } = env;
   const key = keys.alive(node.tenant, node.name);
   const isUnobserved = isEngineDown(conditions) || containersSeenMsAgo > CONTAINERS_SEEN_WITHIN_MS;
@@ -78,20 +79,24 @@ export async function renewPresence(
     const entry = cache.get(key);
     const known = readPresence(entry, node);
     const isHolder = known !== undefined && judgeRun(known, node.run) === 'holds';
-    if (entry && isHolder && (await store.keepAlive(known.lease))) return updatePresence(env, node, entry, mark);
-    if (await takeOver(env, node, mark)) return;
-    if (!node.run) return; // the next heartbeat finds what is there by then
+    if (entry && isHolder && (await store.keepAlive(known.lease))) {
+      await updatePresence(env, node, entry, mark);
+      return false;
+    }
+    const taken = await takeOver(env, node, mark);
+    if (taken) return taken.wasAbsent;
+    if (!node.run) return true; // the next heartbeat finds what is there by then
     await cache.barrier();
   }
   throw new ConflictFault(key, ATTEMPTS);
 }
 
-/** Makes the node present with a lease of its own. False when the record has changed meanwhile, or the node is gone. */
+/** Makes the node present with a lease of its own. Undefined when the record has changed meanwhile, or the node is gone. */
 async function takeOver(
   { store, cache, clock, failedAfterSeconds, log }: DispatcherEnv,
   node: AgentIdentity,
   mark: Pick<NodePresence, 'unobservedSince'>,
-): Promise<boolean> {
+): Promise<{ readonly wasAbsent: boolean } | undefined> {
   const key = keys.alive(node.tenant, node.name);
   const current = await store.get(key);
   const former = readPresence(current, node);
@@ -110,7 +115,7 @@ async function takeOver(
   });
   if (!verdict.stored) {
     await store.revoke(lease.id);
-    return false;
+    return undefined;
   }
   // The next heartbeat must find this lease instead of granting another.
   await cache.reached(verdict.revision);
@@ -118,7 +123,7 @@ async function takeOver(
     await store.revoke(former.lease);
     log.info('a new run of the agent has taken its node over', { tenant: node.tenant, node: node.name });
   }
-  return true;
+  return { wasAbsent: !former };
 }
 
 /** A machine that sends heartbeats is not off, so its return removes the fence order. */

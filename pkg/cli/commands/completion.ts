@@ -29,7 +29,7 @@ const CONTEXTS = ['context use', 'context rename', 'context delete'];
 /** Commands whose next word is a kind, and then a name. */
 const KINDS = ['get', 'describe', 'delete'];
 /** Programs that the script `moor` starts itself: they are asked for their options. */
-const SERVERS = ['up', 'down', 'server', 'controllers', 'agent', 'bridge'];
+const SERVERS = ['up', 'down', 'server', 'controllers', 'agent', 'fencer', 'bridge'];
 /** Options whose value is a file. */
 const FILES = ['-f', '--file', '--token-file', '--ca-file', '--values', '--config'];
 
