@@ -144,6 +144,25 @@ export const keys = {
   epoch: (id: string) => joinKey('epochs/', id),
 } as const;
 
+/** How many segments follow the range in each key of that range, by what the functions above build. */
+const depths: ReadonlyMap<string, number> = new Map([
+  ...Object.values(keys).map(build => {
+    const sample = (build as (...segments: string[]) => string)(...Array<string>(build.length).fill('x'));
+    const [range = '', ...segments] = sample.split('/');
+    return [range, segments.length] as const;
+  }),
+  ...stored.map(({ range, keyParts }) => [range.slice(0, -1), keyParts.length] as const),
+]);
+
+/**
+ * Whether a key is one that the functions above can have built. Of a range that this release does not know, its segments only are judged.
+ */
+export function isWellFormedKey(key: string): boolean {
+  const [range = '', ...segments] = key.split('/');
+  if (!SEGMENT.test(range) || !segments.every(segment => SEGMENT.test(segment))) return false;
+  return segments.length === (depths.get(range) ?? segments.length);
+}
+
 /** Ranges that are listed or indexed. */
 export const ranges = {
   ...kindRanges,

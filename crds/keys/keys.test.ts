@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { gadgetKind } from '../kind/gadget.testing.js';
 import { kinds } from '../kinds/index.js';
-import { InvalidSegmentError, buildKey, keys, ranges, splitKey, toStatusKey } from './index.js';
+import { InvalidSegmentError, buildKey, isWellFormedKey, keys, ranges, splitKey, toStatusKey } from './index.js';
 
 const tenant = fc.uuid();
 const anything = fc.oneof(
@@ -49,6 +49,29 @@ describe('keys', () => {
       'gadget-status/t1/first',
     );
     expect(() => toStatusKey(gadgetKind, 'gadgets/t1/first'), 'it has none').to.throw(InvalidSegmentError);
+  });
+
+  it('are told from those that no function here can have built', () => {
+    const sound = [
+      keys.deployment('t1', 'web'),
+      keys.status('t1', 'web'),
+      keys.archive('t1', 'dep_1', 7),
+      keys.replica('t1', 'job.batch', 0),
+      keys.volumeReport('t1', 'vol_1', 'node_1'),
+      keys.secretVersion('t1', 'shop', 'db', 3),
+      keys.tenant('t1'),
+      keys.leader('scheduler'),
+      keys.barrier(),
+    ];
+    for (const key of sound) {
+      expect(isWellFormedKey(key), key).to.equal(true);
+      for (const bad of [`${key}/more`, `${key}/`, `${key}/..`, `${key} `, `/${key}`, `${key}\u0000`]) {
+        expect(isWellFormedKey(bad), bad).to.equal(false);
+      }
+    }
+    expect(isWellFormedKey('later-range/t1/a/b/c/d'), 'of a later release').to.equal(true);
+    expect(isWellFormedKey('later-range/NO NAME')).to.equal(false);
+    expect(isWellFormedKey('volumes/t1'), 'too short').to.equal(false);
   });
 
   it('can be taken apart again', () => {

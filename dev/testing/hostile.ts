@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 
+import { ranges } from '../../crds/keys/index.js';
+
 const json = (document: unknown) => Buffer.from(JSON.stringify(document));
 
 /** Bytes that no record should be, whatever its kind. */
@@ -39,4 +41,16 @@ export function listHostile(sound: unknown, seed: number, most = 24): readonly B
   const one = fc.record({ path: fc.constantFrom(...paths), put: fc.constantFrom(undefined, ...WRONG) });
   const changed = fc.sample(one, { seed, numRuns: most }).map(({ path, put }) => json(replaceAt(sound, path, put)));
   return [...NEVER, ...changed];
+}
+
+/** What stands for the name of an object in keys that no writer of ours makes. */
+const MALFORMED = ['NO NAME', 'a/b/c', '..', '.', '', '-first', 'a\u0000b', 'wéb', '%2e%2e', 'x'.repeat(254)];
+
+/** Malformed keys in every range: of a tenant, and in place of a tenant. */
+export function listHostileKeys(tenant: string): readonly string[] {
+  const all = Object.values(ranges).filter(range => typeof range === 'string');
+  return all.flatMap(range => [
+    ...MALFORMED.map(name => `${range}${tenant}/${name}`),
+    ...['NO TENANT/a', '../a', '/a', 'a/b/c/d/e/f/g'].map(name => range + name),
+  ]);
 }

@@ -129,5 +129,5 @@ async function chooseRepeats(run: () => unknown): Promise<number> {
     if (least >= LEAST_SAMPLE_MS || repeats >= MAX_REPEATS) return repeats;
   }
 }
-export { listHostile } from './hostile.js';
+export { listHostile, listHostileKeys } from './hostile.js';
 export { itDeep, parseShare, readShare, sampleCases, sampleRuns, type Share, takeShare, type Tier } from './tier.js';

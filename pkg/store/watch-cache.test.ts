@@ -56,6 +56,33 @@ describe('watch cache with a filter', () => {
   });
 });
 
+describe('watch cache on a malformed key', () => {
+  it('leaves it out of lists, indexes and changes, says so once, and reaches its revision', async () => {
+    const { store, feed } = silentStore();
+    const said: unknown[] = [];
+    const log = { ...silentLogger, error: (_message: string, fields?: object) => said.push(fields) };
+    const cache = new WatchCache({ store, clock: new ManualClock(), log, leavesOut: ['old/'], passesOn: ['events/'] });
+    cache.defineIndex('all', 'volumes/', () => ['any']);
+    const told: string[] = [];
+    cache.subscribe(({ key }) => void told.push(key));
+    void cache.run(new AbortController().signal);
+    const listing = { entries: [entry('volumes/t1/NO NAME', 2), entry('volumes/t1/a', 3)], revision: 3 };
+    feed().onReset(listing);
+    const happened = (key: string, revision: number) =>
+      feed().onEvents([{ revision, position: 0, key, entry: entry(key, revision) }]);
+    happened('volumes/t1/a/b', 4);
+    happened('events/t1/..', 5);
+    happened('old/..', 6);
+    feed().onReset({ ...listing, revision: 7 });
+
+    expect(cache.list('').map(({ key }) => key)).to.deep.equal(['volumes/t1/a']);
+    expect(cache.by('all', 'any').map(({ key }) => key)).to.deep.equal(['volumes/t1/a']);
+    expect(told).to.deep.equal(['volumes/t1/a']);
+    expect(cache.revision).to.equal(7);
+    expect(said).to.deep.equal(['volumes/t1/NO NAME', 'volumes/t1/a/b', 'events/t1/..'].map(key => ({ key })));
+  });
+});
+
 describe('watch cache on a replayed event', () => {
   it('does not restore a deleted key', async () => {
     const { store, feed } = silentStore();

@@ -1,4 +1,4 @@
-import { keys } from '../../crds/keys/index.js';
+import { isWellFormedKey, keys } from '../../crds/keys/index.js';
 import { type Clock, sleep } from '../clock/index.js';
 import { asError, BrokenInvariantFault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
@@ -42,6 +42,8 @@ export class WatchCache implements Cache {
   readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #revisionListeners = new Set<(revision: Revision) => void>();
   readonly #resetListeners = new Set<(revision: Revision) => void>();
+  /** Keys that were left out because they are malformed: each is logged once. */
+  readonly #malformed = new Set<string>();
   #becameReady!: () => void;
   #revision: Revision = 0;
   #connected = false;
@@ -151,9 +153,7 @@ export class WatchCache implements Cache {
   }
 
   #reset({ entries: listed, revision }: Listing): void {
-    const entries = listed.filter(
-      ({ key }) => !startsWithAny(key, this.#leavesOut) && !startsWithAny(key, this.#passesOn),
-    );
+    const entries = listed.filter(({ key }) => !startsWithAny(key, this.#passesOn) && this.#isForReaders(key));
     const present = new Set(entries.map(({ key }) => key));
     const differences: WatchEvent[] = [];
     const differs = (key: string, entry: Entry | undefined) =>
@@ -171,8 +171,19 @@ export class WatchCache implements Cache {
     if (revision === undefined || revision <= this.#revision) return; // told before: it must not undo what came after
     this.#show(
       revision,
-      events.filter(({ key }) => !startsWithAny(key, this.#leavesOut)),
+      events.filter(({ key }) => this.#isForReaders(key)),
     );
+  }
+
+  /** Readers take keys apart and build others from the parts: one malformed key in a range would fail all that list it. */
+  #isForReaders(key: string): boolean {
+    if (startsWithAny(key, this.#leavesOut)) return false;
+    if (isWellFormedKey(key)) return true;
+    if (!this.#malformed.has(key)) {
+      this.#log.error('a malformed key is left out: it was not written by Mooring, remove it from etcd', { key });
+    }
+    this.#malformed.add(key);
+    return false;
   }
 
   /** Applies all, then tells all: a listener never sees half of a revision. */
