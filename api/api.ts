@@ -108,6 +108,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     events,
     clock,
     log,
+    keyring: deps.keyring,
     failedAfterSeconds: settings.nodeFailedAfterSeconds,
     volumeSyncSeconds: settings.volumeSyncSeconds,
     nodePolicy: toNodePolicy(settings),

@@ -58,6 +58,8 @@ interface ReplicationTerms {
   readonly findPeer: (nodeId: string) => VolumePeer | undefined;
   readonly intervalSeconds: number;
   readonly fenceAfterSeconds: number;
+  /** That the control plane has issued an epoch of the volume. */
+  readonly proveEpoch: (epoch: number) => string;
 }
 
 /** The part of a node in the replication of a volume; undefined where nothing is copied. */
@@ -65,7 +67,7 @@ function toAssignedReplication(
   { class: kind, metadata, discarded = [] }: StoredVolume,
   status: VolumeStatus,
   nodeId: string,
-  { findPeer, ...terms }: ReplicationTerms,
+  { findPeer, proveEpoch, ...terms }: ReplicationTerms,
 ): AssignedReplication | undefined {
   const role = findVolumeRole(status, nodeId);
   const { epoch, primaryNode, copies, finalFor } = status;
@@ -78,6 +80,7 @@ function toAssignedReplication(
   const discard = discarded.flatMap(each => (each.nodeId === nodeId ? [{ name: each.name, at: each.at }] : []));
   return {
     epoch,
+    epochProof: proveEpoch(epoch),
     role,
     peers,
     ...terms,

@@ -20,6 +20,7 @@ export { type EndedMove, movePhases, type VolumeMove } from './move.js';
 export { checkVolumeMove, type MoveNode } from './move-admission.js';
 export { stepTowards, type VolumePhase, volumePhases } from './phases.js';
 export { checkVolumeReports } from './reports.js';
+export { believeReport } from './believe.js';
 export { type AssignedVolume, listVolumeNodes, toAssignedVolume } from './assigned.js';
 export type {
   AssignedReplication,

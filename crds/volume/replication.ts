@@ -2,6 +2,8 @@
 export interface AssignedReplication {
   /** Raised by each promotion and move. What comes with a lower one is refused. */
   readonly epoch: number;
+  /** That the control plane has issued the epoch: shown with reports, since a store that was restored from an old backup does not know it. */
+  readonly epochProof?: string;
   readonly role: VolumeRole;
   /** On the primary: the nodes that are to have copies. On a replica: the primary alone. */
   readonly peers: readonly VolumePeer[];

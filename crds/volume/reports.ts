@@ -61,6 +61,7 @@ export const volumeReportsSchema = Type.Object(
           capacityBytes: count,
           targetBytes: count,
           epoch: Type.Optional(epoch),
+          epochProof: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
           role: Type.Optional(Type.Enum(['primary', 'replica'], { type: 'string' })),
           copies: Type.Optional(Type.Array(copySchema, { maxItems: LISTED_MAX })),
           syncedAt: Type.Optional(time),

@@ -82,6 +82,8 @@ export interface SeenVolume {
   readonly usedBytes?: number;
   /** Of a replicated volume: what the agent acts as, and in which epoch. */
   readonly epoch?: number;
+  /** As it was assigned with the epoch; checked when it arrives, and not stored. */
+  readonly epochProof?: string;
   readonly role?: VolumeRole;
   /** On the primary: how far each copy is. */
   readonly copies?: readonly SeenCopy[];

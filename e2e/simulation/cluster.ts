@@ -203,6 +203,7 @@ export class SimCluster {
     const dispatcher = new AgentDispatcher({
       ...env,
       events: new EventWriter(new EventLeases(store, clock, 7), clock, random),
+      keyring,
       failedAfterSeconds: 15,
       delivery: { secrets, tickets: new Tickets({ keyring, clock, random }) },
     });

@@ -1,5 +1,6 @@
 import { ranges } from '../../crds/keys/index.js';
 import type { Replica } from '../../crds/replica/index.js';
+import type { Keyring } from '../auth/index.js';
 import type { Clock } from '../clock/index.js';
 import type { EventWriter } from '../events/index.js';
 import { defineFleetIndexes } from '../fleet/index.js';
@@ -31,6 +32,8 @@ export interface DispatcherEnv {
   readonly events: EventWriter;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Proves epochs of volumes: it is not in the store, and so not set back with it. */
+  readonly keyring: Keyring;
   /** A node without a heartbeat for this long counts as failed. */
   readonly failedAfterSeconds: number;
   /** How often copies of volumes are brought up to date. Left out: the default. */

@@ -35,8 +35,9 @@ export class DispatcherLab {
     random: seededRandom(2),
     granted: ['deployments', 'registries'],
   });
+  readonly keyring = new Keyring([Buffer.alloc(32, 2)]);
   readonly tickets = new Tickets({
-    keyring: new Keyring([Buffer.alloc(32, 2)]),
+    keyring: this.keyring,
     clock: this.clock,
     random: seededRandom(3),
   });
@@ -61,6 +62,7 @@ export class DispatcherLab {
       events: new EventWriter(new EventLeases(this.store, this.clock, 7), this.clock, seededRandom(1)),
       clock: this.clock,
       log: silentLogger,
+      keyring: this.keyring,
       failedAfterSeconds: 30,
       delivery: {
         secrets: this.secrets,

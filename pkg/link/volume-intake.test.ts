@@ -52,6 +52,7 @@ describe('what agents receive and report of a replicated volume', () => {
     lab.put(keys.node(LAB_TENANT, 'b'), { ...nodeRecord, id: 'node_b', name: 'b', publicKey: 'key-b', ...change });
   const putStatus = (change: Partial<VolumeStatus> = {}) =>
     lab.put(keys.volumeStatus(LAB_TENANT, ID), { ...status, ...change });
+  const prove = (epoch: number) => lab.keyring.digest(['mooring-volume-epoch', LAB_TENANT, ID, epoch].join('\n'));
   const follow = async (node: typeof other) => {
     const lines: (readonly AssignedVolume[])[] = [];
     const stop = lab.dispatcher.assignments(node, (line: AssignmentLine) => {
@@ -73,6 +74,7 @@ describe('what agents receive and report of a replicated volume', () => {
     const made = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 30 } as const;
     const act = (role: VolumeRole, peers: AssignedReplication['peers']): AssignedReplication => ({
       epoch: 3,
+      epochProof: prove(3),
       role,
       peers,
       intervalSeconds: 5,
@@ -163,6 +165,30 @@ describe('what agents receive and report of a replicated volume', () => {
     await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'removed' }]);
     await lab.cache.barrier();
     expect(held('node_b')).to.include({ state: 'removed' });
+  });
+
+  it('a claim of an epoch that was never issued is not believed, and one of an epoch that the store has forgotten is', async () => {
+    const claim = async (change: Partial<SeenVolume>) => {
+      await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'ready', role: 'replica', ...change }]);
+      await lab.cache.barrier();
+      return held('node_b');
+    };
+    const lie = await claim({ epoch: 9_999_999_999, epochProof: prove(3) });
+    expect(lie).to.include({ state: 'failed' }).and.not.to.have.any.keys('epoch', 'epochProof', 'role');
+    expect(lie?.message).to.contain('claims epoch 9999999999');
+    const { lines } = await follow(other);
+    const { epoch, epochProof } = lines[0]![0]!.replication!;
+    await putStatus({ epoch: 2 });
+    expect(await claim({ epoch, epochProof: epochProof! })).to.include({ state: 'ready', epoch: 3 });
+    expect(held('node_b')).not.to.have.property('epochProof');
+    expect((await claim({ epoch, epochProof: 'f'.repeat(64) }))?.state, 'a proof of nothing').to.equal('failed');
+    await lab.put(keys.volumeStatus(LAB_TENANT, `vol_${'2'.repeat(26)}`), { ...status, id: `vol_${'2'.repeat(26)}` });
+    await lab.put(keys.volume(LAB_TENANT, `vol_${'2'.repeat(26)}`), { ...volume, id: `vol_${'2'.repeat(26)}` });
+    const elsewhere = { id: `vol_${'2'.repeat(26)}`, state: 'ready', epoch: 4, epochProof: prove(4) } as const;
+    await lab.dispatcher.reportVolumes(other, [elsewhere]);
+    await lab.cache.barrier();
+    const stored = lab.cache.get(keys.volumeReport(LAB_TENANT, elsewhere.id, 'node_b'));
+    expect(value<VolumeReport>(stored!).state, 'the proof of another volume').to.equal('failed');
   });
 
   it('a node advertises where it takes copies, and may stop to', async () => {

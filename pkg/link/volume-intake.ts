@@ -2,6 +2,7 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import {
   type AssignedVolume,
+  believeReport,
   isHeldVolume,
   isMadeVolume,
   listVolumeNodes,
@@ -17,7 +18,7 @@ import type { NodeIdentity } from './agent-link.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
 import { storeSeen } from './store-seen.js';
 
-type VolumesEnv = Pick<DispatcherEnv, 'cache' | 'failedAfterSeconds' | 'volumeSyncSeconds'>;
+type VolumesEnv = Pick<DispatcherEnv, 'cache' | 'keyring' | 'failedAfterSeconds' | 'volumeSyncSeconds'>;
 
 const SYNC_SECONDS = 5;
 
@@ -31,7 +32,7 @@ export function listAssignedVolumes(env: VolumesEnv, node: NodeIdentity): readon
 }
 
 function findAssigned(
-  { cache, failedAfterSeconds, volumeSyncSeconds = SYNC_SECONDS }: VolumesEnv,
+  { cache, keyring, failedAfterSeconds, volumeSyncSeconds = SYNC_SECONDS }: VolumesEnv,
   { tenant, id }: NodeIdentity,
   status: VolumeStatus | undefined,
 ): AssignedVolume | undefined {
@@ -42,7 +43,13 @@ function findAssigned(
     findPeer: nodeId => findPeer(cache, tenant, nodeId),
     intervalSeconds: Math.max(1, volumeSyncSeconds),
     fenceAfterSeconds: failedAfterSeconds,
+    proveEpoch: epoch => keyring.digest(toProvenText(tenant, status.id, epoch)),
   });
+}
+
+/** Of no node: one that was enrolled again still has acted in the epoch. */
+function toProvenText(tenant: string, id: string, epoch: number): string {
+  return ['mooring-volume-epoch', tenant, id, String(epoch)].join('\n');
 }
 
 function findPeer(cache: DispatcherEnv['cache'], tenant: string, nodeId: string): VolumePeer | undefined {
@@ -98,11 +105,15 @@ export async function storeVolumeReports(
   for (const seen of volumes) {
     await storeSeen(env, seen.id, () => {
       const entry = env.cache.list(statuses).find(each => value<VolumeStatus>(each).id === seen.id);
-      const assigned = entry && findAssigned(env, node, value<VolumeStatus>(entry));
+      const status = entry && value<VolumeStatus>(entry);
+      const assigned = findAssigned(env, node, status);
       const own = assigned && env.cache.get(keys.volume(node.tenant, assigned.id));
       // Bytes are gone only where that was ordered: what an agent says beside it is not believed.
-      if (!own || (seen.state === 'removed' && !assigned.isDeleted)) return undefined;
-      return { key: keys.volumeReport(node.tenant, seen.id, node.id), seen: { ...seen, nodeId: node.id }, of: own };
+      if (!status || !own || (seen.state === 'removed' && !assigned.isDeleted)) return undefined;
+      const believed = believeReport(seen, status, (epoch, proof) =>
+        env.keyring.matches(toProvenText(node.tenant, seen.id, epoch), proof),
+      );
+      return { key: keys.volumeReport(node.tenant, seen.id, node.id), seen: { ...believed, nodeId: node.id }, of: own };
     });
   }
 }

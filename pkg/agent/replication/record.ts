@@ -10,6 +10,8 @@ export interface ReplicationRecord {
   /** The highest epoch that it has acted in, and what as. */
   readonly epoch: number;
   readonly role: VolumeRole;
+  /** That the control plane has issued the epoch, for one that does not know it any more. */
+  readonly epochProof?: string;
   /**
    * On a replica: the copy that counts, and the epoch in which the primary has vouched for it. Of a former primary it is what it held
    * itself, until another copy has arrived.
@@ -78,13 +80,14 @@ function toFile(id: string): string {
 
 /** What could not be worked with is lost: a part of it would be taken for all that is known. */
 function isRecord({ epoch, role, ...record }: Partial<ReplicationRecord>): boolean {
-  const { synced, final, times = {}, common = {}, origins = [], divergent = [] } = record;
+  const { synced, final, times = {}, common = {}, origins = [], divergent = [], epochProof = '' } = record;
   const isCommon = (of: unknown) => isObject(of) && isText(of['snapshot']) && isCount(of['epoch']);
   const isShown = (of: unknown) => of === undefined || (isCommon(of) && isText((of as { at?: unknown }).at));
   const isDivergent = (of: unknown) => isObject(of) && isText(of['name']) && isCount(of['epoch']) && isText(of['at']);
   return (
     isCount(epoch) &&
     (role === 'primary' || role === 'replica') &&
+    isText(epochProof) &&
     [synced, final].every(isShown) &&
     [times, common].every(isObject) &&
     Object.values(times).every(isText) &&

@@ -62,6 +62,22 @@ describe('replication of a volume', () => {
     expect(seen).to.deep.include({ epoch: 1, role: 'replica', syncedEpoch: 1, syncedAt: copy?.syncedAt });
   });
 
+  it('shows the proof of its epoch with all it says, also when an earlier epoch is assigned', async () => {
+    await b.assign('replica', 1, [a.asPeer]);
+    expect(await b.replication.recall(V), 'a server of an earlier release').not.to.have.property('epochProof');
+    for (const [epoch, epochProof] of [
+      [1, 'old key'],
+      [1, 'one'],
+      [2, 'two'],
+    ] as const) {
+      const assigned = await b.assign('replica', epoch, [a.asPeer], { epochProof });
+      expect(await b.replication.describe(assigned)).to.include({ epoch, epochProof });
+    }
+    const refused = await b.assign('replica', 1, [a.asPeer], { epochProof: 'one' }).catch((thrown: unknown) => thrown);
+    expect(String(refused)).to.contain('an earlier epoch than this copy has seen');
+    expect(await b.replication.recall(V)).to.include({ epoch: 2, epochProof: 'two' });
+  });
+
   it('knows nothing of a copy any more that was removed and is asked for again on the same node', async () => {
     const volumes = await pair();
     onA.write(V, 'one');

@@ -36,7 +36,7 @@ export interface ReplicationParts {
 /** What a report says of the replication of a volume. */
 export type SeenReplication = Pick<
   SeenVolume,
-  'epoch' | 'role' | 'copies' | 'syncedAt' | 'syncedEpoch' | 'final' | 'divergent'
+  'epoch' | 'epochProof' | 'role' | 'copies' | 'syncedAt' | 'syncedEpoch' | 'final' | 'divergent'
 >;
 
 /** The part of this node in the replication of its volumes: as the control plane has last said, and in no other way. */
@@ -104,9 +104,24 @@ export class Replication {
         phase: replication.role,
       });
       this.#primary?.check(volume);
+    } else if (before.epochProof !== replication.epochProof) {
+      await this.#turns.run(id, () => this.#keepProof(id, replication));
     }
     if (replication.discard) await this.#turns.run(id, () => this.#discard(id, replication.discard!));
     return this.describe(volume);
+  }
+
+  /** Of an epoch that an earlier release has issued, or that was proven with a key which is not used any more. */
+  async #keepProof(id: string, { epochProof }: AssignedReplication): Promise<void> {
+    const record = await this.#records.read(id);
+    if (!record || epochProof === undefined) return;
+    try {
+      await this.#records.write(id, { ...record, epochProof });
+    } catch (thrown) {
+      // The volume serves without it, and it is assigned again.
+      const error = asError(thrown);
+      this.#parts.log.warn('the proof of the epoch of a volume cannot be kept yet', { volume: id, error });
+    }
   }
 
   /** Removes what was set aside and given up. What is still the newest copy here stays until another has arrived. */
@@ -156,11 +171,10 @@ export class Replication {
     const { id, replication } = volume;
     const record = replication && (await this.#records.read(id));
     if (!record || !isSettled(record, replication)) return {};
-    const { epoch, role } = record;
     const there = record.divergent || record.synced ? await this.#parts.driver.listSnapshots(id) : [];
     const divergent = record.divergent?.filter(({ name }) => there.includes(name)) ?? []; // people remove it by hand
-    const told = { epoch, role, ...(divergent.length > 0 && { divergent }) };
-    const { synced } = record;
+    const { role, synced } = record;
+    const told = toSeen(record, divergent);
     if (role === 'primary') {
       const copies = this.#primary?.describe(volume, replication, record) ?? [];
       const final = this.#primary?.findFinal(id);
@@ -176,9 +190,8 @@ export class Replication {
   async recall(id: string): Promise<SeenReplication> {
     const record = await this.#records.read(id).catch(() => undefined);
     if (!record) return {};
-    const { epoch, role, divergent = [], synced } = record;
-    const told = { epoch, role, ...(divergent.length > 0 && { divergent }) };
-    return { ...told, ...(synced && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
+    const { divergent, synced } = record;
+    return { ...toSeen(record, divergent), ...(synced && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
   }
 
   /** Why a container may not mount a volume here; undefined when it may. */
@@ -200,8 +213,20 @@ export class Replication {
 /** A report without what it says of copies, and of what a primary promises: what is not so any more is not told again. */
 export function withoutReplication(seen: SeenVolume): SeenVolume {
   const { epoch: _e, role: _r, copies: _c, syncedAt: _at, syncedEpoch: _in, final: _f, divergent: _d, ...more } = seen;
-  const { fencesAfterSeconds: _a, ...rest } = more;
+  const { epochProof: _p, fencesAfterSeconds: _a, ...rest } = more;
   return rest;
+}
+
+function toSeen(
+  { epoch, epochProof, role }: ReplicationRecord,
+  divergent: readonly DivergentBytes[] = [],
+): SeenReplication {
+  return {
+    epoch,
+    ...(epochProof !== undefined && { epochProof }),
+    role,
+    ...(divergent.length > 0 && { divergent }),
+  };
 }
 
 function isSettled(record: ReplicationRecord | undefined, { epoch, role }: AssignedReplication): boolean {

@@ -81,13 +81,13 @@ export async function takeRole(
   replication: AssignedReplication,
   { clock, driver, records }: RoleParts,
 ): Promise<ReplicationRecord> {
-  const { epoch, role } = replication;
+  const { epoch, role, epochProof } = replication;
   const record = await records.read(id);
   const snapshots = await driver.listSnapshots(id);
   const step = decideRole(record, replication, snapshots);
   if (step.kind === 'refuse') throw new VolumeFault('refused', step.because);
   if (step.kind === 'none') return record!;
-  const next = { ...(await takeStep()), epoch, role };
+  const next = { ...(await takeStep()), epoch, role, ...(epochProof !== undefined && { epochProof }) };
   await records.write(id, next);
   return next;
 
