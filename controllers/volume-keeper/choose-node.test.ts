@@ -11,7 +11,6 @@ const node = (name: string, change: Partial<VolumeCandidate> = {}): VolumeCandid
   controlPlane: false,
   disk: 1000,
   promised: 0,
-  takesCopies: true,
   ...change,
 });
 const residency = { asked: { country: 'DE' }, regions: { enforced: true, declared: defaultRegions } };
@@ -47,12 +46,12 @@ describe('the nodes of copies', () => {
       'none outside the residency, without an address, of the control plane, or short of disk',
       [
         node('b', { labels: {} }),
-        node('c', { takesCopies: false }),
+        node('c', { noCopies: 'without an address' }),
         node('d', { controlPlane: true }),
         node('e', { promised: 901 }),
       ],
       {},
-      '; 0 of 4 nodes can hold it: 1 of the control plane, 1 outside its residency, 1 with less than 100B of disk left, 1 without an address for copies (moor agent --volume-listen)',
+      '; 0 of 4 nodes can hold it: 1 of the control plane, 1 outside its residency, 1 with less than 100B of disk left, 1 without an address',
     ],
   ];
   for (const [name, nodes, more, wanted] of cases) {

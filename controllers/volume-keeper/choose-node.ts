@@ -10,8 +10,8 @@ export interface VolumeCandidate
   readonly disk: number;
   /** The sizes of the volumes on its disk. */
   readonly promised: number;
-  /** It takes copies from other nodes. */
-  readonly takesCopies?: boolean;
+  /** Why it takes no copies of the volume from other nodes. */
+  readonly noCopies?: string | undefined;
 }
 
 /** What a volume requires of its nodes. */
@@ -65,7 +65,7 @@ export function chooseReplicaNodes(
   if (count <= 0) return { nodes: [] };
   const { able, because } = sift(nodes, node => {
     if (taken.has(node.id)) return 'in use for it already';
-    return node.takesCopies ? refuseNode(node, demand) : 'without an address for copies (moor agent --volume-listen)';
+    return node.noCopies ?? refuseNode(node, demand);
   });
   const awaited = named.filter(id => !taken.has(id) && nodes.some(node => node.id === id)).slice(0, count);
   const asked = able.filter(({ id }) => awaited.includes(id));

@@ -49,6 +49,32 @@ describe('the loss of the node of a volume', () => {
   });
 });
 
+describe('the nodes for copies of a volume', () => {
+  it('are those that keep volumes with the driver of its primary, and of the others it is said why not', async () => {
+    const { feeding, cache, put } = await open();
+    const enrol = async (name: string, change: object) => {
+      const capacity = { cpu: 1, memory: 1, disk: 0 };
+      const node = { id: `node_${name}`, name, labels: {}, capacity, controlPlane: false, volumeAddress: `${name}:1` };
+      await put(keys.node('t1', name), { metadata: meta(`node_${name}`), ...node, ...change });
+      const ready = { id: `node_${name}`, status: 'ready', reason: 'heartbeat_received', since: AT };
+      await put(keys.nodeStatus('t1', name), ready);
+    };
+    for (const [name, volumeDriver] of Object.entries({ a: 'btrfs', b: 'directory', c: 'btrfs' }))
+      await enrol(name, { volumeDriver });
+    await enrol('d', { volumeDriver: 'btrfs', volumeAddress: undefined });
+    const volume = { metadata: meta('vol_1'), id: 'vol_1', name: 'data', type: 'volume', sizeBytes: 1 } as StoredVolume;
+    const status = { id: 'vol_1', phase: 'Ready', reason: 'volume_ready', message: '', since: AT, copies: [] };
+    await put(keys.volumeStatus('t1', 'vol_1'), { ...status, primaryNode: 'node_a' });
+    const demand = { count: 2, named: [], taken: new Set(['node_a']) };
+    const { nodes, because } = readInput(volume, cache, defaultPolicy).chooseReplicas(demand);
+    expect(nodes.map(({ name }) => name)).to.deep.equal(['c']);
+    expect(because).to.equal(
+      '1 of 4 nodes can hold it: 1 in use for it already, 1 on the volume driver directory, not btrfs, 1 without an address for copies (moor agent --volume-listen)',
+    );
+    feeding.abort();
+  });
+});
+
 describe('the volumes that are mounted with one', () => {
   it('are those that share a workload with it or with one of them, with where each is and could go', async () => {
     const { feeding, cache, put } = await open();

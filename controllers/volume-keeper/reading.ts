@@ -4,7 +4,9 @@ import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { StoredVolume, VolumeReport } from '../../crds/volume/index.js';
 import {
   explainBound,
+  explainNoCopies,
   findNode,
+  findVolumeDriver,
   listMountedWith,
   listRunningJobs,
   type PlacementPolicy,
@@ -33,9 +35,9 @@ export function readInput(
       const isOutside = demand.residency?.regions.enforced === true && !isInside(node, demand);
       return { ...toCandidate(node, cache), isOutside, lost: findLoss(node, cache) };
     },
-    chooseNode: refusedBy => chooseNode(listCandidates(tenant, cache), demand, refusedBy),
+    chooseNode: refusedBy => chooseNode(listCandidates(volume, cache), demand, refusedBy),
     chooseReplicas: wanted =>
-      wanted.count > 0 ? chooseReplicaNodes(listCandidates(tenant, cache), demand, wanted) : { nodes: [] },
+      wanted.count > 0 ? chooseReplicaNodes(listCandidates(volume, cache), demand, wanted) : { nodes: [] },
     explainBound: nodeId => explainBound(cache, volume, nodeId),
     listMountedWith: () => listMountedWith(cache, volume),
     listJobs: () => listRunningJobs(cache, volume),
@@ -78,12 +80,14 @@ function readDemand(volume: StoredVolume, cache: Cache, { regions }: PlacementPo
   };
 }
 
-function listCandidates(tenant: string, cache: Cache): readonly VolumeCandidate[] {
+function listCandidates(volume: StoredVolume, cache: Cache): readonly VolumeCandidate[] {
+  const { tenant } = volume.metadata;
+  const driver = findVolumeDriver(cache, volume);
   const promised = sumVolumesByNode(cache, tenant);
   return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => ({
     ...toCandidate(node, cache),
     disk: node.capacity.disk,
     promised: promised.get(node.id) ?? 0,
-    takesCopies: node.volumeAddress !== undefined,
+    noCopies: explainNoCopies(node, driver),
   }));
 }

@@ -26,6 +26,8 @@ export interface StoredNode {
   readonly engine?: AdvertisedEngine;
   /** `host:port` where other nodes of the tenant send copies of volumes to. The control plane passes it on and never dials it. */
   readonly volumeAddress?: string;
+  /** What keeps volumes of type `volume` there: `btrfs`, `directory`; left out by an agent that keeps none, or of an earlier release. */
+  readonly volumeDriver?: string;
   /** What its engine cannot do: words of `nodeFeatures`, or of an agent of another release. */
   readonly lacks?: readonly string[];
   /** What the agent found on its machine. */

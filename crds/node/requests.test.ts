@@ -116,6 +116,14 @@ describe('a heartbeat', () => {
     }
   });
 
+  it('says what keeps its volumes, in a word of any release', () => {
+    const check = (volumeDriver: unknown) => faults(checkHeartbeat({ ...heartbeat, volumeDriver }));
+    expect(check('btrfs')).to.deep.equal([]);
+    for (const bad of ['', 'NO NAME', 'x'.repeat(99), 5]) {
+      expect(check(bad), String(bad)).to.deep.equal(['field_invalid volumeDriver']);
+    }
+  });
+
   it('says what the engine of the node cannot do, in words of any release', () => {
     const check = (lacks: unknown) => faults(checkHeartbeat({ ...heartbeat, lacks }));
     for (const sound of [[], ['volumes', 'host_ports'], ['a_word_of_later']]) expect(check(sound)).to.deep.equal([]);

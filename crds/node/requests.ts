@@ -182,6 +182,7 @@ export const heartbeatSchema = Type.Object(
     conditions: Type.Optional(Type.Array(conditionSchema, { maxItems: 16 })),
     engine: Type.Optional(engineSchema),
     volumeAddress: Type.Optional(volumeAddress),
+    volumeDriver: Type.Optional(feature),
     lacks: Type.Optional(Type.Array(feature, { maxItems: 32 })),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
     usage: Type.Optional(Type.Array(usageSchema, { maxItems: USAGE_MAX })),

@@ -188,13 +188,15 @@ export const volumeRejections = defineEntries('7.5', {
 
   volume_replica_node_conflict: {
     section: 'ours',
-    expected: ({ nodes }: { nodes: readonly string[] }) =>
-      nodes.length === 0
-        ? 'a node that can hold another copy; the tenant has none'
-        : `a node that can hold another copy: ${nodes.join(', ')}`,
-    sample: { nodes: ['machine-2'] },
-    why: 'Each copy is on a node of its own, which belongs to this tenant, satisfies the volume’s residency and takes copies.',
-    remedy: 'Choose one of these nodes, enrol another, or start the agent of the node with --volume-listen.',
+    expected: ({ nodes, others }: { nodes: readonly string[]; others: readonly string[] }) => {
+      const able = nodes.length === 0 ? '; the tenant has none' : `: ${nodes.join(', ')}`;
+      const rest = others.length === 0 ? '' : ` (${others.join('; ')})`;
+      return `a node that can hold another copy${able}${rest}`;
+    },
+    sample: { nodes: ['machine-2'], others: ['machine-1 is the node of its primary'] },
+    why: 'Each copy is on a node of its own, which belongs to this tenant, satisfies the volume’s residency, takes copies, and keeps volumes with the driver that the primary has.',
+    remedy:
+      'Choose one of these nodes, enrol another, or start the agent of the node with --volume-listen or with the same --volume-driver.',
     example: { node_id: 'machine-1' },
     fixed: { node_id: 'machine-2' },
   },

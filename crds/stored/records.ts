@@ -133,6 +133,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       agentVersion: text(''),
       engine: maybe(object({ name: text(''), version: text('') })),
       volumeAddress: maybe(text('')),
+      volumeDriver: maybe(text('')),
       lacks: maybe(list(text(''))),
       conditions: maybe(list(condition)),
       orders,

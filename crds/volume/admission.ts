@@ -30,8 +30,8 @@ export interface VolumeNode {
   readonly id: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** False: it has no address that other nodes could send copies to. */
-  readonly takesCopies?: boolean;
+  /** Why it takes no copies of the volume, after "the node is". */
+  readonly noCopies?: string | undefined;
 }
 
 /** What the API has looked up. */
@@ -200,9 +200,10 @@ const replicaNodesAreKnown = rule(
 );
 
 const nodeCanHoldIt = rule('volume_replica_node_conflict', (node: unknown, at, refuse, facts: ReplicaFacts) => {
-  const free = freeNodes(facts);
+  const { free, unable } = siftNodes(facts);
   if (free.some(({ id, name }) => id === node || name === node)) return undefined;
-  return refuse(at, node, { nodes: free.map(({ name }) => name) });
+  const others = unable.slice(0, LISTED).map(({ name, because }) => `${name} is ${because}`);
+  return refuse(at, node, { nodes: free.slice(0, LISTED).map(({ name }) => name), others });
 });
 
 const copiesAreBounded = rule('field_invalid', (node: unknown, at, refuse, { volume }: ReplicaFacts) =>
@@ -211,14 +212,20 @@ const copiesAreBounded = rule('field_invalid', (node: unknown, at, refuse, { vol
     : refuse(at, node, { wanted: `at most ${VOLUME_REPLICAS_MAX} copies: remove one first` }),
 );
 
-/** Nodes without a copy that take some, inside the volume's residency. */
-function freeNodes({ nodes, regions, volume }: ReplicaFacts): readonly VolumeNode[] {
-  if (nodes === 'unreadable') return [];
-  const held = new Set([volume.primaryNode, ...volume.copies.map(({ nodeId }) => nodeId)]);
-  return nodes.filter(
-    ({ id, labels, takesCopies = true }) =>
-      takesCopies && !held.has(id) && checkResidency(volume.residency ?? {}, labels, regions).length === 0,
-  );
+/** The nodes that can hold one more copy, and why each of the others cannot. */
+function siftNodes({ nodes, regions, volume }: ReplicaFacts) {
+  const all = nodes === 'unreadable' ? [] : nodes;
+  const explain = ({ id, labels, noCopies }: VolumeNode): string | undefined => {
+    if (id === volume.primaryNode) return 'the node of its primary';
+    if (volume.copies.some(({ nodeId }) => nodeId === id)) return 'a node that has a copy, or is still to remove one';
+    if (checkResidency(volume.residency ?? {}, labels, regions).length > 0) return 'outside its residency';
+    return noCopies;
+  };
+  const judged = all.map(node => ({ ...node, because: explain(node) }));
+  return {
+    free: judged.filter(({ because }) => because === undefined),
+    unable: judged.filter(({ because }) => because !== undefined),
+  };
 }
 
 const replicaFields: readonly FieldRules<ReplicaFacts>[] = [
@@ -232,6 +239,6 @@ export function checkVolumeReplica(document: unknown, facts: ReplicaFacts): Chec
   const refused = toCheckFailure(validateReplica(document, () => facts));
   if (refused) return refused;
   const asked = (document as { readonly node_id: string }).node_id;
-  const node = freeNodes(facts).find(({ id, name }) => id === asked || name === asked);
+  const node = siftNodes(facts).free.find(({ id, name }) => id === asked || name === asked);
   return { ok: true, value: { nodeId: node!.id } };
 }

@@ -60,13 +60,13 @@ function findTarget(named: unknown, { nodes }: MoveFacts): MoveNode | undefined 
 
 /** Why the primary of a volume cannot move to a node. */
 function explainUnable(node: MoveNode, { volume, regions, explainBound }: MoveFacts): string | undefined {
-  const { id, name, labels, status, takesCopies = true, isFull = false } = node;
+  const { id, name, labels, status, noCopies, isFull = false } = node;
   if (id === volume.primaryNode) return `${name} has the primary already`;
   if (checkResidency(volume.residency ?? {}, labels, regions).length > 0) return `${name} is outside its residency`;
   if (status === 'draining') return `${name} is drained and takes no work`;
   if (status !== 'ready') return `${name} is ${status}`;
   // From there it is copied to the others.
-  if (!takesCopies) return `the agent of ${name} takes no copies (moor agent --volume-listen)`;
+  if (noCopies !== undefined) return `${name} is ${noCopies}`;
   const isHeld = volume.copies.some(({ nodeId }) => nodeId === id);
   if (isFull && !isHeld) return `${name} has no room for it`;
   return explainBound(id);

@@ -189,7 +189,7 @@ describe('one more copy of a volume', () => {
     },
     {
       given: { node_id: 'machine-2' },
-      otherFacts: { nodes: [{ ...node('2', 'FR'), takesCopies: false }] },
+      otherFacts: { nodes: [{ ...node('2', 'FR'), noCopies: 'without an address' }] },
       found: ['volume_replica_node_conflict node_id'],
     },
     { given: { node_id: 'machine-2' }, of: { replicas: 19 }, found: [] },
@@ -202,6 +202,22 @@ describe('one more copy of a volume', () => {
       if (checked.ok) expect(checked.value.nodeId).to.equal(`node_${'2'.repeat(26)}`);
     });
   }
+});
+
+describe('the refusal of a copy', () => {
+  it('names the nodes that can hold it, and says of each other why it cannot', () => {
+    const nodes = [
+      node('1', 'DE'),
+      node('2', 'DE'),
+      { ...node('3', 'DE'), noCopies: 'on the volume driver directory, not btrfs' },
+      node('4', 'US'),
+    ];
+    const given = { node_id: 'machine-3' };
+    const checked = checkVolumeReplica(given, { ...facts, nodes, volume: { ...volume, residency: { country: 'DE' } } });
+    expect(checked.ok ? '' : checked.rejections[0]?.expected).to.equal(
+      'a node that can hold another copy: machine-2 (machine-1 is the node of its primary; machine-3 is on the volume driver directory, not btrfs; machine-4 is outside its residency)',
+    );
+  });
 });
 
 describe('removal of a volume', () => {

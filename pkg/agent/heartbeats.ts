@@ -58,6 +58,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const sometimes = {
         ...(usage && { usage }),
         ...(volumeAddress !== undefined && { volumeAddress }),
+        ...(env.volumes && { volumeDriver: env.volumes.name }),
         ...(lacks && { lacks }),
       };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };

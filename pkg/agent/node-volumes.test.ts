@@ -70,6 +70,11 @@ describe('volumes of a node', () => {
     lab.stop();
   });
 
+  it('are kept by the driver that the node advertises', () => {
+    const stored = lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!;
+    expect(value<StoredNode>(stored).volumeDriver).to.equal('directory');
+  });
+
   const toVolume = (change: Partial<StoredVolume> = {}): StoredVolume => ({
     metadata: { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
     id: ID,

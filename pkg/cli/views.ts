@@ -34,6 +34,7 @@ export interface NodeView {
   readonly conditions?: readonly AdvertisedCondition[];
   readonly engine?: AdvertisedEngine | null;
   readonly volumeAddress?: string | null;
+  readonly volumeDriver?: string | null;
   /** What its engine cannot do; servers of earlier releases do not say. */
   readonly lacks?: readonly string[];
   readonly unobservedSince?: string;

@@ -26,6 +26,7 @@ export {
 export { TenantFleets, TenantUsage } from './fleets.js';
 export { explainWaiting, groupByForm, isHoldingOlder } from './forms.js';
 export { countUnended, type EndedJob, isJobEnded, listEndedJobs } from './jobs.js';
+export { explainNoCopies, findVolumeDriver } from './volume-driver.js';
 export { findVolumeRoom, sumVolumesByNode, usesDisk } from './volume-room.js';
 export { explainBound, listMountedWith, listRunningJobs, listSeparated, type MountedVolume } from './volume-users.js';
 export { findUsage, readScaling, withWantedReplicas } from './scaling.js';

@@ -104,6 +104,8 @@ export interface Heartbeat {
   readonly engine?: AdvertisedEngine;
   /** Where other nodes of the tenant send copies of volumes to; left out by an agent that takes none. */
   readonly volumeAddress?: string;
+  /** What keeps its volumes; left out by an agent that keeps none, and by older ones. */
+  readonly volumeDriver?: string;
   /** What its engine cannot do; left out by an agent whose engine can do everything. */
   readonly lacks?: readonly string[];
   /** How long ago the agent last listed its containers; left out by older agents. */

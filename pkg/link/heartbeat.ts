@@ -24,6 +24,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         agentVersion,
         engine,
         volumeAddress,
+        volumeDriver,
         lacks,
         conditions = stored.conditions ?? [],
       } = beat;
@@ -33,6 +34,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         agentVersion,
         ...(engine && { engine }),
         ...(volumeAddress !== undefined && { volumeAddress }),
+        ...(volumeDriver !== undefined && { volumeDriver }),
         ...(lacks && { lacks }),
         ...(conditions.length > 0 && { conditions }),
       };
@@ -44,7 +46,8 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         updatedAt: new Date(env.clock.now()).toISOString(),
         specHash: hashSpec(advertised),
       };
-      const { conditions: _former, engine: _replaced, volumeAddress: _left, lacks: _able, ...rest } = stored;
+      const { conditions: _former, engine: _replaced, volumeAddress: _left, ...others } = stored;
+      const { volumeDriver: _other, lacks: _able, ...rest } = others;
       const updated: StoredNode = { ...rest, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
@@ -76,13 +79,15 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
 }
 
 /** What a heartbeat can change. */
-function pickAdvertised({ labels, capacity, agentVersion, engine, volumeAddress, lacks, conditions }: StoredNode) {
+function pickAdvertised(node: StoredNode) {
+  const { labels, capacity, agentVersion, engine, volumeAddress, volumeDriver, lacks, conditions } = node;
   return {
     labels,
     capacity,
     agentVersion,
     ...(engine && { engine }),
     ...(volumeAddress !== undefined && { volumeAddress }),
+    ...(volumeDriver !== undefined && { volumeDriver }),
     ...(lacks && { lacks }),
     ...(conditions && { conditions }),
   };

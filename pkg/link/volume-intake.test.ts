@@ -191,12 +191,15 @@ describe('what agents receive and report of a replicated volume', () => {
     expect(value<VolumeReport>(stored!).state, 'the proof of another volume').to.equal('failed');
   });
 
-  it('a node advertises where it takes copies, and may stop to', async () => {
+  it('a node advertises where it takes copies and what keeps its volumes, and may stop to', async () => {
     const beat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
     const stored = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!).volumeAddress;
     await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, volumeAddress: '10.0.0.1:7071' });
     expect(stored()).to.equal('10.0.0.1:7071');
+    const driver = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!).volumeDriver;
+    await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, volumeDriver: 'btrfs' });
+    expect([stored(), driver()]).to.deep.equal([undefined, 'btrfs']);
     await lab.dispatcher.heartbeat(LAB_NODE, beat);
-    expect(stored()).to.equal(undefined);
+    expect(driver()).to.equal(undefined);
   });
 });

@@ -4,7 +4,13 @@ import type { StoredNode } from '../../crds/node/index.js';
 import type { AdviceRecord } from '../../crds/recommendation/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { getVolumePhase, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
-import { findVolumeRoom, type PlacementSources, sumVolumesByNode, toCandidate } from '../fleet/index.js';
+import {
+  findVolumeDriver,
+  findVolumeRoom,
+  type PlacementSources,
+  sumVolumesByNode,
+  toCandidate,
+} from '../fleet/index.js';
 import { type Cache, findRecordFault, listValues, readValue, value } from '../store/index.js';
 import type { TenantState, VolumeState } from './recommend.js';
 
@@ -30,6 +36,7 @@ export function readVolumeState(
     isRefused: status?.phase === 'Ready' && status.reason === 'volume_refused',
     primaryNode: status?.primaryNode,
     copies: status?.copies ?? [],
+    driver: findVolumeDriver(cache, volume),
     usedBytes: status?.usedBytes,
     measuredAt: status?.measuredAt,
     capacityBytes: status?.capacityBytes,
@@ -49,9 +56,10 @@ export function readTenantState({ cache, policy }: PlacementSources, tenant: str
     const { status } = toCandidate(node, cache);
     // The node of the control plane is not reported as a fault.
     const isImpaired = !node.controlPlane && (status === 'failed' || status === 'unusable');
-    const { name, labels, controlPlane, lacks = [], volumeAddress } = node;
+    const { name, labels, controlPlane, lacks = [], volumeAddress, volumeDriver } = node;
     const isForVolumes = (!controlPlane || record?.platform === true) && !lacks.includes('volumes');
-    return [node.id, { name, isImpaired, labels, takesCopies: isForVolumes && volumeAddress !== undefined }] as const;
+    const takesCopies = isForVolumes && volumeAddress !== undefined;
+    return [node.id, { name, isImpaired, labels, takesCopies, volumeDriver }] as const;
   });
   const quotaLeft = limit === undefined ? undefined : limit - used;
   return { nodes: new Map(nodes), regions: policy.regions, quotaLeft, now };

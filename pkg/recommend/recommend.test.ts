@@ -93,6 +93,17 @@ describe('recommendations', () => {
       others({ takesCopies: false }),
     ],
     [
+      'without any copy, where the others keep volumes with another driver',
+      volume({ class: 'replicated', replicas: 0 }, { driver: 'btrfs' }),
+      ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],
+      others({ volumeDriver: 'directory' }),
+    ],
+    [
+      'without any copy, where the others do not say what keeps volumes there',
+      volume({ class: 'replicated', replicas: 0 }, { driver: 'btrfs' }),
+      ['replication critical set_replicas 1'],
+    ],
+    [
       'without any copy, where the others are outside of its residency',
       volume({ class: 'replicated', replicas: 0, residency: { country: 'DE' } }),
       ['replication critical set_replicas 1: 1 replica needs 2 nodes, and 1 can be used'],

@@ -22,6 +22,8 @@ export interface VolumeState {
   readonly isRefused?: boolean;
   readonly primaryNode?: string | undefined;
   readonly copies: readonly VolumeReplica[];
+  /** What keeps its bytes, and so each of its copies. */
+  readonly driver?: string | undefined;
   readonly usedBytes?: number | undefined;
   readonly measuredAt?: string | undefined;
   readonly capacityBytes?: number | undefined;
@@ -40,6 +42,8 @@ export interface NodeState {
   readonly labels: Readonly<Record<string, string>>;
   /** It can have copies of what is on other nodes. */
   readonly takesCopies: boolean;
+  /** What keeps its volumes, as far as that is known. */
+  readonly volumeDriver?: string | undefined;
 }
 
 /** What all volumes of a tenant have in common. */
@@ -129,13 +133,15 @@ function adviseCopies(state: VolumeState, tenant: TenantState): readonly Recomme
 }
 
 /** The nodes that can have bytes of a volume, or a copy of them, whatever they are busy with now. */
-function countUsable({ volume, primaryNode, copies }: VolumeState, { nodes, regions }: TenantState): number {
+function countUsable({ volume, primaryNode, copies, driver }: VolumeState, { nodes, regions }: TenantState): number {
   const { excludedNodes = [] } = volume;
   const residency = toResidencyRule(volume.residency, regions);
   const held = new Set(copies.map(({ nodeId }) => nodeId));
   const isInside = ({ labels }: NodeState) => !residency || satisfiesResidency(residency, labels);
+  const isAlike = ({ volumeDriver = driver }: NodeState) => driver === undefined || volumeDriver === driver;
+  const isTaker = (id: string, node: NodeState) => (node.takesCopies || held.has(id)) && isAlike(node);
   const isUsable = ([id, node]: readonly [string, NodeState]) =>
-    id === primaryNode || (!excludedNodes.includes(id) && (node.takesCopies || held.has(id)) && isInside(node));
+    id === primaryNode || (!excludedNodes.includes(id) && isTaker(id, node) && isInside(node));
   return [...nodes].filter(isUsable).length;
 }
 

@@ -46,6 +46,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     agentVersion,
     engine = null,
     volumeAddress = null,
+    volumeDriver = null,
     lacks = [],
   } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
@@ -67,6 +68,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     agent: { version: agentVersion, lastHeartbeatAt: findLastHeartbeat(env, id, tenant, name) },
     engine,
     volumeAddress,
+    volumeDriver,
     lacks,
     claims: listClaims(env.cache, node),
     conditions: [

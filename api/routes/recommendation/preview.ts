@@ -4,7 +4,14 @@ import type { StoredNode } from '../../../crds/node/index.js';
 import type { VolumeChange } from '../../../crds/recommendation/index.js';
 import { checkResidency } from '../../../crds/residency/index.js';
 import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
-import { findNode, sumVolumesByNode, toCandidate, usesDisk } from '../../../pkg/fleet/index.js';
+import {
+  explainNoCopies,
+  findNode,
+  findVolumeDriver,
+  sumVolumesByNode,
+  toCandidate,
+  usesDisk,
+} from '../../../pkg/fleet/index.js';
 import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 
@@ -61,11 +68,17 @@ function listTakers(cache: Cache, volume: StoredVolume, regions: AdmissionEnv['s
   const { metadata, residency = {}, sizeBytes } = volume;
   const { tenant } = metadata;
   const promised = sumVolumesByNode(cache, tenant);
+  const driver = findVolumeDriver(cache, volume);
   return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).filter(node => {
-    const { id, labels, volumeAddress, capacity, orders } = node;
+    const { id, labels, capacity, orders } = node;
     const isReady = orders?.drain === undefined && toCandidate(node, cache).status === 'ready';
     const isFull = usesDisk(volume) && capacity.disk > 0 && capacity.disk - (promised.get(id) ?? 0) < sizeBytes;
-    return isReady && !isFull && volumeAddress !== undefined && checkResidency(residency, labels, regions).length === 0;
+    return (
+      isReady &&
+      !isFull &&
+      explainNoCopies(node, driver) === undefined &&
+      checkResidency(residency, labels, regions).length === 0
+    );
   });
 }
 

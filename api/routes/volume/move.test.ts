@@ -116,8 +116,11 @@ describe('moves of volumes over HTTP', () => {
     await unable('machine-2 is drained');
     await enrol(2, {}, 'failed');
     await unable('machine-2 is failed');
+    await settle({ driver: 'btrfs' });
+    await enrol(2, { volumeDriver: 'directory' });
+    await unable('machine-2 is on the volume driver directory, not btrfs');
     await enrol(2, { volumeAddress: undefined as never });
-    await unable('takes no copies');
+    await unable('without an address for copies');
     await enrol(2, { capacity: { cpu: 1, memory: 1, disk: 1 } });
     await unable('has no room');
     await enrol(2, { labels: { 'mooring.io/country': 'FR' } });

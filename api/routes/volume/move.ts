@@ -9,6 +9,8 @@ import {
   type VolumeStatus,
 } from '../../../crds/volume/index.js';
 import {
+  explainNoCopies,
+  findVolumeDriver,
   explainBound,
   findNode,
   listSeparated,
@@ -97,15 +99,16 @@ function findTarget({ move: asked }: StoredVolume, status: VolumeStatus | undefi
 function listMoveNodes(cache: Cache, stored: StoredVolume): readonly MoveNode[] {
   const { tenant } = stored.metadata;
   const promised = sumVolumesByNode(cache, tenant);
+  const driver = findVolumeDriver(cache, stored);
   return listValues<StoredNode>(cache, ranges.of(ranges.nodes, tenant)).map(node => {
-    const { id, name, labels, capacity, volumeAddress, orders, controlPlane } = node;
+    const { id, name, labels, capacity, orders, controlPlane } = node;
     const status = controlPlane ? 'the node of the control plane' : toCandidate(node, cache).status;
     const free = capacity.disk - (promised.get(id) ?? 0);
     return {
       id,
       name,
       labels,
-      takesCopies: volumeAddress !== undefined,
+      noCopies: explainNoCopies(node, driver),
       status: orders?.drain ? 'draining' : status,
       isFull: usesDisk(stored) && capacity.disk > 0 && free < stored.sizeBytes,
     };

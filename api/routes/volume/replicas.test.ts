@@ -69,6 +69,21 @@ describe('copies of volumes over HTTP', () => {
     ]);
   });
 
+  it('are refused on a node that keeps volumes with another driver than the primary, which no refusal lists', async () => {
+    await enrol(1, { volumeDriver: 'btrfs' });
+    await enrol(2, { volumeDriver: 'directory' });
+    await enrol(3, { volumeDriver: 'btrfs' });
+    const { status, body } = await ask('POST', 'data/replicas', { node_id: 'machine-2' });
+    expect([status, body['code']]).to.deep.equal([422, 'volume_replica_node_conflict']);
+    expect(body['expected']).to.match(/: machine-3 \(.*; machine-2 is on the volume driver directory, not btrfs\)$/);
+    await settle({ driver: 'directory' });
+    expect((await ask('POST', 'data/replicas', { node_id: 'machine-2' })).status, 'what its primary says').to.equal(
+      200,
+    );
+    await enrol(3, {});
+    expect((await ask('POST', 'data/replicas', { node_id: 'machine-3' })).status, 'an older agent').to.equal(200);
+  });
+
   it('are shown with how far each is', async () => {
     const copy = { nodeId: toNodeId(2), state: 'syncing', lagBytes: 7, sentBytes: 3, totalBytes: 10 } as const;
     await settle({ copies: [copy] });

@@ -9,6 +9,7 @@ import {
   type StoredVolume,
   type VolumeStatus,
 } from '../../../crds/volume/index.js';
+import { explainNoCopies, findVolumeDriver } from '../../../pkg/fleet/index.js';
 import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
@@ -37,11 +38,10 @@ function addReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
     if (env.staticFacts.volumeManagement === 'off')
       return rejectRequest('volume_binding_unavailable', 'volumes', stored.name);
     const nodes = await readNodes(env.cache, tenant);
-    const takers = new Set(
-      listNodes(env.cache, tenant).flatMap(node => (node.volumeAddress === undefined ? [] : [node.id])),
-    );
+    const driver = findVolumeDriver(env.cache, stored);
+    const unable = new Map(listNodes(env.cache, tenant).map(node => [node.id, explainNoCopies(node, driver)]));
     const checked = checkVolumeReplica(call.document, {
-      nodes: nodes === 'unreadable' ? nodes : nodes.map(node => ({ ...node, takesCopies: takers.has(node.id) })),
+      nodes: nodes === 'unreadable' ? nodes : nodes.map(node => ({ ...node, noCopies: unable.get(node.id) })),
       regions: env.staticFacts.regions,
       volume: toKnown(env.cache, stored),
     });

@@ -52,6 +52,7 @@ export async function describeNode(
     ['Agent', node.agent.version],
     ['Engine', node.engine ? `${node.engine.name} ${node.engine.version}` : undefined],
     ['Volume address', node.volumeAddress ?? undefined],
+    ['Volume driver', node.volumeDriver ?? undefined],
     ['Lacks', node.lacks?.length ? describeFeatures(node.lacks) : undefined],
     ['Last heartbeat', ago(node.agent.lastHeartbeatAt)],
     ['Last report', ago(lastReportAt)],
