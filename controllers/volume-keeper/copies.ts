@@ -156,14 +156,24 @@ function isLostForLong({ nodeId }: VolumeReplica, { findHost, now }: VolumeInput
   return lost !== undefined && Date.parse(now) - Date.parse(lost.since) >= REPLACE_AFTER_MS;
 }
 
-/** Whether the agent of a copy says for long that it cannot hold it. */
-function isFailing({ nodeId }: VolumeReplica, input: VolumeInput): boolean {
+/** Whether the agent of a copy says for long that it cannot hold it, or that of the primary that it does not get through to it. */
+function isFailing({ nodeId, failingSince, sentBytes }: VolumeReplica, input: VolumeInput): boolean {
   const report = findReport(input, nodeId);
-  return report?.state === 'failed' && Date.parse(input.now) - Date.parse(report.at) >= REPLACE_AFTER_MS;
+  const isForLong = (since: string) => Date.parse(input.now) - Date.parse(since) >= REPLACE_AFTER_MS;
+  const isStuck = failingSince !== undefined && sentBytes === undefined && isForLong(failingSince);
+  return isStuck || (report?.state === 'failed' && isForLong(report.at));
+}
+
+/** How far a copy is, and since when it gets no further. A transfer that begins anew does not count as better before it has ended. */
+function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
+  const { failingSince = input.now, ...before } = copy;
+  const seen = observeState(before, input, primaryNode, epoch);
+  const isHeldUp = seen.state === 'syncing' && seen.message !== undefined;
+  return isHeldUp && isServed(input, primaryNode, epoch) ? { ...seen, failingSince } : seen;
 }
 
 /** How far a copy is: as the agent of the primary says, unless its own node sends no heartbeats, cannot hold it or tells of none. */
-function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
+function observeState(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
   const { nodeId } = copy;
   const primary = findReport(input, primaryNode);
   const isCurrent = primary?.epoch === epoch && primary.role === 'primary';

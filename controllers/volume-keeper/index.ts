@@ -191,7 +191,9 @@ function waitFor({ volume, reports, findHost }: VolumeInput, status: VolumeStatu
   if (move || findHost(primaryNode)?.status === 'draining') return again(MOVE_MS, 'a volume is to move');
   if (volume.class !== 'replicated') return done;
   if (phase === 'Degraded' || phase === 'Promoting') return again(PROMOTION_MS, 'a copy may be promoted');
-  const isShort = copies.some(({ state }) => state === 'lost') || reports.some(({ state }) => state === 'failed');
+  const isShort =
+    copies.some(({ state, failingSince }) => state === 'lost' || failingSince !== undefined) ||
+    reports.some(({ state }) => state === 'failed');
   return isShort ? again(REPLACEMENT_MS, 'a copy may be made elsewhere') : done;
 }
 

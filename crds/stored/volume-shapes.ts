@@ -33,6 +33,7 @@ const copies = list(
     totalBytes: maybe(count(0)),
     lastWhole: maybe(object({ bytes: count(0), seconds: count(0) })),
     message: maybe(text('')),
+    failingSince: maybe(time(LONG_AGO)),
   }),
 );
 

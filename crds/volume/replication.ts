@@ -47,6 +47,8 @@ export interface VolumeReplica {
   readonly lastWhole?: { readonly bytes: number; readonly seconds: number };
   /** Why it is not further. */
   readonly message?: string;
+  /** Since when it is not complete and says why, while the primary serves. Kept by the volume keeper. */
+  readonly failingSince?: string;
 }
 
 /**
@@ -65,7 +67,7 @@ export function countLagSeconds(
 }
 
 /** How far a copy is, as the agent of the primary sees it. */
-export interface SeenCopy extends Omit<VolumeReplica, 'state'> {
+export interface SeenCopy extends Omit<VolumeReplica, 'state' | 'failingSince'> {
   readonly state: 'syncing' | 'synced';
 }
 
