@@ -114,6 +114,10 @@ export const copyMutants = inMix('copies', [
     ...believing(report => (report.syncedAt === undefined ? report : { ...report, syncedEpoch: 1_000 })),
   },
   {
+    mistake: 'what a node says of its copy is believed without a proof',
+    ...believing(report => (report.role === 'replica' ? { ...report, epoch: 9_999_999_999 } : report)),
+  },
+  {
     mistake: 'a copy goes with what was set aside beside it',
     isDeep: true,
     noticedAt: 8,
