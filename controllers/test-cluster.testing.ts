@@ -75,7 +75,7 @@ export class TestCluster {
     holder: string,
     policy?: PlacementPolicy,
     store: Store = this.store,
-    settings: Partial<Pick<ControllersEnv, 'nodeGraceSeconds' | 'leaderLeaseSeconds' | 'log'>> = {},
+    settings: Partial<Pick<ControllersEnv, 'nodeGraceSeconds' | 'leaderLeaseSeconds' | 'log' | 'clock'>> = {},
   ): AbortController {
     const stop = new AbortController();
     const cache = new WatchCache({ store, clock: this.clock, log: silentLogger, ...cacheScope });

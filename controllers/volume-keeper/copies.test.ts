@@ -4,6 +4,7 @@ import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '..
 import { decideCopies } from './copies.js';
 import { decideVolume } from './decide.js';
 import type { VolumeHost, VolumeInput } from './input.js';
+import { seenThroughout } from './promotion.testing.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const volume: StoredVolume = {
@@ -60,10 +61,14 @@ const toInput = (given: Given): VolumeInput => {
   const said = given.reports ?? [report('a', { epoch, role: 'primary' })];
   const isUntold = ({ nodeId, state }: VolumeReplica) =>
     state === 'synced' && !said.some(each => each.nodeId === nodeId);
-  return {
+  const known = {
     volume: { ...volume, ...given.volume },
     status: given.status,
     reports: [...said, ...copies.filter(isUntold).map(({ nodeId }) => complete(nodeId.slice(5), epoch))],
+  };
+  return {
+    ...known,
+    ...seenThroughout(AT, known),
     findHost: id => hosts.find(each => each.id === id),
     chooseNode: () => ({ because: 'none' }),
     chooseReplicas: ({ count, taken }) => {
@@ -91,7 +96,12 @@ describe('copies of a volume', () => {
   });
   const silent = { status: 'failed' } as const;
   const lostSince = (since: string) =>
-    ({ by: 'heartbeat_missed', since, still: [{ key: 'node-status/t/b', at: 1 }] }) as const;
+    ({
+      by: 'heartbeat_missed',
+      since,
+      silentMs: Date.parse(AT) - Date.parse(since),
+      still: [{ key: 'node-status/t/b', at: 1 }],
+    }) as const;
   const synced = { nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 } as const;
   const primary = (change: Partial<VolumeReport> = {}) => report('a', { epoch: 1, role: 'primary', ...change });
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [

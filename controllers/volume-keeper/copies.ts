@@ -5,7 +5,7 @@ import {
   type VolumeReport,
   type VolumeStatus,
 } from '../../crds/volume/index.js';
-import { findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
+import { countFailedMs, findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
 import { isOfEpoch } from './promote.js';
 
 /** What is kept of the nodes of a volume beside the primary. */
@@ -151,17 +151,17 @@ function mayHoldMore(report: VolumeReport | undefined, epoch: number): boolean {
   return seen !== epoch || syncedEpoch < epoch || divergent.length > 0;
 }
 
-function isLostForLong({ nodeId }: VolumeReplica, { findHost, now }: VolumeInput): boolean {
+function isLostForLong({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {
   const { lost } = findHost(nodeId) ?? {};
-  return lost !== undefined && Date.parse(now) - Date.parse(lost.since) >= REPLACE_AFTER_MS;
+  return lost !== undefined && lost.silentMs >= REPLACE_AFTER_MS;
 }
 
 /** Whether the agent of a copy says for long that it cannot hold it, or that of the primary that it does not get through to it. */
 function isFailing({ nodeId, failingSince, sentBytes }: VolumeReplica, input: VolumeInput): boolean {
   const report = findReport(input, nodeId);
-  const isForLong = (since: string) => Date.parse(input.now) - Date.parse(since) >= REPLACE_AFTER_MS;
-  const isStuck = failingSince !== undefined && sentBytes === undefined && isForLong(failingSince);
-  return isStuck || (report?.state === 'failed' && isForLong(report.at));
+  const stuckMs = failingSince === undefined || sentBytes !== undefined ? 0 : (input.ages[`stuck ${nodeId}`] ?? 0);
+  const failedMs = report?.state === 'failed' ? countFailedMs(input, nodeId) : 0;
+  return Math.max(stuckMs, failedMs) >= REPLACE_AFTER_MS;
 }
 
 /** How far a copy is, and since when it gets no further. A transfer that begins anew does not count as better before it has ended. */

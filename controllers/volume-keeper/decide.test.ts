@@ -13,6 +13,7 @@ import type { NodeChoice, VolumeCandidate } from './choose-node.js';
 import { decideVolume } from './decide.js';
 import { draftEvents } from './events.js';
 import type { VolumeHost } from './input.js';
+import { seenThroughout } from './promotion.testing.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const NOW = '2026-01-31T12:05:00.000Z';
@@ -61,11 +62,15 @@ const decide = (
     choice?: NodeChoice;
   },
   hosts: readonly VolumeHost[] = [a],
-) =>
-  decideVolume({
+) => {
+  const known = {
     volume: given.volume ?? volume,
     status: given.status,
     reports: given.reports ?? (given.report ? [given.report] : []),
+  };
+  return decideVolume({
+    ...known,
+    ...seenThroughout(NOW, known),
     findHost: id => hosts.find(host => host.id === id),
     chooseNode: refusedBy =>
       given.choice && 'node' in given.choice && !refusedBy.has(given.choice.node.id)
@@ -77,6 +82,7 @@ const decide = (
     listJobs: () => [],
     now: NOW,
   });
+};
 
 describe('the volume keeper', () => {
   const silent: VolumeHost = { ...a, status: 'failed' };

@@ -219,12 +219,12 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
 
 /** What can be done about a primary whose node sends no heartbeats. */
 function describeRemedy(input: VolumeInput, host: VolumeHost): string {
-  const { volume, status, now } = input;
+  const { volume, status } = input;
   const check = 'check the machine and its agent';
   if (volume.class !== 'replicated' || !isMadeVolume(status)) return check;
   if (!host.lost) return `${check}; a copy may take over when it does not come back`;
   const report = findReport(input, host.id);
-  if (isGivenUp(host, report, now)) return `${check}; ${explainTakeover(input, host.id)}`;
+  if (isGivenUp(host, report)) return `${check}; ${explainTakeover(input, host.id)}`;
   return report?.fencesAfterSeconds === undefined
     ? `a copy takes over when the machine is off for certain: "moor nodes fence ${host.name}"`
     : `${check}; a copy takes over once its agent has certainly stopped what writes`;

@@ -10,7 +10,15 @@ import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { hashSpec } from '../../crds/meta/index.js';
 import { listOpenDiscards, listVolumeNodes, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { defaultPolicy, type PlacementPolicy } from '../../pkg/fleet/index.js';
-import { again, done, type Loop, type LoopEnv, type ReconcileResult, type Wake } from '../../pkg/reconcile/index.js';
+import {
+  again,
+  done,
+  type Loop,
+  type LoopEnv,
+  ObservedTimes,
+  type ReconcileResult,
+  type Wake,
+} from '../../pkg/reconcile/index.js';
 import {
   type Cache,
   encode,
@@ -25,7 +33,7 @@ import { decideVolume } from './decide.js';
 import { draftEvents } from './events.js';
 import type { VolumeInput } from './input.js';
 import type { Promotion } from './promote.js';
-import { listRest, readInput } from './reading.js';
+import { listRest, readInput, readMarks } from './reading.js';
 
 /** How often a volume is looked at again whose primary sends no heartbeats. */
 const PROMOTION_MS = 10_000;
@@ -35,6 +43,7 @@ const MOVE_MS = 5_000;
 const REPLACEMENT_MS = 60_000;
 
 export function createVolumeKeeper(policy: PlacementPolicy = defaultPolicy): Loop {
+  const times = new ObservedTimes();
   return {
     name: 'volume-keeper',
     wakes: [
@@ -45,7 +54,7 @@ export function createVolumeKeeper(policy: PlacementPolicy = defaultPolicy): Loo
       wakeOnNode(ranges.nodes),
       wakeOnNode(ranges.nodeStatuses),
     ],
-    reconcile: (key, env) => keep(key, env, policy),
+    reconcile: (key, env) => keep(key, env, { policy, times }),
     concurrency: 1, // of two volumes that are placed at once, the second must see what the first takes
   };
 }
@@ -97,7 +106,12 @@ function listStatuses(storeKey: string, cache: Cache): readonly KnownStatus[] {
   });
 }
 
-async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Promise<ReconcileResult> {
+interface KeeperParts {
+  readonly policy: PlacementPolicy;
+  readonly times: ObservedTimes;
+}
+
+async function keep(queueKey: string, env: LoopEnv, { policy, times }: KeeperParts): Promise<ReconcileResult> {
   const { tenant, name: id } = parseQueueKey(queueKey);
   const { cache, clock, commit, events, log } = env;
   const key = keys.volumeStatus(tenant, id);
@@ -108,7 +122,8 @@ async function keep(queueKey: string, env: LoopEnv, policy: PlacementPolicy): Pr
   const volume = value<StoredVolume>(entry);
   const status = stored && findRecordFault(stored) === undefined ? value<VolumeStatus>(stored) : undefined;
   const now = new Date(clock.now()).toISOString();
-  const input = { volume, status, ...readInput(volume, cache, policy), now };
+  const ages = times.measure(queueKey, readMarks(volume, status, cache), env);
+  const input = { volume, status, ...readInput(volume, cache, policy, ages), now };
   const decision = decideVolume(input);
   const stale = 'status' in decision ? listStaleReports(tenant, decision.status, cache) : [];
   const result = 'status' in decision ? waitFor(input, decision.status) : done;

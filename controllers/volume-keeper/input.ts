@@ -9,6 +9,7 @@ import {
 } from '../../crds/volume/index.js';
 import type { MountedVolume } from '../../pkg/fleet/index.js';
 import type { Candidate } from '../../pkg/placement/index.js';
+import type { Ages } from '../../pkg/reconcile/index.js';
 import type { Guard } from '../../pkg/store/index.js';
 import type { NodeChoice, ReplicaChoice, ReplicaDemand } from './choose-node.js';
 
@@ -23,10 +24,27 @@ export interface VolumeHost extends Pick<Candidate, 'id' | 'name' | 'status'> {
 /** That a node is lost, with the guards that it still is: a primary that has just returned is not deposed. */
 export interface HostLoss {
   readonly by: NonNullable<NodeStatus['lost']>;
-  /** When it fell silent. */
+  /** When it fell silent, by the clock of the process that said so. */
   readonly since: string;
+  /** For how long this leader itself has seen it silent. */
+  readonly silentMs: number;
   readonly still: readonly Guard[];
 }
+
+/**
+ * What a volume waits on: its phase in this epoch; that a move was asked for, has begun, and has stopped what mounts the volume; that
+ * the last one was aborted; that a node is silent, that the agent of one says that it cannot provide the volume, and that a
+ * copy gets no further.
+ */
+export type VolumeState =
+  | 'phase'
+  | 'asked'
+  | 'moving'
+  | 'stopped'
+  | 'aborted'
+  | `silent ${string}`
+  | `failed ${string}`
+  | `stuck ${string}`;
 
 /** Everything that the next status of a volume is derived from. */
 export interface VolumeInput {
@@ -46,6 +64,9 @@ export interface VolumeInput {
   readonly listMountedWith: () => readonly MountedVolume[];
   /** The jobs that mount it and run. */
   readonly listJobs: () => readonly string[];
+  /** What this leader itself has seen: the clocks that wrote the times of records are not compared. */
+  readonly ages: Ages<VolumeState>;
+  /** A label for what is recorded now: nothing is decided by it. */
   readonly now: string;
 }
 
@@ -100,6 +121,11 @@ export function nextEpoch({ status, reports }: Pick<VolumeInput, 'status' | 'rep
   const { epoch = 1, finalFor = 0, lastMove } = status ?? {};
   const seen = reports.flatMap(report => [report.epoch ?? 0, report.final?.epoch ?? 0]);
   return 1 + Math.max(epoch, finalFor, lastMove?.epoch ?? 0, ...seen);
+}
+
+/** For how long this leader has seen the agent of a node say that it cannot provide the volume. */
+export function countFailedMs({ ages }: VolumeInput, nodeId: string): number {
+  return ages[`failed ${nodeId}`] ?? 0;
 }
 
 export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {

@@ -59,12 +59,11 @@ export function decideMove(input: VolumeInput, primaryNode: string | undefined):
 
 /** What a user asked for; else, where the node is drained, the copy that shows the latest moment. */
 function findOrder(input: VolumeInput, primaryNode: string): Order | undefined {
-  const { volume, status, now } = input;
+  const { volume, status, ages } = input;
   const { move: asked } = volume;
   const isOpen = asked !== undefined && asked.generation > (status?.lastMove?.generation ?? 0);
   const isBegun = asked !== undefined && status?.move?.generation === asked.generation;
-  const isYoung = asked !== undefined && Date.parse(now) - Date.parse(asked.at) < PREPARED_MS;
-  if (isOpen && (isBegun || isYoung)) return { to: asked.nodeId, generation: asked.generation };
+  if (isOpen && (isBegun || ages.asked < PREPARED_MS)) return { to: asked.nodeId, generation: asked.generation };
   // A node that falls silent while it is drained has stopped all the same, and may have told of its last snapshot.
   const { stoppedAt, generation } = status?.move ?? {};
   const isStopped = stoppedAt !== undefined && generation === undefined;
@@ -74,7 +73,7 @@ function findOrder(input: VolumeInput, primaryNode: string): Order | undefined {
 }
 
 function findDrainOrder(input: VolumeInput, primaryNode: string): Order | undefined {
-  const { volume, status, now } = input;
+  const { volume, status, ages } = input;
   const { move, lastMove } = status!;
   const isServed = status!.phase === 'Ready' || move?.stoppedAt !== undefined;
   if (volume.type !== 'volume') return undefined;
@@ -85,7 +84,7 @@ function findDrainOrder(input: VolumeInput, primaryNode: string): Order | undefi
   }
   if (move?.to !== undefined && move.generation === undefined) return { to: move.to };
   const pauseMs = RETRY_MS + RETRY_FACTOR * 1000 * (lastMove?.downtimeSeconds ?? 0);
-  if (lastMove?.isAborted && Date.parse(now) - Date.parse(lastMove.at) < pauseMs) return undefined;
+  if (lastMove?.isAborted && ages.aborted < pauseMs) return undefined;
   const synced = status!.copies.filter(({ nodeId, state }) => state === 'synced' && nodeId !== primaryNode);
   const able = synced.flatMap(({ nodeId, syncedAt = '' }) => {
     const host = input.findHost(nodeId);
@@ -133,7 +132,7 @@ function explainLeft(input: VolumeInput, host: VolumeHost): string {
 }
 
 function advance(input: VolumeInput, move: VolumeMove, primaryNode: string): MoveStep {
-  const { status, now } = input;
+  const { status } = input;
   const to = move.to!;
   const last = keepLast(status);
   if (move.from !== primaryNode && to !== primaryNode) return abort(input, move, primaryNode, ELSEWHERE);
@@ -147,7 +146,7 @@ function advance(input: VolumeInput, move: VolumeMove, primaryNode: string): Mov
     const message = describeDelay(target!.name, 'taken over');
     if (promotion) return { ...last, move: { ...move, phase: 'Switching', message }, promotion };
   }
-  const stuck = explainPrimary(input, primaryNode, isDown) ?? explainLate(move, now);
+  const stuck = explainPrimary(input, primaryNode, isDown) ?? explainLate(move, input);
   if (stuck !== undefined) return abort(input, move, primaryNode, stuck);
   const next = isDown ? describeDown(input, move, primaryNode, target!) : prepare(input, move, primaryNode, target!);
   return { ...last, move: next, ...(next.epoch !== undefined && { finalFor: next.epoch }) };
@@ -216,12 +215,12 @@ function explainPrimary(input: VolumeInput, primaryNode: string, isDown: boolean
   return isDown && state === 'failed' ? `${host.name} fails: ${message}` : undefined;
 }
 
-function explainLate({ stoppedAt, since, message }: VolumeMove, now: string): string | undefined {
+function explainLate({ stoppedAt, message }: VolumeMove, { ages }: VolumeInput): string | undefined {
   if (stoppedAt !== undefined)
-    return Date.parse(now) - Date.parse(stoppedAt) < DOWN_MS
+    return ages.stopped < DOWN_MS
       ? undefined
       : 'what mounts it was not stopped, or its last changes not sent, within five minutes';
-  return Date.parse(now) - Date.parse(since) < PREPARED_MS
+  return ages.moving < PREPARED_MS
     ? undefined
     : `it could not begin within a day${message === '' ? '' : ` (${message})`}`;
 }
@@ -248,15 +247,15 @@ function findSwitch(
 
 /** After the switch: until the agent of the node has taken over, or another copy has. */
 function follow(input: VolumeInput, move: VolumeMove, primaryNode: string): MoveStep {
-  const { status, now } = input;
-  const { to = '', epoch, stoppedAt = now } = move;
+  const { status, ages } = input;
+  const { to = '', epoch } = move;
   if (primaryNode !== to || status!.epoch !== epoch)
     return abort(input, move, primaryNode, `the copy on ${to} did not take over, and another one did`);
   const host = input.findHost(to);
   const own = findReport(input, to);
   const isReady = host && !isSilent(host) && own?.state === 'ready' && isOfEpoch(own, status);
   if (!isReady || listAhead(input).length > 0) return { ...keepLast(status), move };
-  const downtimeSeconds = Math.max(0, Math.ceil((Date.parse(now) - Date.parse(stoppedAt)) / 1000));
+  const downtimeSeconds = Math.ceil(ages.stopped / 1000);
   return end(input, move, move.from ?? to, { message: `it is on ${host.name}`, downtimeSeconds });
 }
 
@@ -267,9 +266,7 @@ export function giveUpMove(input: VolumeInput, primaryNode: string): MoveStep {
 }
 
 function abort(input: VolumeInput, move: VolumeMove, from: string, message: string): MoveStep {
-  const { stoppedAt } = move;
-  const downMs = stoppedAt === undefined ? undefined : Date.parse(input.now) - Date.parse(stoppedAt);
-  const downtime = downMs === undefined ? {} : { downtimeSeconds: Math.max(0, Math.ceil(downMs / 1000)) };
+  const downtime = move.stoppedAt === undefined ? {} : { downtimeSeconds: Math.ceil(input.ages.stopped / 1000) };
   return end(input, move, from, { isAborted: true, message, ...downtime });
 }
 

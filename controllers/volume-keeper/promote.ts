@@ -1,5 +1,6 @@
 import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import {
+  countFailedMs,
   findReport,
   type HostLoss,
   isOne,
@@ -49,7 +50,7 @@ export function findPromotion(input: VolumeInput, primaryNode: string | undefine
   if (phase !== 'Degraded' && phase !== 'Promoting' && phase !== 'Failed') return undefined;
   const former = primaryNode === undefined ? undefined : input.findHost(primaryNode);
   const isDeposed = former
-    ? isGivenUp(former, findReport(input, former.id), input.now) || isUnable(input, former)
+    ? isGivenUp(former, findReport(input, former.id)) || isUnable(input, former)
     : primaryNode !== undefined || areAllCopies(input);
   if (!isDeposed) return undefined;
   const tried = phase === 'Promoting' && primaryNode !== undefined ? [primaryNode] : [];
@@ -88,12 +89,12 @@ function measureLoss(input: VolumeInput, former: VolumeHost | undefined, syncedA
  * Whether nothing on the node writes any more: an administrator says so, or its agent has said that it stops what writes when no
  * server answers its heartbeats, and has had the time to. Any other may only be cut off.
  */
-export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined, now: string): boolean {
+export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined): boolean {
   if (!lost) return false;
   if (lost.by === 'fence') return true;
   const { fencesAfterSeconds } = report ?? {};
   if (fencesAfterSeconds === undefined) return false;
-  return Date.parse(now) - Date.parse(lost.since) >= fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
+  return lost.silentMs >= fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
 }
 
 /**
@@ -101,32 +102,30 @@ export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined
  * take over. Nothing that mounts the volume was started there: it was not ready.
  */
 function isUnable(input: VolumeInput, host: VolumeHost): boolean {
-  const { status, now } = input;
+  const { status, ages } = input;
   const { phase, epoch = 0, servedEpoch = 0, refusedBy = [] } = status!;
   const report = findReport(input, host.id);
-  const waitedMs = Date.parse(now) - Date.parse(status!.since);
   if (phase === 'Degraded') {
     // A machine that was away is Degraded since then, and its disk may only be mounted late.
-    const saidMs = report ? Date.parse(now) - Date.parse(report.at) : 0;
     const isMissing = report?.state === 'failed' && report.isMissing === true && !isSilent(host);
-    return isMissing && Math.min(waitedMs, saidMs) >= LONG_PATIENCE_MS;
+    return isMissing && Math.min(ages.phase, countFailedMs(input, host.id)) >= LONG_PATIENCE_MS;
   }
   if (phase !== 'Promoting' || servedEpoch >= epoch) return false;
   if (host.lost) return true;
   if (report?.state === 'ready' && isOfEpoch(report, status)) return false;
   const patienceMs = PATIENCE_MS * 2 ** Math.min(refusedBy.length, DOUBLINGS_MAX);
-  const isRefusing = report?.state === 'failed' && waitedMs >= patienceMs;
-  return isRefusing || waitedMs >= Math.max(patienceMs, LONG_PATIENCE_MS);
+  const isRefusing = report?.state === 'failed' && ages.phase >= patienceMs;
+  return isRefusing || ages.phase >= Math.max(patienceMs, LONG_PATIENCE_MS);
 }
 
 /** Where the primary is unknown: whether for long all that have bytes send heartbeats, and say that they are copies. */
-function areAllCopies({ status, now, reports, findHost }: VolumeInput): boolean {
+function areAllCopies({ ages, reports, findHost }: VolumeInput): boolean {
   const holders = reports.filter(({ state }) => state !== 'removed');
   const areCopies = holders.every(({ nodeId, role }) => {
     const host = findHost(nodeId);
     return role === 'replica' && (!host || !isSilent(host));
   });
-  return areCopies && Date.parse(now) - Date.parse(status!.since) >= LONG_PATIENCE_MS;
+  return areCopies && ages.phase >= LONG_PATIENCE_MS;
 }
 
 /**

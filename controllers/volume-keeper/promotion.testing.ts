@@ -6,6 +6,25 @@ import type { VolumeHost, VolumeInput } from './input.js';
 
 export const at = (second: number) => new Date(Date.parse('2026-01-31T12:00:00.000Z') + 1000 * second).toISOString();
 const NOW = at(300);
+/** The time since then, by the clocks of all. */
+const countMs = (since: string | undefined, now = NOW) => Date.parse(now) - Date.parse(since ?? now);
+/** A leader that has led all the while, where every clock is right. */
+export const seenThroughout = (
+  now: string,
+  { volume, status, reports }: Pick<VolumeInput, 'volume' | 'status' | 'reports'>,
+): Pick<VolumeInput, 'ages'> => ({
+  ages: {
+    phase: countMs(status?.since, now),
+    asked: countMs(volume.move?.at, now),
+    moving: countMs(status?.move?.since, now),
+    stopped: countMs(status?.move?.stoppedAt, now),
+    aborted: countMs(status?.lastMove?.at, now),
+    ...Object.fromEntries(reports.map(({ nodeId, at: told }) => [`failed ${nodeId}`, countMs(told, now)])),
+    ...Object.fromEntries(
+      (status?.copies ?? []).map(({ nodeId, failingSince }) => [`stuck ${nodeId}`, countMs(failingSince, now)]),
+    ),
+  },
+});
 export const replicated: StoredVolume = {
   metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: at(0), updatedAt: at(0), specHash: '' },
   id: 'vol_1',
@@ -40,7 +59,7 @@ export const lose = (
   id: `node_${name}`,
   name,
   status: 'failed',
-  lost: { by, since, still },
+  lost: { by, since, silentMs: countMs(since), still },
 });
 export const host = (name: string, change: Partial<VolumeHost> = {}): VolumeHost => ({
   id: `node_${name}`,
@@ -77,11 +96,15 @@ export interface Given {
   readonly bound?: string;
   readonly mountedWith?: readonly MountedVolume[];
   readonly jobs?: readonly string[];
+  /** What the leader has seen of it, where that is not as long as the times of records say. */
+  readonly ages?: Partial<Record<'phase' | 'asked' | 'moving' | 'stopped' | 'aborted', number>>;
 }
 export const decide = (given: Given) => {
   const { status: stored, volume: change, reports = [], hosts = [], bound, mountedWith = [], jobs = [] } = given;
+  const record = { ...replicated, ...change };
+  const seen = seenThroughout(NOW, { volume: record, status: stored, reports });
   const input: VolumeInput = {
-    volume: { ...replicated, ...change },
+    volume: record,
     status: stored,
     reports,
     findHost: id => hosts.find(each => each.id === id),
@@ -95,6 +118,8 @@ export const decide = (given: Given) => {
     explainBound: () => bound,
     listMountedWith: () => mountedWith,
     listJobs: () => jobs,
+    ...seen,
+    ages: { ...seen.ages, ...given.ages },
     now: NOW,
   };
   const decided = decideVolume(input);

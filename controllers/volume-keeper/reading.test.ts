@@ -11,6 +11,8 @@ import { readInput } from './reading.js';
 const AT = '2030-01-01T00:00:00.000Z';
 const meta = (uid: string) => ({ tenant: 't1', uid, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' });
 
+const unseen = { phase: 0, asked: 0, moving: 0, stopped: 0, aborted: 0 };
+
 async function open() {
   const feeding = new AbortController();
   const store = new MemoryStore({ clock: systemClock });
@@ -34,7 +36,7 @@ describe('the loss of the node of a volume', () => {
     const lost = { id: 'node_a', status: 'failed', reason: 'fenced', since: AT, lost: 'fence' };
     await put(keys.nodeStatus('t1', 'a'), lost);
     const volume = { metadata: meta('vol_1'), id: 'vol_1', name: 'data' } as StoredVolume;
-    const find = () => readInput(volume, cache, defaultPolicy).findHost('node_a')?.lost;
+    const find = () => readInput(volume, cache, defaultPolicy, unseen).findHost('node_a')?.lost;
 
     const { still = [] } = find() ?? {};
     const promote = (id: string) => {
@@ -66,7 +68,7 @@ describe('the nodes for copies of a volume', () => {
     const status = { id: 'vol_1', phase: 'Ready', reason: 'volume_ready', message: '', since: AT, copies: [] };
     await put(keys.volumeStatus('t1', 'vol_1'), { ...status, primaryNode: 'node_a' });
     const demand = { count: 2, named: [], taken: new Set(['node_a']) };
-    const { nodes, because } = readInput(volume, cache, defaultPolicy).chooseReplicas(demand);
+    const { nodes, because } = readInput(volume, cache, defaultPolicy, unseen).chooseReplicas(demand);
     expect(nodes.map(({ name }) => name)).to.deep.equal(['c']);
     expect(because).to.equal(
       '1 of 4 nodes can hold it: 1 in use for it already, 1 on the volume driver directory, not btrfs, 1 without an address for copies (moor agent --volume-listen)',
@@ -116,7 +118,7 @@ describe('the volumes that are mounted with one', () => {
     await mount('worker', [2, 3]);
     await mount('other', [4]);
     await mount('gone', [1, 4], { deletedAt: AT });
-    const found = readInput(make(1), cache, defaultPolicy).listMountedWith();
+    const found = readInput(make(1), cache, defaultPolicy, unseen).listMountedWith();
     const place = { class: 'replicated', primaryNode: 'node_a', copiedTo: ['node_b'] };
     expect(found).to.deep.equal([
       { name: 'v2', ...place, movesTo: undefined },

@@ -1,7 +1,7 @@
 import { keys, ranges } from '../../crds/keys/index.js';
 import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
-import type { StoredVolume, VolumeReport } from '../../crds/volume/index.js';
+import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import {
   explainBound,
   explainNoCopies,
@@ -14,15 +14,43 @@ import {
   toCandidate,
 } from '../../pkg/fleet/index.js';
 import { toResidencyRule } from '../../pkg/placement/index.js';
+import type { Ages } from '../../pkg/reconcile/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
 import { chooseNode, chooseReplicaNodes, isInside, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
-import type { HostLoss, VolumeHost, VolumeInput } from './input.js';
+import type { HostLoss, VolumeHost, VolumeInput, VolumeState } from './input.js';
+
+/** What is waited on, each with what tells it from an earlier one: times of records are only a part of that. */
+export function readMarks(
+  volume: StoredVolume,
+  status: VolumeStatus | undefined,
+  cache: Cache,
+): Readonly<Record<VolumeState, string | undefined>> {
+  const { tenant } = volume.metadata;
+  const { phase, epoch, since, move, lastMove } = status ?? {};
+  const silent = (status ? listVolumeNodes(status) : []).flatMap(id => {
+    const node = findNode(id, tenant, cache);
+    const found = node && findSilence(node, cache);
+    return found ? [[`silent ${id}`, found.status.since] as const] : [];
+  });
+  const reports = listValues<VolumeReport>(cache, ranges.volumeReportsOf(tenant, volume.id));
+  const failed = reports.flatMap(({ nodeId, state, at }) => (state === 'failed' ? [[`failed ${nodeId}`, at]] : []));
+  const stuck = (status?.copies ?? []).map(({ nodeId, failingSince }) => [`stuck ${nodeId}`, failingSince] as const);
+  return {
+    ...Object.fromEntries([...silent, ...failed, ...stuck]),
+    phase: status && `${phase} ${epoch} ${since}`,
+    asked: volume.move && String(volume.move.generation),
+    moving: move && `${move.generation} ${move.to} ${move.since}`,
+    stopped: move?.stoppedAt && `${move.epoch} ${move.stoppedAt}`,
+    aborted: lastMove?.isAborted ? `${lastMove.epoch} ${lastMove.at}` : undefined,
+  };
+}
 
 /** What is decided from, beside the record of the volume and its status. */
 export function readInput(
   volume: StoredVolume,
   cache: Cache,
   policy: PlacementPolicy,
+  ages: Ages<VolumeState>,
 ): Omit<VolumeInput, 'volume' | 'status' | 'now'> {
   const { tenant } = volume.metadata;
   const demand = readDemand(volume, cache, policy);
@@ -33,7 +61,7 @@ export function readInput(
       if (!node) return findUnreadable(nodeId, tenant, cache);
       // Where residency is not enforced, no copy that has a place loses it.
       const isOutside = demand.residency?.regions.enforced === true && !isInside(node, demand);
-      return { ...toCandidate(node, cache), isOutside, lost: findLoss(node, cache) };
+      return { ...toCandidate(node, cache), isOutside, lost: findLoss(node, cache, ages[`silent ${nodeId}`]) };
     },
     chooseNode: refusedBy => chooseNode(listCandidates(volume, cache), demand, refusedBy),
     chooseReplicas: wanted =>
@@ -41,6 +69,7 @@ export function readInput(
     explainBound: nodeId => explainBound(cache, volume, nodeId),
     listMountedWith: () => listMountedWith(cache, volume),
     listJobs: () => listRunningJobs(cache, volume),
+    ages,
   };
 }
 
@@ -51,17 +80,22 @@ function findUnreadable(id: string, tenant: string, cache: Cache): VolumeHost | 
   return isUnsure ? { id, name: id, status: 'unusable' } : undefined;
 }
 
-function findLoss({ id, name, metadata }: StoredNode, cache: Cache): HostLoss | undefined {
+function findLoss(node: StoredNode, cache: Cache, silentMs = 0): HostLoss | undefined {
+  const { entry, status } = findSilence(node, cache) ?? {};
+  if (!entry || !status?.lost) return undefined;
+  const still = [
+    { key: entry.key, at: entry.revision },
+    { key: keys.alive(node.metadata.tenant, node.name), at: 0 },
+  ];
+  return { by: status.lost, since: status.since, silentMs, still };
+}
+
+/** The status of a node that has failed. One that has just sent a heartbeat again has not, whatever its status still says. */
+function findSilence({ id, name, metadata }: StoredNode, cache: Cache) {
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
   const status = entry && toNodeStatus(value<NodeStatus>(entry));
-  const alive = keys.alive(metadata.tenant, name);
-  // One that has just sent a heartbeat again is not lost, whatever its status still says.
-  if (status?.id !== id || !status.lost || cache.get(alive)) return undefined;
-  const still = [
-    { key: entry!.key, at: entry!.revision },
-    { key: alive, at: 0 },
-  ];
-  return { by: status.lost, since: status.since, still };
+  const isSilent = status?.id === id && status.status === 'failed' && !cache.get(keys.alive(metadata.tenant, name));
+  return isSilent ? { entry: entry!, status } : undefined;
 }
 
 /** What stands beside a volume. */

@@ -49,6 +49,11 @@ export class ManualClock implements Clock {
   }
 }
 
+/** The same passing of time, with another wall clock: of a process whose clock is off, jumps or stands still. */
+export function withWallClock(clock: Clock, now: () => number): Clock {
+  return { now, monotonic: () => clock.monotonic(), after: (ms, fire) => clock.after(ms, fire) };
+}
+
 /** Resolves after everything that is ready to run has run. */
 function settle(): Promise<void> {
   return new Promise(resolve => void setImmediate(resolve));
