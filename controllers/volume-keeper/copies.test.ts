@@ -4,7 +4,7 @@ import type { StoredVolume, VolumeReplica, VolumeReport, VolumeStatus } from '..
 import { decideCopies } from './copies.js';
 import { decideVolume } from './decide.js';
 import type { VolumeHost, VolumeInput } from './input.js';
-import { seenThroughout } from './promotion.testing.js';
+import { host, seenThroughout } from './promotion.testing.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const volume: StoredVolume = {
@@ -17,12 +17,6 @@ const volume: StoredVolume = {
   accessMode: 'ReadWriteOnce',
   replicas: 1,
 };
-const host = (name: string, change: Partial<VolumeHost> = {}): VolumeHost => ({
-  id: `node_${name}`,
-  name,
-  status: 'ready',
-  ...change,
-});
 const copy = (name: string, state: VolumeReplica['state'] = 'syncing'): VolumeReplica => ({
   nodeId: `node_${name}`,
   state,
@@ -96,12 +90,7 @@ describe('copies of a volume', () => {
   });
   const silent = { status: 'failed' } as const;
   const lostSince = (since: string) =>
-    ({
-      by: 'heartbeat_missed',
-      since,
-      silentMs: Date.parse(AT) - Date.parse(since),
-      still: [{ key: 'node-status/t/b', at: 1 }],
-    }) as const;
+    ({ by: 'heartbeat_missed', since, silentMs: Date.parse(AT) - Date.parse(since), still: [] }) as const;
   const synced = { nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 } as const;
   const primary = (change: Partial<VolumeReport> = {}) => report('a', { epoch: 1, role: 'primary', ...change });
   const cases: readonly (readonly [name: string, given: Given, found: string])[] = [

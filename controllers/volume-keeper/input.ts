@@ -36,7 +36,7 @@ export interface HostLoss {
  * the last one was aborted; that a node is silent, that the agent of one says that it cannot provide the volume, and that a
  * copy gets no further.
  */
-export type VolumeState =
+export type VolumeWait =
   | 'phase'
   | 'asked'
   | 'moving'
@@ -65,7 +65,7 @@ export interface VolumeInput {
   /** The jobs that mount it and run. */
   readonly listJobs: () => readonly string[];
   /** What this leader itself has seen: the clocks that wrote the times of records are not compared. */
-  readonly ages: Ages<VolumeState>;
+  readonly ages: Ages<VolumeWait>;
   /** A label for what is recorded now: nothing is decided by it. */
   readonly now: string;
 }

@@ -17,14 +17,14 @@ import { toResidencyRule } from '../../pkg/placement/index.js';
 import type { Ages } from '../../pkg/reconcile/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
 import { chooseNode, chooseReplicaNodes, isInside, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
-import type { HostLoss, VolumeHost, VolumeInput, VolumeState } from './input.js';
+import type { HostLoss, VolumeHost, VolumeInput, VolumeWait } from './input.js';
 
 /** What is waited on, each with what tells it from an earlier one: times of records are only a part of that. */
 export function readMarks(
   volume: StoredVolume,
   status: VolumeStatus | undefined,
   cache: Cache,
-): Readonly<Record<VolumeState, string | undefined>> {
+): Readonly<Record<VolumeWait, string | undefined>> {
   const { tenant } = volume.metadata;
   const { phase, epoch, since, move, lastMove } = status ?? {};
   const silent = (status ? listVolumeNodes(status) : []).flatMap(id => {
@@ -50,7 +50,7 @@ export function readInput(
   volume: StoredVolume,
   cache: Cache,
   policy: PlacementPolicy,
-  ages: Ages<VolumeState>,
+  ages: Ages<VolumeWait>,
 ): Omit<VolumeInput, 'volume' | 'status' | 'now'> {
   const { tenant } = volume.metadata;
   const demand = readDemand(volume, cache, policy);

@@ -18,7 +18,7 @@ import { parseLogCursor, parseLogCursors } from '../../api/routes/deployment/log
 import { isContainerUser, isNumericUser } from '../../crds/deployment/index.js';
 import * as grammar from '../../crds/grammar/index.js';
 import { isTimeZone, parseSchedule } from '../../crds/job/ticks.js';
-import { splitKey } from '../../crds/keys/index.js';
+import { isWellFormedKey, splitKey } from '../../crds/keys/index.js';
 import { parseQuota } from '../../crds/kinds/index.js';
 import { isRejectionCode, reject } from '../../crds/rejections/index.js';
 import { isCountry, isResidencyLabel, parseResidencyLabels } from '../../crds/residency/index.js';
@@ -30,6 +30,8 @@ import { parseEngineTime } from '../../pkg/agent/engine/log-entries.js';
 import { parsePosition } from '../../pkg/agent/log-reader.js';
 import { isSyncName, parsePeerMessage } from '../../pkg/agent/replication/messages.js';
 import { isWildcard, parsePeerAddress } from '../../pkg/agent/replication/peer-address.js';
+import { parseMounts } from '../../pkg/agent/fencer/mounted.js';
+import { parseDeadlines } from '../../pkg/agent/fencer/order.js';
 import { parseFolderRecord } from '../../pkg/agent/volumes/directory-record.js';
 import { parseToken } from '../../pkg/auth/index.js';
 import { parseRejectionAnswer } from '../../pkg/client/answer.js';
@@ -85,12 +87,14 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   isSameSpelling: text => grammar.isSameSpelling(text, 'healthCheck'),
   isSecretKey: grammar.isSecretKey,
   isSecretLabel: grammar.isSecretLabel,
+  isWellFormedKey,
   parseAgentRun,
   parseAnchor: grammar.parseAnchor,
   parseChallenges,
   parseCpu: grammar.parseCpu,
   parseCredentialPath: text => parseCredentialPath(TENANT, text),
   parseCursor,
+  parseDeadlines,
   parseDuration: grammar.parseDuration,
   parseEngineTime,
   parseQuantity,
@@ -98,6 +102,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseHost,
   parseImageReference: grammar.parseImageReference,
   parseJoinToken,
+  parseMounts,
   parseJson: text => [parseJson(Buffer.from(text)), parseJson(Buffer.from(`{"${text}":[${text}]}`))],
   parseKvList: text => parseKvList({ data: { keys: [text] } }),
   parseLogCursor,

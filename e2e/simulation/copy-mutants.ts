@@ -100,7 +100,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 4,
+    noticedAt: 22,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -174,7 +174,8 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    noticedAt: 18,
+    isDeep: true,
+    noticedAt: 35,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),

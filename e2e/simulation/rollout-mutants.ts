@@ -114,7 +114,8 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    noticedAt: 2,
+    isDeep: true,
+    noticedAt: 89,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

@@ -12,7 +12,7 @@ import { listCommands, renderManual } from './manual.js';
 import { createProgram } from './program.js';
 import { run } from './run.js';
 
-const SERVERS = ['up', 'down', 'server', 'controllers', 'agent', 'bridge'];
+const SERVERS = ['up', 'down', 'server', 'controllers', 'agent', 'fencer', 'bridge'];
 
 /** The program, whose commands do nothing but say that they were reached. */
 function createIdleProgram(reached: string[]): Command {
