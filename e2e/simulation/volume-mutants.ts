@@ -227,10 +227,9 @@ export const volumeMutants = inMix('volumes', [
   },
   {
     mistake: 'what mounts a volume is placed on another node',
-    isDeep: true,
     ...within('scheduler', env => ({ ...env, cache: misplacing(env.cache) })),
   },
-  { mistake: 'a container that writes is given up with its node', isDeep: true, ...keeping(movesWriters) },
+  { mistake: 'a container that writes is given up with its node', ...keeping(movesWriters) },
   { mistake: 'two revisions of what writes run beside each other', ...keeping(startsBesideOld) },
   {
     mistake: 'a rollback does not look for another writer',
