@@ -5,40 +5,27 @@ import { until } from '../../../dev/testing/index.js';
 import { arm } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
-import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
+import { type LabNode, LabNodes, listCopies, pairUp, untilCopied, V } from './replication-lab.testing.js';
 
 describe('copies of a volume that are of different histories', () => {
-  const open: LabNode[] = [];
+  const nodes = new LabNodes();
   let disarm = () => undefined as void;
   let a: LabNode;
   let b: LabNode;
   let onA: MemoryDriver;
   let onB: MemoryDriver;
-  const start = async (name: string, disk: MemoryDriver, options: LabNodeOptions = {}) => {
-    const node = await LabNode.open(name, disk.driver, options);
-    open.push(node);
-    return node;
-  };
-  /** A is the primary, B has the copy. */
-  const pair = async () => {
-    await b.assign('replica', 1, [a.asPeer]);
-    await a.assign('primary', 1, [b.asPeer]);
-  };
-  const copiesOf = (disk: MemoryDriver) => [...(disk.volumes.get(V)?.snapshots.values() ?? [])];
-  const copied = (content: string, disk = onB) =>
-    until(`a copy of ${content}`, () => copiesOf(disk).length === 1 && copiesOf(disk)[0] === content);
 
   beforeEach(async () => {
     [onA, onB] = [new MemoryDriver(), new MemoryDriver()];
-    [a, b] = [await start('node_a', onA), await start('node_b', onB)];
+    [a, b] = [await nodes.start('node_a', onA), await nodes.start('node_b', onB)];
   });
   afterEach(async () => {
     disarm();
-    for (const node of open.splice(0)) await node.close();
+    await nodes.close();
   });
 
   it('are set aside with what was written after an attempt at it that failed', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'lost');
     disarm = arm('volume.set_aside=error');
     await a.assign('replica', 2, [b.asPeer]).catch(() => undefined);
@@ -56,7 +43,7 @@ describe('copies of a volume that are of different histories', () => {
       const replica = await b.assign('replica', 1, [a.asPeer]);
       await a.assign('primary', 1, [b.asPeer]);
       onA.write(V, 'one');
-      await until('a copy', () => copiesOf(onB).includes('one'));
+      await until('a copy', () => listCopies(onB).includes('one'));
       const { divergent = [], syncedEpoch } = await b.replication.describe(replica);
       expect(divergent.map(({ name }) => onB.volumes.get(V)?.snapshots.get(name))).to.deep.equal(held ? [held] : []);
       expect(syncedEpoch).to.equal(1);
@@ -66,8 +53,7 @@ describe('copies of a volume that are of different histories', () => {
   it('that were moved aside in the first epoch are known also after a crash in the middle', async () => {
     await b.close();
     const snapshot = () => Promise.reject(new VolumeFault('refused', 'a file is in use; close it'));
-    b = await LabNode.open('node_b', { ...onB.driver, snapshot });
-    open.splice(1, 1, b);
+    b = await nodes.start('node_b', { driver: { ...onB.driver, snapshot } });
     await b.assign('primary', 1, []);
     onB.write(V, 'written all the same');
     disarm = arm('volume.set_aside=error');
@@ -88,27 +74,27 @@ describe('copies of a volume that are of different histories', () => {
   });
 
   it('are not taken for each other by their names, which a machine that was set back gives again', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     const { key, files } = a;
     const kept = { files: new Map(files), volume: structuredClone(onA.volumes.get(V)!) };
     onA.write(V, 'one two');
-    await copied('one two');
+    await untilCopied('one two', onB);
     await a.close();
     onA.volumes.set(V, kept.volume);
     // It goes on without the copy, and comes to the names that the copy has.
-    a = await start('node_a', onA, { key, files: kept.files });
+    a = await nodes.start('node_a', onA, { key, files: kept.files });
     const onC = new MemoryDriver();
-    const c = await start('node_c', onC);
+    const c = await nodes.start('node_c', onC);
     await c.assign('replica', 1, [a.asPeer]);
     await a.assign('primary', 1, [c.asPeer]);
     onA.write(V, 'one, and another two');
-    await copied('one, and another two', onC);
+    await untilCopied('one, and another two', onC);
     const names = [onB, onC].map(disk => [...disk.volumes.get(V)!.snapshots.keys()].at(-1));
     expect(names[1]! >= names[0]!).to.equal(true);
-    await pair();
-    await copied('one, and another two');
+    await pairUp(a, b);
+    await untilCopied('one, and another two', onB);
   });
 
   it('are replaced by a whole one when a difference is refused', async () => {
@@ -117,13 +103,12 @@ describe('copies of a volume that are of different histories', () => {
       if (incoming.parent === undefined) return driver.receive(id, stream, incoming);
       throw new VolumeFault('bad_stream', 'it is the difference to another parent; send it again');
     };
-    b = await LabNode.open('node_b', { ...driver, receive });
-    open.push(b);
-    await pair();
+    b = await nodes.start('node_b', { driver: { ...driver, receive } });
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     onA.write(V, 'one two');
-    await copied('one two');
+    await untilCopied('one two', onB);
   });
 
   describe('of which the former primary comes back', () => {
@@ -131,9 +116,9 @@ describe('copies of a volume that are of different histories', () => {
       ((await node.replication.describe(volume)).divergent ?? []).length > 0;
 
     beforeEach(async () => {
-      await pair();
+      await pairUp(a, b);
       onA.write(V, 'one');
-      await copied('one');
+      await untilCopied('one', onB);
       const [name] = onB.volumes.get(V)!.snapshots.keys();
       await until('it is recorded', () => [...a.files.values()].some(text => text.includes(`"snapshot":"${name}"`)));
     });
@@ -148,7 +133,7 @@ describe('copies of a volume that are of different histories', () => {
       expect(onA.read(V)).to.equal('one, and more');
       expect(await isAside(a, primary)).to.equal(false);
       const copy = await b.assign('replica', 3, [a.asPeer]);
-      await copied('one, and more');
+      await untilCopied('one, and more', onB);
       expect(await isAside(b, copy)).to.equal(false);
       await until('what was set aside is not kept twice', () => !onA.volumes.get(V)!.snapshots.has('divergent-1'));
     });
@@ -179,8 +164,7 @@ describe('copies of a volume that are of different histories', () => {
       };
       const { key, files } = a;
       await a.close();
-      a = await LabNode.open('node_a', { ...onA.driver, snapshot }, { key, files });
-      open.push(a);
+      a = await nodes.start('node_a', { driver: { ...onA.driver, snapshot } }, { key, files });
       onA.write(V, 'one, and more');
       disarm = arm('volume.set_aside=error');
       await a.assign('replica', 2, [b.asPeer]).catch(() => undefined);
@@ -191,16 +175,16 @@ describe('copies of a volume that are of different histories', () => {
       expect(syncedAt, 'it could not be promoted with everything').to.equal(undefined);
       await b.assign('primary', 2, [a.asPeer]);
       onB.write(V, 'one, and new');
-      await until('a copy on A', () => copiesOf(onA).includes('one, and new'));
+      await until('a copy on A', () => listCopies(onA).includes('one, and new'));
     });
 
     it('one that has missed an epoch sets nothing aside that the later primary has', async () => {
       const onC = new MemoryDriver();
-      const c = await start('node_c', onC);
+      const c = await nodes.start('node_c', onC);
       await c.assign('replica', 2, [b.asPeer]);
       await b.assign('primary', 2, [c.asPeer]);
       onB.write(V, 'one two');
-      await copied('one two', onC);
+      await untilCopied('one two', onC);
       await c.assign('primary', 3, [a.asPeer]);
       onC.write(V, 'one two three');
       const replica = await a.assign('replica', 3, [c.asPeer]);
@@ -217,14 +201,14 @@ describe('copies of a volume that are of different histories', () => {
     /** B has 'one', A and C have more. */
     beforeEach(async () => {
       onC = new MemoryDriver();
-      c = await start('node_c', onC);
-      await pair();
+      c = await nodes.start('node_c', onC);
+      await pairUp(a, b);
       onA.write(V, 'one');
-      await copied('one');
+      await untilCopied('one', onB);
       await c.assign('replica', 1, [a.asPeer]);
       await a.assign('primary', 1, [c.asPeer]);
       onA.write(V, 'one two');
-      await copied('one two', onC);
+      await untilCopied('one two', onC);
       const [name] = onC.volumes.get(V)!.snapshots.keys();
       await until('it is recorded', () => [...a.files.values()].some(text => text.includes(`"snapshot":"${name}"`)));
     });
@@ -233,15 +217,15 @@ describe('copies of a volume that are of different histories', () => {
       const replicas = [await a.assign('replica', 2, [b.asPeer]), await c.assign('replica', 2, [b.asPeer])] as const;
       await b.assign('primary', 2, [a.asPeer, c.asPeer]);
       onB.write(V, 'one three');
-      await until('copies', () => [onA, onC].every(disk => copiesOf(disk).includes('one three')));
+      await until('copies', () => [onA, onC].every(disk => listCopies(disk).includes('one three')));
       await until('told', async () => isKept(onC, await c.replication.describe(replicas[1]), 'one two'));
       await until('told', async () => isKept(onA, await a.replication.describe(replicas[0]), 'one two'));
       onB.write(V, 'one three four');
-      await until('copies', () => [onA, onC].every(disk => copiesOf(disk).includes('one three four')));
+      await until('copies', () => [onA, onC].every(disk => listCopies(disk).includes('one three four')));
       const primary = await c.assign('primary', 3, [b.asPeer]);
       await b.assign('replica', 3, [c.asPeer]);
       onC.write(V, 'five');
-      await until('a copy on B', () => copiesOf(onB).includes('five'));
+      await until('a copy on B', () => listCopies(onB).includes('five'));
       expect(isKept(onC, await c.replication.describe(primary), 'one two')).to.equal(true);
     });
 
@@ -249,7 +233,7 @@ describe('copies of a volume that are of different histories', () => {
       const replica = await b.assign('replica', 2, [c.asPeer]);
       await c.assign('primary', 2, [b.asPeer]);
       onC.write(V, 'one two three');
-      await copied('one two three');
+      await untilCopied('one two three', onB);
       expect(await b.replication.describe(replica)).to.not.have.property('divergent');
     });
   });

@@ -4,10 +4,10 @@ import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { until } from '../../../dev/testing/index.js';
 import { arm } from '../../failpoint/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
-import { LabNode, V } from './replication-lab.testing.js';
+import { type LabNode, LabNodes, pairUp, untilCopied, V } from './replication-lab.testing.js';
 
 describe('a volume that is to move', () => {
-  const open: LabNode[] = [];
+  const nodes = new LabNodes();
   let disarm = () => undefined as void;
   let writer: string | undefined;
   let looked = 0;
@@ -23,17 +23,14 @@ describe('a volume that is to move', () => {
       looked++;
       return writer;
     };
-    a = await LabNode.open('node_a', onA.driver, { findWriter });
-    b = await LabNode.open('node_b', onB.driver);
-    open.push(a, b);
-    replica = await b.assign('replica', 1, [a.asPeer]);
-    await a.assign('primary', 1, [b.asPeer]);
+    [a, b] = [await nodes.start('node_a', onA, { findWriter }), await nodes.start('node_b', onB)];
+    ({ onB: replica } = await pairUp(a, b));
     onA.write(V, 'one');
-    await until('a copy', () => [...onB.volumes.get(V)!.snapshots.values()].includes('one'));
+    await untilCopied('one', onB);
   });
   afterEach(async () => {
     disarm();
-    for (const node of open.splice(0)) await node.close();
+    await nodes.close();
   });
 
   const finish = (epoch = 2) => a.assign('primary', 1, [b.asPeer], { finalFor: epoch });
@@ -86,8 +83,7 @@ describe('a volume that is to move', () => {
     const { snapshot } = await settled(await finish());
     const { key, files } = a;
     await a.close();
-    a = await LabNode.open('node_a', onA.driver, { key, files, findWriter: async () => undefined });
-    open.splice(0, open.length, a, b);
+    a = await nodes.start('node_a', onA, { key, files, findWriter: async () => undefined });
     replica = await b.assign('replica', 1, [a.asPeer]);
     const { snapshot: after } = await settled(await finish());
     expect(after, 'nothing has changed').to.equal(snapshot);

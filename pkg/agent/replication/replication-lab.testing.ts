@@ -2,9 +2,11 @@ import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypt
 
 import type { AssignedReplication, AssignedVolume, VolumePeer, VolumeRole } from '../../../crds/volume/index.js';
 import { type Clock, seededRandom, systemClock } from '../../clock/index.js';
+import { until } from '../../../dev/testing/index.js';
 import { silentLogger } from '../../log/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
 import type { VolumeDriver } from '../volumes/index.js';
+import type { MemoryDriver } from './memory-driver.testing.js';
 import { Replication } from './replication.js';
 import { TlsPeers } from './tls-peers.js';
 
@@ -86,4 +88,36 @@ export class LabNode {
     await this.#ended;
     await this.peers.close();
   }
+}
+
+/** The nodes of a test: what it opens is closed with it. */
+export class LabNodes {
+  readonly #open: LabNode[] = [];
+
+  async start(name: string, { driver }: Pick<MemoryDriver, 'driver'>, options: LabNodeOptions = {}): Promise<LabNode> {
+    const node = await LabNode.open(name, driver, options);
+    this.#open.push(node);
+    return node;
+  }
+
+  async close(): Promise<void> {
+    for (const node of this.#open.splice(0)) await node.close();
+  }
+}
+
+/** Makes one node the primary of volume V and another one its copy; answers what each was assigned. */
+export async function pairUp(primary: LabNode, copy: LabNode, epoch = 1) {
+  const onB = await copy.assign('replica', epoch, [primary.asPeer]);
+  return { onA: await primary.assign('primary', epoch, [copy.asPeer]), onB };
+}
+
+/** What the snapshots of volume V hold. */
+export function listCopies(disk: MemoryDriver): readonly string[] {
+  return [...(disk.volumes.get(V)?.snapshots.values() ?? [])];
+}
+
+/** Waits until a disk has one snapshot of volume V, with this content. */
+export async function untilCopied(content: string, disk: MemoryDriver): Promise<void> {
+  const isThere = () => listCopies(disk).length === 1 && listCopies(disk)[0] === content;
+  await until(`a copy of ${content.slice(0, 20)}`, isThere);
 }

@@ -3,57 +3,51 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import sinon from 'sinon';
 
-import type { AssignedVolume } from '../../../crds/volume/index.js';
 import { until } from '../../../dev/testing/index.js';
 import { sleep, systemClock } from '../../clock/index.js';
 import { arm } from '../../failpoint/index.js';
 import { Bandwidth } from './bandwidth.js';
 import { WHOLE_MIN } from './copies.js';
 import { MemoryDriver } from './memory-driver.testing.js';
-import { LabNode, type LabNodeOptions, V } from './replication-lab.testing.js';
+import {
+  type LabNode,
+  type LabNodeOptions,
+  LabNodes,
+  listCopies,
+  pairUp,
+  untilCopied,
+  V,
+} from './replication-lab.testing.js';
 import type { PeerConnection } from './peers.js';
 import { TlsPeers } from './tls-peers.js';
 import { PeerWire } from './wire.js';
 
 describe('replication of a volume', () => {
-  const open: LabNode[] = [];
+  const nodes = new LabNodes();
   let disarm = () => undefined as void;
   let a: LabNode;
   let b: LabNode;
   let onA: MemoryDriver;
   let onB: MemoryDriver;
-  const start = async (name: string, disk: MemoryDriver, options: LabNodeOptions = {}) => {
-    const node = await LabNode.open(name, disk.driver, options);
-    open.push(node);
-    return node;
-  };
   const begin = async (options: LabNodeOptions = {}) => {
     [onA, onB] = [new MemoryDriver(), new MemoryDriver()];
-    [a, b] = [await start('node_a', onA, options), await start('node_b', onB, options)];
+    [a, b] = [await nodes.start('node_a', onA, options), await nodes.start('node_b', onB, options)];
   };
-  /** A is the primary, B has the copy. */
-  const pair = async (epoch = 1): Promise<{ readonly onA: AssignedVolume; readonly onB: AssignedVolume }> => {
-    const replica = await b.assign('replica', epoch, [a.asPeer]);
-    return { onA: await a.assign('primary', epoch, [b.asPeer]), onB: replica };
-  };
-  const copiesOf = (disk: MemoryDriver) => [...(disk.volumes.get(V)?.snapshots.values() ?? [])];
-  const copied = (content: string, disk = onB) =>
-    until(`a copy of ${content.slice(0, 20)}`, () => copiesOf(disk).length === 1 && copiesOf(disk)[0] === content);
 
   beforeEach(() => begin());
   afterEach(async () => {
     disarm();
-    for (const node of open.splice(0)) await node.close();
+    await nodes.close();
   });
 
   it('sends everything once and then what differs, and both keep the newest that they have in common', async () => {
-    const volumes = await pair();
+    const volumes = await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     onA.write(V, 'one two');
-    await copied('one two');
+    await untilCopied('one two', onB);
     expect(onB.steps.filter(step => step.startsWith('receive')).at(-1)).to.match(/^receive s-0{9}1-\d{10} after s-/);
-    await until('one snapshot', () => copiesOf(onA).length === 1);
+    await until('one snapshot', () => listCopies(onA).length === 1);
     const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
     await until('rest', async () => (await describe())?.lagBytes === 0);
     const copy = await describe();
@@ -79,9 +73,9 @@ describe('replication of a volume', () => {
   });
 
   it('knows nothing of a copy any more that was removed and is asked for again on the same node', async () => {
-    const volumes = await pair();
+    const volumes = await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
     await until('rest', async () => (await describe())?.lagBytes === 0);
     await a.assign('primary', 1, []);
@@ -95,26 +89,26 @@ describe('replication of a volume', () => {
       .to.include({ state: 'syncing' })
       .and.not.to.have.any.keys('lagBytes', 'syncedAt');
     await b.assign('replica', 1, [a.asPeer]);
-    await copied('one');
+    await untilCopied('one', onB);
   });
 
   it('knows nothing of a copy any more that was removed while its agent was away', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     const { key, files } = a;
     await a.close();
     onA.write(V, 'two');
     b.replication.assign(new Map());
     await b.replication.remove(V);
     onB.volumes.delete(V);
-    a = await start('node_a', onA, { key, files });
+    a = await nodes.start('node_a', onA, { key, files });
     await a.assign('primary', 1, []);
     await until('what is known of it to be gone', () => ![...files.values()].some(file => file.includes('node_b')));
     const again = await a.assign('primary', 1, [b.asPeer]);
     expect((await a.replication.describe(again)).copies?.[0]).to.include({ state: 'syncing' });
     await b.assign('replica', 1, [a.asPeer]);
-    await copied('two');
+    await untilCopied('two', onB);
   });
 
   it('calls no copy even while something writes on', async () => {
@@ -130,14 +124,14 @@ describe('replication of a volume', () => {
       }
     }
     [onA, onB] = [new Written(), new MemoryDriver()];
-    [a, b] = [await start('node_a', onA), await start('node_b', onB)];
-    const volumes = await pair();
+    [a, b] = [await nodes.start('node_a', onA), await nodes.start('node_b', onB)];
+    const volumes = await pairUp(a, b);
     onA.write(V, 'one');
     const lags = new Set<number | undefined>();
     await until('every write to be copied', async () => {
       const [copy] = (await a.replication.describe(volumes.onA)).copies ?? [];
       if (writes > 0 && copy?.state === 'synced') lags.add(copy.lagBytes);
-      return writes <= 0 && copiesOf(onB).includes(onA.read(V)) && copy?.lagBytes === 0;
+      return writes <= 0 && listCopies(onB).includes(onA.read(V)) && copy?.lagBytes === 0;
     });
     expect([...lags])
       .to.include(undefined)
@@ -148,10 +142,10 @@ describe('replication of a volume', () => {
     const take = sinon.spy(Bandwidth.prototype, 'take');
     try {
       await begin({ bandwidth: 2 ** 20 });
-      await pair();
+      await pairUp(a, b);
       const content = 'x'.repeat(300_000);
       onA.write(V, content);
-      await copied(content);
+      await untilCopied(content, onB);
       const taken = take.args.map(([count]) => count);
       expect(taken.reduce((sum, count) => sum + count, 0)).to.be.at.least(content.length);
       expect(Math.max(...taken)).to.be.at.most(2 ** 20 / 10);
@@ -167,20 +161,20 @@ describe('replication of a volume', () => {
       }
     }
     onB = new Folders();
-    b = await start('node_b', onB);
-    const volumes = await pair();
+    b = await nodes.start('node_b', onB);
+    const volumes = await pairUp(a, b);
     onA.write(V, 'one');
     const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
     await until('the reason', async () => (await describe())?.message?.includes('--volume-driver'));
     expect(await describe()).to.include({ state: 'syncing' });
-    expect(copiesOf(onB)).to.deep.equal([]);
+    expect(listCopies(onB)).to.deep.equal([]);
   });
 
   it('writes nothing, and connects to nobody, while nothing changes', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
-    await until('rest', () => copiesOf(onA).length === 1);
+    await untilCopied('one', onB);
+    await until('rest', () => listCopies(onA).length === 1);
     const asked = onA.asked;
     await until('some rounds', () => onA.asked > asked + 5);
     const [steps, files] = [onA.steps.length + onB.steps.length, JSON.stringify([...a.files, ...b.files])];
@@ -192,45 +186,45 @@ describe('replication of a volume', () => {
   });
 
   it('notices what a workload has written and nobody has flushed', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
-    await until('rest', () => copiesOf(onA).length === 1);
+    await untilCopied('one', onB);
+    await until('rest', () => listCopies(onA).length === 1);
     const asked = onA.asked;
     await until('some rounds', () => onA.asked > asked + 5);
     onA.writeUnflushed(V, 'one two');
-    await copied('one two');
+    await untilCopied('one two', onB);
   });
 
   it('shows ever later moments, also when the clock of the primary is set back', async () => {
-    for (const node of open.splice(0)) await node.close();
+    await nodes.close();
     let backMs = 0;
     await begin({ clock: { ...systemClock, now: () => systemClock.now() - backMs } });
-    const volumes = await pair();
+    const volumes = await pairUp(a, b);
     const show = async () => (await b.replication.describe(volumes.onB)).syncedAt;
     onA.write(V, 'one');
-    const before = await until('a copy', async () => copiesOf(onB).includes('one') && (await show()));
+    const before = await until('a copy', async () => listCopies(onB).includes('one') && (await show()));
     backMs = 3_600_000;
     onA.write(V, 'one two');
-    await copied('one two');
+    await untilCopied('one two', onB);
     expect(Date.parse((await show())!)).to.be.greaterThan(Date.parse(before));
   });
 
   it('goes on where it was after a restart of either end', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     const received = () => onB.steps.filter(step => step.startsWith('receive'));
     const { key: keyA, files: filesA } = a;
     const { key: keyB, files: filesB } = b;
-    for (const node of open.splice(0)) await node.close();
-    a = await start('node_a', onA, { key: keyA, files: filesA });
-    b = await start('node_b', onB, { key: keyB, files: filesB });
-    const volumes = await pair();
+    await nodes.close();
+    a = await nodes.start('node_a', onA, { key: keyA, files: filesA });
+    b = await nodes.start('node_b', onB, { key: keyB, files: filesB });
+    const volumes = await pairUp(a, b);
     await until('it is known', async () => (await a.replication.describe(volumes.onA)).copies?.[0]?.state === 'synced');
     const before = received().length;
     onA.write(V, 'one more');
-    await copied('one more');
+    await untilCopied('one more', onB);
     expect(
       received()
         .slice(before)
@@ -241,25 +235,25 @@ describe('replication of a volume', () => {
   for (const point of ['volume.snapshot_taken', 'volume.sending', 'volume.synced'] as const) {
     it(`is begun again by the next round when it failed at ${point}`, async () => {
       disarm = arm(`${point}=error`);
-      await pair();
+      await pairUp(a, b);
       onA.write(V, 'x'.repeat(100_000));
-      await copied('x'.repeat(100_000));
+      await untilCopied('x'.repeat(100_000), onB);
       onA.write(V, 'x'.repeat(100_001));
-      await copied('x'.repeat(100_001));
+      await untilCopied('x'.repeat(100_001), onB);
     });
   }
 
   it('brings several copies up to date, of which one is away', async () => {
     const onC = new MemoryDriver();
-    const c = await start('node_c', onC);
+    const c = await nodes.start('node_c', onC);
     await b.assign('replica', 1, [a.asPeer]);
     await c.assign('replica', 1, [a.asPeer]);
     const gone = { nodeId: 'node_d', publicKey: 'none', address: '127.0.0.1:1' };
     const silent = { nodeId: 'node_e', publicKey: 'none' };
     const volume = await a.assign('primary', 1, [b.asPeer, gone, c.asPeer, silent]);
     onA.write(V, 'one');
-    await copied('one');
-    await copied('one', onC);
+    await untilCopied('one', onB);
+    await untilCopied('one', onC);
     const seen = await until('the failure is told', async () => {
       const { copies } = await a.replication.describe(volume);
       return (
@@ -277,8 +271,8 @@ describe('replication of a volume', () => {
     await a.assign('primary', 1, []);
     const much = 'x'.repeat(WHOLE_MIN);
     onA.write(V, much);
-    const { onA: volume } = await pair();
-    await copied(much);
+    const { onA: volume } = await pairUp(a, b);
+    await untilCopied(much, onB);
     const whole = async () => (await a.replication.describe(volume)).copies?.[0]?.lastWhole;
     await until('it is measured', async () => (await whole()) !== undefined);
     expect((await whole())?.bytes).to.be.at.least(WHOLE_MIN);
@@ -286,15 +280,15 @@ describe('replication of a volume', () => {
   });
 
   it('is promoted with a higher epoch, and the former primary sets its own bytes aside and receives', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     const toB = b.asPeer;
     const { key, files } = a;
     await a.close();
     onA.write(V, 'one, and lost');
     expect(await b.replication.explainUnusable(await b.assign('replica', 1, [a.asPeer]))).to.match(/copy/);
-    a = await start('node_a', onA, { key, files });
+    a = await nodes.start('node_a', onA, { key, files });
     const primary = await b.assign('primary', 2, [a.asPeer]);
     expect(await b.replication.explainUnusable(primary)).to.equal(undefined);
     expect(onB.read(V)).to.equal('one');
@@ -303,44 +297,44 @@ describe('replication of a volume', () => {
     expect(divergent).to.have.length(1);
     expect(divergent?.[0]).to.include({ name: 'divergent-1', epoch: 1 });
     onB.write(V, 'one, and new');
-    await until('a copy on A', () => copiesOf(onA).includes('one, and new'));
+    await until('a copy on A', () => listCopies(onA).includes('one, and new'));
     expect(onA.volumes.get(V)?.snapshots.get('divergent-1')).to.equal('one, and lost');
     await onA.driver.dropSnapshot(V, 'divergent-1');
     expect(await a.replication.describe(replica)).to.not.have.property('divergent');
     onB.write(V, 'one, and newer');
-    await until('another copy on A', () => copiesOf(onA).includes('one, and newer'));
+    await until('another copy on A', () => listCopies(onA).includes('one, and newer'));
     await a.assign('replica', 2, [toB], { discard: divergent! });
     expect([...a.files.values()].join(), 'forgotten by order').to.not.include('divergent-1');
   });
 
   it('knows what was set aside on a disk that was away for some copies', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     onA.write(V, 'one, and lost');
     await b.assign('primary', 2, [a.asPeer]);
     await a.assign('replica', 2, [b.asPeer]);
     onB.write(V, 'two');
-    await until('a copy on A', () => copiesOf(onA).includes('two'));
+    await until('a copy on A', () => listCopies(onA).includes('two'));
 
     const disk = onA.volumes.get(V)!;
     onA.volumes.delete(V);
     const replica = await a.assign('replica', 2, [b.asPeer]);
     for (const content of ['three', 'four']) {
       onB.write(V, content);
-      await until('a copy beside the disk', () => copiesOf(onA).includes(content));
+      await until('a copy beside the disk', () => listCopies(onA).includes(content));
     }
     onA.volumes.set(V, disk);
     onB.write(V, 'five');
-    await until('a copy on the disk', () => copiesOf(onA).includes('five'));
+    await until('a copy on the disk', () => listCopies(onA).includes('five'));
     expect((await a.replication.describe(replica)).divergent?.map(({ name }) => name)).to.deep.equal(['divergent-1']);
     expect(disk.snapshots.get('divergent-1')).to.equal('one, and lost');
   });
 
   it('loses what was set aside when that is ordered, and nothing else of its name', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     onA.write(V, 'one, and lost');
     await b.assign('primary', 2, [a.asPeer]);
     const { divergent } = await a.replication.describe(await a.assign('replica', 2, []));
@@ -362,15 +356,15 @@ describe('replication of a volume', () => {
     expect(holds()).to.equal(false);
     expect(await a.replication.describe(ordered)).to.not.have.property('divergent');
     await a.assign('replica', 2, [b.asPeer], order);
-    expect(copiesOf(onA)).to.include('one');
+    expect(listCopies(onA)).to.include('one');
     await a.assign('primary', 3, []);
     expect(await a.replication.recall(V), 'promoted before another copy came').to.not.have.property('divergent');
   });
 
   it('serves on while what is ordered to go cannot be removed', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     onA.write(V, 'one, and lost');
     await b.assign('primary', 2, [a.asPeer]);
     const { divergent } = await a.replication.describe(await a.assign('replica', 2, [b.asPeer]));
@@ -399,15 +393,15 @@ describe('replication of a volume', () => {
   });
 
   it('has nothing to set aside where the copy has everything', async () => {
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     const [name] = onB.volumes.get(V)!.snapshots.keys();
     await until('it is recorded', () => [...a.files.values()].some(text => text.includes(`"snapshot":"${name}"`)));
     await b.assign('primary', 2, [a.asPeer]);
     const replica = await a.assign('replica', 2, [b.asPeer]);
     expect(await a.replication.describe(replica)).to.not.have.property('divergent');
-    await until('one snapshot', () => copiesOf(onA).length === 1 && copiesOf(onA)[0] === 'one');
+    await until('one snapshot', () => listCopies(onA).length === 1 && listCopies(onA)[0] === 'one');
   });
 
   for (const [point, role] of [
@@ -415,9 +409,9 @@ describe('replication of a volume', () => {
     ['volume.set_aside', 'replica'],
   ] as const) {
     it(`takes its new part again when it failed at ${point}`, async () => {
-      await pair();
+      await pairUp(a, b);
       onA.write(V, 'one');
-      await copied('one');
+      await untilCopied('one', onB);
       if (role === 'replica') await b.assign('primary', 2, [a.asPeer]);
       onA.write(V, 'one, and lost');
       const [node, other] = role === 'primary' ? [b, a] : [a, b];
@@ -431,13 +425,13 @@ describe('replication of a volume', () => {
   }
 
   it('does not dial on when another agent answers than the one that was named', async () => {
-    const other = await start('node_x', new MemoryDriver());
+    const other = await nodes.start('node_x', new MemoryDriver());
     await b.assign('replica', 1, [a.asPeer]);
     const volume = await a.assign('primary', 1, [{ ...b.asPeer, publicKey: other.publicKey }]);
     onA.write(V, 'one');
     const failed = await until('the failure', async () => (await a.replication.describe(volume)).copies?.[0]?.message);
     expect(failed).to.match(/does not have the key of that node/);
-    expect(copiesOf(onB)).to.deep.equal([]);
+    expect(listCopies(onB)).to.deep.equal([]);
   });
 
   it('goes on beside any number of strangers, who get no more than a few connections', async () => {
@@ -445,15 +439,15 @@ describe('replication of a volume', () => {
       connect(b.peers.port, '127.0.0.1').on('error', () => undefined),
     );
     await until('they have come', () => strangers.every(({ readyState }) => readyState !== 'opening'));
-    await pair();
+    await pairUp(a, b);
     onA.write(V, 'one');
-    await copied('one');
+    await untilCopied('one', onB);
     await until('most are gone', () => b.peers.connections < 40);
     for (const stranger of strangers) stranger.destroy();
   });
 
   it('gives up a peer that is there and comes no further', async () => {
-    for (const node of open.splice(0)) await node.close();
+    await nodes.close();
     let aheadMs = 0;
     await begin({ stallMs: 60_000, clock: { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs } });
     const sick = await TlsPeers.open({ key: b.key, clock: systemClock, listen: { host: '127.0.0.1', port: 0 } });
@@ -479,7 +473,7 @@ describe('replication of a volume', () => {
   });
 
   it('gives up a peer that says nothing, and says so', async () => {
-    for (const node of open.splice(0)) await node.close();
+    await nodes.close();
     await begin({ stallMs: 200 });
     const mute = await TlsPeers.open({ key: b.key, clock: systemClock, listen: { host: '127.0.0.1', port: 0 } });
     const end = new AbortController();
