@@ -25,15 +25,16 @@ await runProcess(
   readSettings('moor server', {
     'bootstrap-file': 'for development: create the first tenants and tokens, and keep them in this file',
   }),
-  async (settings, env, signal) => {
+  async (settings, processEnv, signal) => {
     const inherited = findInheritedSocket(process.env);
     const logins = new RegistryLogins(settings.registryLoginsFile);
     const metrics = createMetrics();
-    const tracer = await openTracer('mooring-server', settings, { ...env, metrics });
-    const keyring = openKeyring(settings.keyFile, env.random);
-    const backend = await openBackend('server', settings, env, signal);
+    const tracer = await openTracer('mooring-server', settings, { ...processEnv, metrics });
+    const keyring = openKeyring(settings.keyFile, processEnv.random);
+    const backend = await openBackend('server', settings, { ...processEnv, metrics }, signal);
     if (!backend) return;
-    const { store, secrets, cache } = backend;
+    const { store, secrets, cache, clock } = backend;
+    const env = { ...processEnv, clock };
     const monitor = new StoreMonitor({ ...env, store, metrics, quotaBytes: settings.etcdQuotaBytes });
     const api = createApi({
       ...env,

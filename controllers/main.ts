@@ -23,12 +23,13 @@ await runProcess(
     const names = selectLoops(settings.options.only);
     const metrics = createMetrics();
     const tracer = await openTracer('mooring-controllers', settings, { ...env, metrics });
-    const backend = await openBackend('controllers', settings, env, signal);
+    const backend = await openBackend('controllers', settings, { ...env, metrics }, signal);
     if (!backend) return;
-    const { store, secrets, cache } = backend;
+    const { store, secrets, cache, clock } = backend;
     const loops = [...createLoops(toPlacementPolicy(settings), settings), ...createSecretLoops(secrets, settings)];
     const controllers = createControllers({
       ...env,
+      clock,
       store,
       cache,
       metrics,
@@ -42,7 +43,7 @@ await runProcess(
 
     backend.fillCache();
     env.log.info('controllers started');
-    const maintaining = maintainStore({ ...env, store, metrics, settings }, signal);
+    const maintaining = maintainStore({ ...env, clock, store, metrics, settings }, signal);
     await Promise.all([controllers.run(signal), maintaining]);
     listener?.close();
     await tracer?.close();

@@ -84,6 +84,18 @@ const processAlerts: readonly Alert[] = [
     },
   },
   {
+    name: 'MooringClockOff',
+    expression: 'abs(mooring_clock_offset_seconds) >= 5',
+    for: '2m',
+    severity: 'warning',
+    summary: 'the clock of the machine of {{ $labels.instance }} is off',
+    meaning:
+      'The process goes on with the time of the other processes of the control plane. When most of their clocks are off as well, what is decided by time is decided wrongly.',
+    todo: 'See to the time synchronisation of that machine (`timedatectl`, `chronyc tracking`). The log of the process says by how much its clock is off.',
+    raisedBy: { 'mooring_clock_offset_seconds{instance="a"}': '0x3 -86400x20' },
+    quietWith: { 'mooring_clock_offset_seconds{instance="a"}': '0.4x30' },
+  },
+  {
     name: 'MooringAgentEngineDown',
     expression: 'mooring_agent_engine_up == 0',
     for: '1m',

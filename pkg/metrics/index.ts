@@ -85,6 +85,11 @@ export const metricsTable = {
   mooring_store_database_bytes: { kind: 'gauge', help: "Size of etcd's database.", labels: [] },
   mooring_store_quota_bytes: { kind: 'gauge', help: 'Size at which etcd stops accepting writes.', labels: [] },
   mooring_store_alarms: { kind: 'gauge', help: 'Alarms that etcd has raised.', labels: [] },
+  mooring_clock_offset_seconds: {
+    kind: 'gauge',
+    help: 'How far the clock of the process is ahead of the time that all processes of the control plane agree on.',
+    labels: [],
+  },
   mooring_loop_leader: { kind: 'gauge', help: '1 while this process leads the loop.', labels: ['loop'] },
   mooring_volume_lag_seconds: {
     kind: 'gauge',

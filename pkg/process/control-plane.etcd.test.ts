@@ -9,6 +9,7 @@ import { EtcdProcess } from '../../dev/processes/index.js';
 import { systemClock, systemRandom } from '../clock/index.js';
 import { loadSettings, toEnvironment } from '../config/index.js';
 import { silentLogger } from '../log/index.js';
+import { createMetrics } from '../metrics/index.js';
 import { create } from '../store/index.js';
 import { type ControlPlaneBackend, openBackend } from './control-plane.js';
 
@@ -23,7 +24,8 @@ describe('what server and controllers share, on a real etcd', () => {
     etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
     const environment = { ...toEnvironment(etcd.access), MOORING_KEY_FILE: join(folder, 'keys') };
     const { settings } = loadSettings({ environment });
-    const env = { clock: systemClock, random: systemRandom, log: silentLogger };
+    const metrics = createMetrics({ processMetrics: false });
+    const env = { clock: systemClock, random: systemRandom, log: silentLogger, metrics };
     backend = (await openBackend('server', settings, env, stop.signal))!;
   });
   after(async () => {

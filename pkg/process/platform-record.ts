@@ -1,23 +1,29 @@
 import { hostname } from 'node:os';
 
 import { isDnsLabel } from '../../crds/grammar/index.js';
-import { keys } from '../../crds/keys/index.js';
-import { type Clock, type Random, sleep } from '../clock/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { AgreedClock, ClockReading } from '../clock/agreed-clock.js';
+import { type Random, sleep } from '../clock/index.js';
 import { InvalidSettingFault, type Settings } from '../config/index.js';
 import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
-import { encode, type Lease, type Store } from '../store/index.js';
+import { type Cache, type CacheChange, encode, type Lease, type Store, value } from '../store/index.js';
 
 /** Value of `platform/<node name>/<process>`. */
 export interface PlatformPresence {
   /** `server` or `controllers`. */
   readonly program: string;
   readonly since: string;
+  /** What the clocks of the process showed when this was written; left out by earlier releases. */
+  readonly clock?: ClockReading;
 }
 
 export interface PlatformRecordOptions {
-  readonly store: Pick<Store, 'grant' | 'keepAlive' | 'commit' | 'revoke'>;
-  readonly clock: Clock;
+  readonly store: Pick<Store, 'get' | 'grant' | 'keepAlive' | 'commit' | 'revoke'>;
+  /** Shows the records of the other processes. */
+  readonly cache: Pick<Cache, 'get' | 'list' | 'subscribe' | 'ready'>;
+  /** Hears what the clocks of the others show. */
+  readonly clock: AgreedClock;
   readonly random: Pick<Random, 'bytes'>;
   readonly log: Logger;
   readonly program: string;
@@ -25,7 +31,16 @@ export interface PlatformRecordOptions {
   readonly node: string;
   /** How long the record counts after its process has ended without a word. */
   readonly ttlSeconds: number;
+  /** Told every now and then how far the wall clock of this process is ahead of the time that is agreed on. */
+  readonly onOffset?: (ms: number) => void;
 }
+
+/** The readings of a clock that only goes on are as good as new for this long. */
+const READ_AGAIN_MS = 300_000;
+/** A clock that has moved so far against the monotonic one is told of. */
+const MOVED_MS = 1_000;
+/** A wall clock that is further off is warned of. */
+const OFF_MS = 5_000;
 
 /**
  * The name of the node that this process runs on: as set, or as an agent on this machine would be called. Undefined where the
@@ -41,46 +56,116 @@ export function findOwnNode({ nodeName }: Pick<Settings, 'nodeName'>, machine = 
 
 /**
  * Keeps a record that a process of the control plane runs on a node: the node monitor reads from it, while it is fresh, that
- * the control plane's own node is alive.
+ * the control plane's own node is alive, and the other processes what its clocks show.
  *
- * Each process has a key of its own, on a lease: a record that was lost, or whose lease has ended, is written again.
+ * Each process has a key of its own, on a lease: a record that was lost, or whose lease has ended, is written again. Nothing is written while the
+ * clocks go on evenly, but for one reading in five minutes and one for each process that starts.
  */
 export class PlatformRecord {
+  /** Resolves when the record was written, or that has failed: who lists the store then finds all that began before. */
+  readonly tried: Promise<void>;
   readonly #options: PlatformRecordOptions;
   readonly #key: string;
   readonly #since: string;
+  #noteTried!: () => void;
   #lease: Lease | undefined;
+  /** What the record says. */
+  #told: ClockReading | undefined;
+  #rest = new AbortController();
+  #isOff = false;
 
   constructor(options: PlatformRecordOptions) {
     const { node, program, random, clock } = options;
     this.#options = options;
     this.#key = keys.platform(node, `${program}-${random.bytes(8).toString('hex')}`);
     this.#since = new Date(clock.now()).toISOString();
+    this.tried = new Promise(resolve => {
+      this.#noteTried = resolve;
+    });
   }
 
   /** Keeps the record until aborted, then removes it. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, log, ttlSeconds, store } = this.#options;
+    const { cache, clock, log, ttlSeconds, store } = this.#options;
+    const unsubscribe = cache.subscribe(change => this.#hear(change));
+    void cache.ready.then(() => {
+      clock.adopt(this.#listElders());
+      this.#rest.abort();
+    });
     while (!signal.aborted) {
+      this.#rest = new AbortController();
       try {
-        if (!this.#lease || !(await store.keepAlive(this.#lease.id))) await this.#write();
+        if (this.#lease && !(await store.keepAlive(this.#lease.id))) this.#lease = this.#told = undefined;
+        if (this.#isDue(clock.read())) await this.#write();
       } catch (thrown) {
         log.debug('the record of this process could not be renewed, retrying', { error: asError(thrown) });
       }
-      await sleep(clock, (ttlSeconds * 1000) / 3, signal);
+      this.#noteTried();
+      this.#judgeOffset(clock.read());
+      await sleep(clock, (ttlSeconds * 1000) / 3, AbortSignal.any([signal, this.#rest.signal]));
     }
+    unsubscribe();
+    this.#noteTried();
     if (this.#lease) await store.revoke(this.#lease.id).catch(() => undefined); // it ends by itself
   }
 
-  async #write(): Promise<void> {
-    const { store, program, ttlSeconds } = this.#options;
-    this.#lease = undefined;
-    const lease = await store.grant(ttlSeconds);
-    const bytes = encode({ program, since: this.#since } satisfies PlatformPresence);
-    const puts = [{ key: this.#key, bytes, lease: lease.id }];
-    const verdict = await store.commit({ guards: [{ key: this.#key, at: 0 }], puts, deletes: [] });
-    // A record that is still there is on a lease that is about to end: the next turn writes it anew.
-    if (verdict.stored) this.#lease = lease;
-    else await store.revoke(lease.id);
+  #isDue({ wall, monotonic, agreed }: ClockReading): boolean {
+    const told = this.#told;
+    if (!told) return true;
+    const passedMs = monotonic - told.monotonic;
+    const hasMoved = [wall - told.wall, agreed - told.agreed].some(ms => Math.abs(ms - passedMs) >= MOVED_MS);
+    return hasMoved || passedMs >= READ_AGAIN_MS;
   }
+
+  async #write(): Promise<void> {
+    const { store, program, ttlSeconds, clock } = this.#options;
+    const lease = (this.#lease ??= await store.grant(ttlSeconds));
+    const held = await store.get(this.#key);
+    const reading = clock.read();
+    const bytes = encode({ program, since: this.#since, clock: reading } satisfies PlatformPresence);
+    const puts = [{ key: this.#key, bytes, lease: lease.id }];
+    const verdict = await store.commit({ guards: [{ key: this.#key, at: held?.revision ?? 0 }], puts, deletes: [] });
+    if (verdict.stored) this.#told = reading;
+  }
+
+  /** A process that starts is told at once what the clocks of this one show: it does not know how old its record is. */
+  #hear({ key, entry, previous, revision }: CacheChange): void {
+    if (!key.startsWith(ranges.platform)) return;
+    const isOwn = key === this.#key;
+    const isFresh = entry?.revision === revision;
+    const reading = entry && readClock(value(entry));
+    if (!entry && !isOwn) this.#options.clock.forget(key);
+    if (reading && !isOwn) this.#options.clock.hear(key, splitKey(key)[0]!, reading, isFresh);
+    if (isOwn ? !entry : !previous && isFresh) {
+      this.#told = undefined;
+      this.#rest.abort();
+    }
+  }
+
+  /** The readings of processes whose records are older than that of this one: of two that start at once, one takes over. */
+  #listElders(): readonly ClockReading[] {
+    const { cache } = this.#options;
+    const { created } = cache.get(this.#key) ?? { created: Infinity };
+    const elders = cache.list(ranges.platform).filter(entry => entry.key !== this.#key && entry.created < created);
+    return elders.flatMap(entry => readClock(value(entry)) ?? []);
+  }
+
+  #judgeOffset({ wall, agreed }: ClockReading): void {
+    const { log, onOffset } = this.#options;
+    const offMs = wall - agreed;
+    onOffset?.(offMs);
+    const wasOff = this.#isOff;
+    this.#isOff = Math.abs(offMs) >= OFF_MS;
+    const ms = Math.round(offMs);
+    if (this.#isOff && !wasOff) {
+      const because = 'the time of the other processes is used; see to the time synchronisation of the machine';
+      log.warn('the clock of this machine is off', { ms, because });
+    } else if (wasOff && !this.#isOff) log.info('the clock of this machine is right again', { ms });
+  }
+}
+
+/** The reading in the record of a process; undefined when it has none that can be worked with. */
+function readClock(presence: Partial<PlatformPresence> | null | undefined): ClockReading | undefined {
+  const { wall, monotonic, agreed } = presence?.clock ?? {};
+  return [wall, monotonic, agreed].every(Number.isFinite) ? presence?.clock : undefined;
 }
