@@ -73,7 +73,8 @@ function findOwnReplica({ cache }: DispatcherEnv, node: NodeIdentity, report: Re
 /** Whether the report would cause no write. */
 function isStored(env: DispatcherEnv, node: NodeIdentity, report: Report): boolean {
   const held = env.cache.get(keys.report(node.tenant, node.id, report.replica));
-  return findOwnReplica(env, node, report) ? held !== undefined && isUpToDate(held, report) : !held;
+  const replica = findOwnReplica(env, node, report);
+  return replica ? held !== undefined && isUpToDate(held, toDated(env, replica, held, report)) : !held;
 }
 
 async function storeReport(env: DispatcherEnv, node: NodeIdentity, report: Report): Promise<void> {
@@ -86,7 +87,7 @@ async function storeReport(env: DispatcherEnv, node: NodeIdentity, report: Repor
     const at = { key, at: held?.revision ?? 0 };
     const verdict = await env.store.commit({
       guards: replica ? [at, { key: replica.key, created: replica.created }] : [at],
-      puts: replica ? [{ key, bytes: encode(report) }] : [],
+      puts: replica ? [{ key, bytes: encode(toDated(env, replica, held, report)) }] : [],
       deletes: replica ? [] : [key],
     });
     if (verdict.stored) return;
@@ -100,4 +101,20 @@ function isUpToDate(held: Entry, report: Report): boolean {
   if (findRecordFault(held) !== undefined) return false;
   const stored = value<Report>(held);
   return stored.state === 'removed' || isDeepStrictEqual({ ...stored, at: '' }, { ...report, at: '' });
+}
+
+/**
+ * The report with a time since when the container is in its state that decisions may count from: the clock of a node may be a day
+ * off. What the agent says is kept where it is possible: not in the future, not before the replica was wanted, and not before the
+ * state that was told last. Else the state began when it was told, and keeps that time while it lasts.
+ */
+function toDated({ clock }: DispatcherEnv, replica: Entry, held: Entry | undefined, report: Report): Report {
+  if (report.since === undefined) return report;
+  const known = held && findRecordFault(held) === undefined ? value<Report>(held) : undefined;
+  const isSame = (['state', 'restarts', 'containerId'] as const).every(part => known?.[part] === report[part]);
+  if (known?.since !== undefined && isSame) return { ...report, since: known.since };
+  const earliest = Date.parse(known?.since ?? readReplica(replica).createdAt);
+  const said = Date.parse(report.since);
+  const isPossible = said >= earliest && said <= clock.now();
+  return isPossible ? report : { ...report, since: new Date(clock.now()).toISOString() };
 }
