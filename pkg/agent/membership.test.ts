@@ -119,6 +119,30 @@ describe('membership', () => {
     expect(registrar.presented).to.equal('renewed');
   });
 
+  it('renews its token no more often where its clock is a day ahead', async () => {
+    const serverNow = () => registrar.clock.now() - 24 * HOUR;
+    const reply = (token: string) => {
+      return { ...registrar.reply(token), expiresAt: new Date(serverNow() + 24 * HOUR).toISOString() };
+    };
+    registrar.enrol = () => Promise.resolve(reply('first'));
+    registrar.renew = () => {
+      const { at } = registrar.renewals.at(-1)!;
+      return Math.abs(at - serverNow()) < HOUR
+        ? Promise.resolve(reply('renewed'))
+        : Promise.reject(new LinkRefusedFault(403, 'renewal_time_skewed', serverNow()));
+    };
+    const membership = registrar.membership('join');
+    await membership.join(signal);
+    const end = new AbortController();
+    const fresh = membership.keepTokenFresh(end.signal);
+    await registrar.clock.pass(15 * HOUR);
+    expect(registrar.renewals, 'one is refused, and tells it the time').to.have.length(2);
+    await registrar.clock.pass(2 * HOUR);
+    end.abort();
+    await fresh;
+    expect(registrar.renewals).to.have.length(3);
+  });
+
   it('renews once for concurrent calls that were rejected, and repeats them', async () => {
     const membership = registrar.membership('join');
     await membership.join(signal);

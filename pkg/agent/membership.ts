@@ -131,14 +131,18 @@ export class Membership {
 
   /** The server's time as far as it is known, and later than every time that was given before. */
   #nextTime(after = 0): number {
-    this.#lastTime = Math.max(this.#env.clock.now() + this.#offsetMs, this.#lastTime + 1, after + 1);
+    this.#lastTime = Math.max(this.#serverNow(), this.#lastTime + 1, after + 1);
     return this.#lastTime;
+  }
+
+  #serverNow(): number {
+    return this.#env.clock.now() + this.#offsetMs;
   }
 
   #renewInMs(): number {
     if (!this.#enrolment) return RETRY.capMs;
     const { receivedAt, expiresAt } = this.#enrolment;
-    return Math.max(0, receivedAt + (Date.parse(expiresAt) - receivedAt) * RENEW_AT - this.#env.clock.now());
+    return Math.max(0, receivedAt + (Date.parse(expiresAt) - receivedAt) * RENEW_AT - this.#serverNow());
   }
 
   /** One renewal serves all calls that were rejected at the same time. */
@@ -166,7 +170,7 @@ export class Membership {
     const key = await this.#ownKey();
     const nodeId = this.#enrolment?.node.id ?? '';
     const renewedAt = this.#enrolment?.renewedAt ?? 0;
-    const isAhead = renewedAt > this.#env.clock.now() + this.#offsetMs + RENEWAL_SKEW_MS; // the clock was wrong then
+    const isAhead = renewedAt > this.#serverNow() + RENEWAL_SKEW_MS; // the clock was wrong then
     const at = this.#nextTime(isAhead ? 0 : renewedAt);
     await this.#save(await this.#env.link.renew({ nodeId, at, proof: key.sign(formatRenewalText(nodeId, at)) }), at);
   }
@@ -206,7 +210,7 @@ export class Membership {
       node,
       token,
       expiresAt,
-      receivedAt: this.#env.clock.now(),
+      receivedAt: this.#serverNow(),
       ...(renewedAt !== undefined && { renewedAt }),
       ...(former.length > 0 && { former }),
     };
