@@ -90,6 +90,15 @@ describe('AgreedClock', () => {
     expect([agreed.read().wall, agreed.monotonic()]).to.deep.equal([own.now(), clock.monotonic()]);
   });
 
+  it('shows whole milliseconds, although monotonic clocks have fractions', () => {
+    for (const offMs of [0, DAY_MS]) {
+      const own = { ...withWallClock(clock, () => clock.now() + offMs), monotonic: () => clock.monotonic() + 1 / 3 };
+      const agreed = new AgreedClock(own, 'a');
+      agreed.adopt([read()]);
+      expect(agreed.now()).to.equal(clock.now());
+    }
+  });
+
   it('takes over the time of those that run already, from readings of any age', async () => {
     const agreed = new AgreedClock(clock, 'a');
     const off = new AgreedClock(

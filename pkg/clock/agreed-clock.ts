@@ -81,7 +81,8 @@ export class AgreedClock implements Clock {
     if (!isWaiting || this.#held === undefined) {
       this.#held = chooseBias([...votes, { machine: this.#machine, bias: own }], this.#held);
     }
-    const now = monotonic + (Math.abs(own - this.#held) <= TOLERANCE_MS ? own : this.#held);
+    // Whole, as every wall clock is: monotonic time has fractions.
+    const now = Math.round(monotonic + (Math.abs(own - this.#held) <= TOLERANCE_MS ? own : this.#held));
     // What is taken back for little would run backwards: it stands still instead.
     if (now > this.#last || this.#last - now > 2 * TOLERANCE_MS) this.#last = now;
     return this.#last;
