@@ -3,7 +3,8 @@
  *
  * Code that waits, reads the time or needs random numbers takes a `Clock` or a `Random`, so that the same code runs in
  * production and, step by step, in the simulation. `now` is wall time and is for people to read; decisions compare
- * `monotonic` readings only. `backoffMs` is the one back-off: callers give the first wait and the cap.
+ * `monotonic` readings, and times of records only by the clock that the control plane agrees on (`agreed-clock.ts`).
+ * `backoffMs` is the one back-off: callers give the first wait and the cap.
  *
  * Tests use `ManualClock` of `manual-clock.testing.ts`. Scheduling of work is left to `pkg/reconcile`.
  *
@@ -17,7 +18,7 @@ export type Cancel = () => void;
 
 /** The passing of time. */
 export interface Clock {
-  /** Wall time in milliseconds since 1970. May jump; never compare two of them to decide something. */
+  /** Wall time in milliseconds since 1970. May jump, but for an `AgreedClock`: never compare two others to decide something. */
   now(): number;
   /** Milliseconds since some fixed moment. Never goes back. */
   monotonic(): number;
