@@ -6,6 +6,8 @@ export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'size
   readonly id: string;
   /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
   readonly isDeleted?: true;
+  /** With `isDeleted`, of a replicated volume: the epoch that the store knows. Bytes of a later one are newer than the order, and stay. */
+  readonly removedIn?: number;
   /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
   readonly isMade?: true;
   readonly replication?: AssignedReplication;
@@ -23,6 +25,7 @@ export function toAssignedVolume(
   const { id, name, type, sizeBytes, metadata } = volume;
   const replication = toAssignedReplication(volume, status, nodeId, terms);
   const isDeleted = metadata.deletedAt !== undefined || role === 'leaving';
+  const removedIn = isDeleted && volume.class === 'replicated' ? status.epoch : undefined;
   // A copy that is missing is made again, and filled by the primary.
   const isMade = role !== 'replica' && isMadeVolume(status);
   return {
@@ -31,6 +34,7 @@ export function toAssignedVolume(
     type,
     sizeBytes,
     ...(isDeleted && { isDeleted: true as const }),
+    ...(removedIn !== undefined && { removedIn }),
     ...(isMade && { isMade: true as const }),
     ...(replication && { replication }),
   };

@@ -285,12 +285,52 @@ describe('replicated volumes of a node', () => {
   });
 });
 
+describe('an order to remove a copy', () => {
+  const setUp = async () => {
+    const disk = new MemoryDriver();
+    const told: SeenVolume[] = [];
+    const { clock, node, close } = openVolumes(
+      async seen => void told.push(...seen),
+      async () => undefined,
+      disk,
+    );
+    await disk.driver.materialise(volume);
+    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', epoch: 2 } }], true);
+    await clock.pass(5_000);
+    const order = async (removedIn?: number) => {
+      node.assign([{ ...volume, isDeleted: true, ...(removedIn !== undefined && { removedIn }) }]);
+      await clock.pass(10_000);
+      return told.at(-1);
+    };
+    return { disk, order, close };
+  };
+
+  it('of an earlier epoch than it has seen is refused, with the remedy, and every byte stays', async () => {
+    const { disk, order, close } = await setUp();
+    const seen = await order(1);
+    expect(seen).to.include({ state: 'failed', epoch: 2 });
+    expect(seen?.message).to.match(/earlier epoch.*bytes are kept.*restore a newer backup/);
+    expect(disk.volumes.has(ID)).to.equal(true);
+    await close();
+  });
+
+  for (const removedIn of [2, 3, undefined]) {
+    it(`of epoch ${removedIn ?? 'no server says'} is carried out`, async () => {
+      const { disk, order, close } = await setUp();
+      expect(await order(removedIn)).to.deep.equal({ id: ID, state: 'removed' });
+      expect(disk.volumes.has(ID)).to.equal(false);
+      await close();
+    });
+  }
+});
+
 /** The volumes of a node that nothing answers, beside an agent. */
 function openVolumes(
   report: (seen: readonly SeenVolume[]) => Promise<void>,
   find = async (): Promise<string | undefined> => undefined,
+  disk = new MemoryDriver(),
 ) {
-  const [clock, disk, end] = [new ManualClock(), new MemoryDriver(), new AbortController()];
+  const [clock, end] = [new ManualClock(), new AbortController()];
   const peers: Peers = {
     address: undefined,
     listen: (_handle, signal) => untilAborted(signal),

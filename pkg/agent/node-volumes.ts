@@ -209,6 +209,7 @@ export class NodeVolumes {
       if (volume.type === 'bind') return await this.#findFolder(volume);
       const driver = this.#demandDriver(id);
       if (volume.isDeleted) {
+        await this.#replication?.demandOrder(volume);
         await driver.remove(id);
         await this.#replication?.remove(id);
         this.#used.delete(id);

@@ -99,7 +99,7 @@ describe('what agents receive and report of a replicated volume', () => {
     await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [{ nodeId: LAB_NODE.id, state: 'syncing' }] });
     expect(lines[2]![0]!.replication).to.include({ role: 'replica', epoch: 4 });
     await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [], leaving: [LAB_NODE.id] });
-    expect(lines[3]![0]).to.include({ isDeleted: true }).and.not.have.property('replication');
+    expect(lines[3]![0]).to.include({ isDeleted: true, removedIn: 4 }).and.not.have.property('replication');
   });
 
   it('the primary is held while another node has seen a later epoch, which it is told at once', async () => {

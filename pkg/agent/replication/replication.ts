@@ -11,7 +11,7 @@ import type { Peers } from './peers.js';
 import { PrimaryRounds } from './primary.js';
 import { Receiver } from './receiver.js';
 import { type ReplicationRecord, ReplicationRecords } from './record.js';
-import { takeRole } from './roles.js';
+import { explainKept, takeRole } from './roles.js';
 
 const STALL_MS = 30_000;
 const STOP_GRACE_MS = 1_000;
@@ -201,6 +201,12 @@ export class Replication {
     if (replication.isHeld) return HELD;
     if (replication.finalFor !== undefined) return 'moves to another node: what mounts it is started there';
     return isSettled(await this.#records.read(id), replication) ? undefined : 'is not promoted here yet';
+  }
+
+  /** Throws when the bytes of a volume are newer than the order to remove them. */
+  async demandOrder(volume: AssignedVolume): Promise<void> {
+    const because = explainKept(await this.#records.read(volume.id), volume);
+    if (because !== undefined) throw new VolumeFault('refused', because);
   }
 
   /** The volume is removed: what is known of it goes too. */

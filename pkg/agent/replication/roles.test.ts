@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { ReplicationRecord } from './record.js';
-import { decideRole, type RoleStep } from './roles.js';
+import { decideRole, explainKept, type RoleStep } from './roles.js';
 
 const S = 's-0000000001-0000000004';
 const synced = { snapshot: S, at: '2026-01-01T00:00:00.000Z', epoch: 1 };
@@ -77,4 +77,26 @@ describe('the part of a node in the replication of a volume', () => {
       snapshot: S,
     });
   });
+});
+
+describe('an order to remove bytes', () => {
+  const cases: readonly (readonly [
+    what: string,
+    record: ReplicationRecord | undefined,
+    removedIn: number | undefined,
+    isKept: boolean,
+  ])[] = [
+    ['is obeyed in the epoch of the copy', replica, 2, false],
+    ['is obeyed in a later one', replica, 3, false],
+    ['is refused in an earlier one', replica, 1, true],
+    ['is refused in an earlier one by a primary', primary, 1, true],
+    ['is obeyed where nothing is remembered', undefined, 1, false],
+    ['is obeyed where the server names no epoch', replica, undefined, false],
+  ];
+  for (const [what, record, removedIn, isKept] of cases) {
+    it(what, () => {
+      const order = removedIn === undefined ? {} : { removedIn };
+      expect(explainKept(record, order) !== undefined).to.equal(isKept);
+    });
+  }
 });

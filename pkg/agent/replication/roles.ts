@@ -1,4 +1,4 @@
-import type { AssignedReplication } from '../../../crds/volume/index.js';
+import type { AssignedReplication, AssignedVolume } from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
@@ -67,6 +67,20 @@ export function decideRole(
   const { snapshot } = record.synced ?? {};
   if (snapshot !== undefined && snapshots.includes(snapshot)) return { kind: 'promote', snapshot };
   return refuse('no complete copy has arrived here, so it cannot be promoted; choose another copy');
+}
+
+const NEWER =
+  'its removal was ordered in an earlier epoch than this copy has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents tell (docs/OPERATIONS.md, volume_epoch_behind)';
+
+/**
+ * Why bytes stay whose removal is ordered; undefined when they go. A store that was restored from an old backup has orders that were carried
+ * out long ago, about bytes that have come since. Servers of earlier releases say no epoch: they are obeyed.
+ */
+export function explainKept(
+  record: Pick<ReplicationRecord, 'epoch'> | undefined,
+  { removedIn }: Pick<AssignedVolume, 'removedIn'>,
+): string | undefined {
+  return record && removedIn !== undefined && removedIn < record.epoch ? NEWER : undefined;
 }
 
 export interface RoleParts {
