@@ -6,7 +6,7 @@ export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'size
   readonly id: string;
   /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
   readonly isDeleted?: true;
-  /** With `isDeleted`, of a replicated volume: the epoch that the store knows. Bytes of a later one are newer than the order, and stay. */
+  /** With `isDeleted`, of a replicated volume: the epoch that the store knows, 0 while a node has a later one. Newer bytes than the order stay. */
   readonly removedIn?: number;
   /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
   readonly isMade?: true;
@@ -25,7 +25,9 @@ export function toAssignedVolume(
   const { id, name, type, sizeBytes, metadata } = volume;
   const replication = toAssignedReplication(volume, status, nodeId, terms);
   const isDeleted = metadata.deletedAt !== undefined || role === 'leaving';
-  const removedIn = isDeleted && volume.class === 'replicated' ? status.epoch : undefined;
+  // While a node is ahead of what the store knows, nobody can say which copy is needed: none goes.
+  const known = isHeldVolume(status) ? 0 : status.epoch;
+  const removedIn = isDeleted && volume.class === 'replicated' ? known : undefined;
   // A copy that is missing is made again, and filled by the primary.
   const isMade = role !== 'replica' && isMadeVolume(status);
   return {

@@ -309,7 +309,7 @@ describe('an order to remove a copy', () => {
     const { disk, order, close } = await setUp();
     const seen = await order(1);
     expect(seen).to.include({ state: 'failed', epoch: 2 });
-    expect(seen?.message).to.match(/earlier epoch.*bytes are kept.*restore a newer backup/);
+    expect(seen?.message).to.match(/earlier epoch.*its bytes are kept.*restore a newer backup/);
     expect(disk.volumes.has(ID)).to.equal(true);
     await close();
   });

@@ -100,6 +100,15 @@ describe('what agents receive and report of a replicated volume', () => {
     expect(lines[2]![0]!.replication).to.include({ role: 'replica', epoch: 4 });
     await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [], leaving: [LAB_NODE.id] });
     expect(lines[3]![0]).to.include({ isDeleted: true, removedIn: 4 }).and.not.have.property('replication');
+    await putStatus({
+      primaryNode: 'node_b',
+      epoch: 4,
+      copies: [],
+      leaving: [LAB_NODE.id],
+      phase: 'Degraded',
+      reason: 'volume_epoch_behind',
+    });
+    expect(lines[4]![0], 'no copy goes while a node is ahead').to.include({ isDeleted: true, removedIn: 0 });
   });
 
   it('the primary is held while another node has seen a later epoch, which it is told at once', async () => {

@@ -90,6 +90,7 @@ describe('an order to remove bytes', () => {
     ['is obeyed in a later one', replica, 3, false],
     ['is refused in an earlier one', replica, 1, true],
     ['is refused in an earlier one by a primary', primary, 1, true],
+    ['is refused while another node has a later epoch', replica, 0, true],
     ['is obeyed where nothing is remembered', undefined, 1, false],
     ['is obeyed where the server names no epoch', replica, undefined, false],
   ];

@@ -70,7 +70,7 @@ export function decideRole(
 }
 
 const NEWER =
-  'its removal was ordered in an earlier epoch than this copy has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents tell (docs/OPERATIONS.md, volume_epoch_behind)';
+  'the order to remove it is of an earlier epoch than this node, or another one, has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents tell (docs/OPERATIONS.md, volume_epoch_behind)';
 
 /**
  * Why bytes stay whose removal is ordered; undefined when they go. A store that was restored from an old backup has orders that were carried
