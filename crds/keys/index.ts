@@ -136,6 +136,8 @@ export const keys = {
   barrier: () => 'barrier',
   /** That the store was restored from a backup, and when. */
   restoreEpoch: () => 'restore-epoch',
+  /** That the store is older than it was, which was not declared yet. */
+  setBack: () => 'set-back',
   /** The revision that the store is compacted to next. */
   compaction: () => 'compaction',
   /** The alarms of the store that were announced as events. */

@@ -25,11 +25,13 @@ export {
   checkHeartbeat,
   checkJoinTokenRequest,
   checkRenewal,
+  SET_BACK_MAX,
   USAGE_MAX,
 } from './requests.js';
 export type {
   AdvertisedCondition,
   AdvertisedEngine,
+  AdvertisedSetBack,
   Capacity,
   NodeClaim,
   NodeCondition,

@@ -32,6 +32,8 @@ export interface StoredNode {
   readonly lacks?: readonly string[];
   /** What the agent found on its machine. */
   readonly conditions?: readonly AdvertisedCondition[];
+  /** Only while its agent holds, because the store was set back. */
+  readonly setBack?: AdvertisedSetBack;
   /** What people have decided about the machine. They stand through restarts and silence. */
   readonly orders?: NodeOrders;
 }
@@ -49,6 +51,20 @@ export interface AdvertisedCondition {
   /** A `Reason`, or the word of an agent of another release. */
   readonly reason: string;
   readonly message: string;
+}
+
+/** What would become of a node if its agent did what a store says that was set back. Of each the first few. */
+export interface AdvertisedSetBack {
+  /** Containers that the store does not know, as `deployment/slot`, or knows an older generation of: they would be removed. */
+  readonly containers: readonly string[];
+  /** Volumes of which the node has seen a later epoch than the store knows. */
+  readonly newer: readonly string[];
+  /** Volumes whose bytes would be removed. */
+  readonly removed: readonly string[];
+  /** Volumes that the store does not have on this node: their bytes stay, and nothing uses them. */
+  readonly unknown: readonly string[];
+  /** How many were left out. */
+  readonly more?: number;
 }
 
 /** What an administrator has decided about a node. */

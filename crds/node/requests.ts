@@ -172,6 +172,40 @@ const usageSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** Of each kind of thing that would go when the agent does what a store says that was set back. */
+export const SET_BACK_MAX = 100;
+
+const moment = Type.Object(
+  {
+    revision: amount,
+    restoreEpoch: amount,
+    proof: Type.String({ pattern: '^[0-9a-f]{64}$', ...annotate({ 'x-expected': 'the proof of a server, in hex' }) }),
+  },
+  { additionalProperties: false },
+);
+
+const volumeIds = Type.Array(
+  Type.String({ pattern: '^vol_[0-9a-z]{26}$', ...annotate({ 'x-expected': 'the id of a volume' }) }),
+  {
+    maxItems: SET_BACK_MAX,
+  },
+);
+
+const setBackSchema = Type.Object(
+  {
+    seen: Type.Optional(moment),
+    containers: Type.Array(
+      Type.String({ pattern: '^[0-9A-Za-z._-]{1,128}/[0-9]{1,9}$', ...annotate({ 'x-expected': 'deployment/slot' }) }),
+      { maxItems: SET_BACK_MAX },
+    ),
+    newer: volumeIds,
+    removed: volumeIds,
+    unknown: volumeIds,
+    more: Type.Optional(amount),
+  },
+  { additionalProperties: false },
+);
+
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
   {
@@ -186,6 +220,7 @@ export const heartbeatSchema = Type.Object(
     lacks: Type.Optional(Type.Array(feature, { maxItems: 32 })),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
     usage: Type.Optional(Type.Array(usageSchema, { maxItems: USAGE_MAX })),
+    setBack: Type.Optional(setBackSchema),
   },
   { additionalProperties: false },
 );

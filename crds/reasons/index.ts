@@ -15,11 +15,11 @@ import { containerReasons } from './containers.js';
 import { eventReasons, type ReasonEntry } from './events.js';
 import { jobReasons } from './jobs.js';
 import { networkReasons } from './networks.js';
-import { describeSilentEngine, ENGINE_REMEDY, nodeReasons } from './nodes.js';
+import { describeSetBack, describeSilentEngine, ENGINE_REMEDY, nodeReasons } from './nodes.js';
 import { scalingReasons } from './scaling.js';
 import { volumeReasons } from './volumes.js';
 
-export { describeSilentEngine, ENGINE_REMEDY };
+export { describeSetBack, describeSilentEngine, ENGINE_REMEDY };
 
 const table = {
   ...eventReasons,

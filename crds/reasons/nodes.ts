@@ -10,6 +10,11 @@ export function describeSilentEngine(engine: string, since?: string): string {
   return `${engine} ${since === undefined ? 'does not answer' : `has not answered since ${since}`}: ${ENGINE_REMEDY}`;
 }
 
+/** That the store is older than an agent has seen it, with what to do: said the same way wherever it is said. */
+export function describeSetBack(): string {
+  return 'etcd was restored from an older state than this node has seen, so nothing is changed here: restore the newest state there is; or, if this one is to count from now on, declare it with "moor admin restore" ("moor admin restore --preview" shows what would go)';
+}
+
 /** Of nodes, and of the filters that refuse a node. */
 export const nodeReasons = {
   heartbeat_received: { meaning: 'The agent of the node sends heartbeats.' },
@@ -45,6 +50,12 @@ export const nodeReasons = {
     meaning:
       'The agent of the node cannot write to its state folder. Its containers go on and are started again; attempts of jobs, and what begins to write to a replicated volume, are not started, since the agent could not remember that it has.',
     remedy: 'Free some disk space on the machine, or give the state folder to the user of the agent.',
+  },
+  store_set_back: {
+    meaning:
+      'etcd was restored from an older state than the agent of the node has seen, and that was not declared. Containers go on as they are, and nothing is started or removed because of what etcd says.',
+    remedy:
+      'Restore the newest state there is; or, if this one is to count from now on, declare it: "moor admin restore". "moor admin restore --preview" shows what would go.',
   },
   fenced: { meaning: 'An administrator has declared the machine off. It ends with the next heartbeat of its agent.' },
   draining: {

@@ -136,6 +136,9 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       volumeDriver: maybe(text('')),
       lacks: maybe(list(text(''))),
       conditions: maybe(list(condition)),
+      setBack: maybe(
+        object({ containers: names, newer: names, removed: names, unknown: names, more: maybe(count(0)) }),
+      ),
       orders,
     }),
   ],
@@ -259,6 +262,11 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
   [ranges.leaders, object({ holder: text(''), since: time(LONG_AGO), lease: text('') })],
   [ranges.logRequests, object({ id: text(''), replica: text('') })],
   [keys.restoreEpoch(), object({ epoch: count(0) })],
+  // What cannot be read counts: agents hold too long rather than too short.
+  [
+    keys.setBack(),
+    object({ revision: count(0), restoreEpoch: count(Number.MAX_SAFE_INTEGER), found: count(0), at: time(LONG_AGO) }),
+  ],
   [keys.alarms(), object({ raised: map(text('')), cleared: map(text('')) })],
   [keys.compaction(), object({ revision: count(0), compacted: count(0) })],
   [ranges.jobs, job],

@@ -24,6 +24,7 @@ import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
 import { Redial, sendReports } from './server-calls.js';
 import { ReplicaWorker } from './replica-worker.js';
+import { RestoreGate } from './restore-gate.js';
 import { StartSpans } from './start-spans.js';
 import { StartHistory } from './start-history.js';
 import { StateFolder } from './state-folder.js';
@@ -42,12 +43,16 @@ const WORK_BACKOFF = { firstMs: 250, capMs: 60_000 };
 const DOUBLES_AFTER_MS = 180_000;
 const DOUBLES_MS = 30_000;
 const DISK_MS = 60_000;
+/** Containers are listed then though it is not known whether the control plane may be obeyed. */
+const JUDGED_WITHIN_MS = 10_000;
 /** A server that does not answer must not keep an agent from ending. */
 const WITHDRAW_MS = 3_000;
 
 interface Run {
   readonly node: NodeIdentity;
   readonly hold: NodeHold;
+  /** Through which everything passes that is assigned. */
+  readonly gate: RestoreGate;
   readonly assignments: Assignments;
   readonly view: ContainerView;
   readonly monitor: EngineMonitor;
@@ -109,7 +114,7 @@ export class Agent {
       this.#watchEngine(run),
       run.monitor.run(signal),
       this.#every(this.#options.relistMs ?? 30_000, signal, () => run.rounds.add(EVERYTHING)),
-      keepRemovingOrphans(run, ids => this.#call(() => this.#env.link.findGoneNodes(ids)), this.#env, this.#options),
+      keepRemovingOrphans(run, ids => this.#findGoneNodes(run, ids), this.#env, this.#options),
       run.volumes.recover(hold, signal),
       this.#every(DISK_MS, signal, () => run.volumes.check()),
       this.#every(DISK_MS, signal, () => this.#env.disk.retry()),
@@ -137,6 +142,7 @@ export class Agent {
   async #prepare(node: NodeIdentity, hold: NodeHold, signal: AbortSignal): Promise<Run> {
     const { clock, random, link, engine, disk } = this.#env;
     const assignments = new Assignments();
+    const gate = await RestoreGate.load(this.#env, node.tenant);
     const view = new ContainerView(engine, node.id);
     const monitor = new EngineMonitor(this.#env, this.#options);
     const outbox = new Outbox(this.#env, reports => this.#call(() => sendReports(link, reports)), signal);
@@ -171,16 +177,17 @@ export class Agent {
     const queue = new WorkQueue(work, { clock, random, concurrency, backoff: WORK_BACKOFF });
     const streamer = new LogStreamer(this.#env, { view, kept }, signal);
     const findGone = (uids: readonly string[]) => this.#call(() => link.findGoneDeployments(uids));
-    const pruning = new WorkQueue(() => pruneKeptLogs({ kept, assignments }, findGone), {
+    const prune = (uids: readonly string[]) => gate.findGone(uids, findGone, signal);
+    const pruning = new WorkQueue(() => pruneKeptLogs({ kept, assignments }, prune), {
       clock,
       random,
       backoff: PRUNE,
     });
     pruning.add(EVERYTHING);
-    const relist = () => this.#relistContainers({ assignments, view, queue, monitor, networks });
+    const relist = () => this.#relistContainers({ assignments, gate, view, queue, monitor, networks, signal });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
     const queues = { queue, rounds, pruning, networks, volumes };
-    return { node, hold, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, dial, signal };
+    return { node, hold, gate, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, dial, signal };
   }
 
   /** A call with the node's credentials. Notes when it is refused because another agent has the node. */
@@ -200,13 +207,14 @@ export class Agent {
       const { lost } = run.hold;
       const onLine = (line: AssignmentLine) => {
         failures = 0;
-        if (!lost.aborted) this.#onLine(run, line);
+        if (!lost.aborted && run.gate.admits(line)) this.#onLine(run, line);
       };
       // What was assigned counts no more: until it is assigned again, nothing is started and nothing removed.
       const onLost = () => {
         for (const each of [run.assignments, run.networks, run.volumes]) each.forget();
       };
       lost.addEventListener('abort', onLost, { once: true });
+      run.gate.expectStream();
       try {
         await this.#call(() => link.assignments(onLine, AbortSignal.any([run.dial.signal(), lost])));
       } catch (thrown) {
@@ -260,12 +268,13 @@ export class Agent {
   }
 
   async #relistContainers(
-    run: Pick<Run, 'assignments' | 'view' | 'queue' | 'monitor' | 'networks'>,
+    run: Pick<Run, 'assignments' | 'gate' | 'view' | 'queue' | 'monitor' | 'networks' | 'signal'>,
   ): Promise<ReconcileResult> {
     const { assignments, view, queue } = run;
+    await this.#awaitJudgement(run);
     const requestedAt = this.#env.clock.monotonic();
     try {
-      await clearFormerNodes(this.#membership.formerNodeIds, this.#env, this.#options);
+      if (run.gate.isOpen) await clearFormerNodes(this.#membership.formerNodeIds, this.#env, this.#options);
       await view.relist();
     } catch (thrown) {
       this.#env.log.warn('could not list containers, retrying: check the container engine', { error: asError(thrown) });
@@ -278,6 +287,16 @@ export class Agent {
     return done;
   }
 
+  /** A store that was set back may have forgotten this machine, so that it was enrolled anew: then what it was before is not cleared away. */
+  async #awaitJudgement({ gate, signal }: Pick<Run, 'gate' | 'signal'>): Promise<void> {
+    if (this.#membership.formerNodeIds.length === 0) return;
+    await Promise.race([gate.untilJudged(signal), sleep(this.#env.clock, JUDGED_WITHIN_MS, signal)]);
+  }
+
+  #findGoneNodes({ gate, signal }: Run, ids: readonly string[]): Promise<readonly string[]> {
+    return gate.findGone(ids, some => this.#call(() => this.#env.link.findGoneNodes(some)), signal);
+  }
+
   /** Has the containers looked at that have written too much. */
   async #measureDisk({ diskLimit, view, queue }: Run): Promise<void> {
     if (!(await diskLimit.measure())) return;
@@ -286,8 +305,8 @@ export class Agent {
   }
 
   /** Stops what the agent that has the node runs too. Refused by mistake, an agent keeps every only copy. */
-  async #stopDoubles({ node, hold }: Run): Promise<void> {
-    if (hold.refusedForMs < DOUBLES_AFTER_MS) return;
+  async #stopDoubles({ node, hold, gate }: Run): Promise<void> {
+    if (hold.refusedForMs < DOUBLES_AFTER_MS || gate.isHeld) return;
     const { link, log } = this.#env;
     try {
       await stopDoubles(node, containers => this.#call(() => link.findDoubles(containers)), this.#env, this.#options);

@@ -5,8 +5,10 @@ import { LinkRefusedFault, NODE_HELD } from '../link/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import type { EngineMonitor } from './engine-monitor.js';
 import type { ContainerView } from './container-view.js';
+import { describeHeld } from './describe-held.js';
 import type { NodeHold } from './node-hold.js';
 import type { NodeVolumes } from './node-volumes.js';
+import type { RestoreGate } from './restore-gate.js';
 import { sendHeartbeat } from './server-calls.js';
 import type { StateFolder } from './state-folder.js';
 import { UsageSampler } from './usage-sampler.js';
@@ -20,7 +22,8 @@ const AGAIN = {
 
 interface HeartbeatParts {
   readonly hold: NodeHold;
-  readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed'>;
+  readonly gate: RestoreGate;
+  readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed' | 'compare'>;
   readonly monitor: EngineMonitor;
   readonly state: Pick<StateFolder, 'conditions'>;
   readonly view: ContainerView;
@@ -40,17 +43,18 @@ export async function sendHeartbeats(env: AgentEnv, options: AgentOptions, parts
 
 async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts, sampler: UsageSampler): Promise<void> {
   const { clock, engine, random, log } = env;
-  const { hold, monitor, call, signal } = parts;
+  const { hold, gate, monitor, call, signal } = parts;
   const { fence } = parts.volumes;
   const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = options;
   const warned = new Set<string>();
   for (let failures = 0; !signal.aborted; ) {
     let waitMs = heartbeatMs;
     try {
-      const { capacity: found, ...known } = await monitor.load();
-      const capacity = env.room ? { ...found, disk: env.room.bytes } : found;
-      const conditions = [...engine.conditions(), monitor.describe(), ...parts.state.conditions];
-      warnAboutConditions(conditions, warned, env);
+      const { capacity: read, ...known } = await monitor.load();
+      const capacity = env.room ? { ...read, disk: env.room.bytes } : read;
+      const found = [...engine.conditions(), monitor.describe(), ...parts.state.conditions];
+      warnAboutConditions(found, warned, env);
+      const conditions = [...found, ...gate.conditions];
       const { containersSeenMsAgo } = monitor;
       const usage = sampler.unsent;
       const { address: volumeAddress } = env.peers ?? {};
@@ -60,12 +64,14 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
         ...(volumeAddress !== undefined && { volumeAddress }),
         ...(env.volumes && { volumeDriver: env.volumes.name }),
         ...(lacks && { lacks }),
+        ...(await describeHeld(parts)),
       };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const sentAt = fence.now();
       const beat = { labels, capacity, ...known, ...told };
-      const { failedAfterMs, wasAbsent } = await call(() => sendHeartbeat(env.link, beat));
+      const { failedAfterMs, wasAbsent, store } = await call(() => sendHeartbeat(env.link, beat));
       sampler.markSent(usage);
+      gate.noteReply(store);
       hold.confirm();
       fence.recordContact(sentAt);
       if (wasAbsent) fence.close();

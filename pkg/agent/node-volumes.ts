@@ -1,3 +1,4 @@
+import type { AdvertisedSetBack } from '../../crds/node/index.js';
 import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { untilAborted } from '../clock/index.js';
@@ -122,6 +123,20 @@ export class NodeVolumes {
     const isKnown = (id: string) => this.#used.has(id) || this.#said.has(id);
     if (!this.#wanted || ![...this.#wanted.keys()].every(isKnown)) return undefined;
     return [...this.#used.values()].reduce((sum, usedBytes) => sum + usedBytes, 0);
+  }
+
+  /** What would become of the volumes here if these were assigned. Changes nothing; what cannot be looked at is left out. */
+  async compare(assigned: readonly AssignedVolume[]): Promise<Omit<AdvertisedSetBack, 'containers' | 'more'>> {
+    const listed = (await this.#env.volumes?.list().catch(() => undefined)) ?? [];
+    const here = new Set(listed.map(({ id }) => id));
+    const [newer, removed] = [[] as string[], [] as string[]];
+    for (const { id, isDeleted, removedIn, replication } of assigned) {
+      const { epoch = 0 } = (await this.#replication?.recall(id)) ?? {};
+      if (epoch > (replication?.epoch ?? removedIn ?? epoch)) newer.push(id);
+      else if (isDeleted && here.has(id)) removed.push(id);
+      here.delete(id);
+    }
+    return { newer, removed, unknown: [...here] };
   }
 
   /** Compares what is wanted with what the disk has, and measures it. */

@@ -43,7 +43,7 @@ export async function sendHeartbeat(link: AgentLink, beat: Heartbeat): Promise<H
   } catch (thrown) {
     if (!isFieldUnknown(thrown)) throw thrown;
     const { conditions: _conditions, containersSeenMsAgo: _seen, engine: _engine, ...older } = beat;
-    const { usage: _usage, volumeAddress: _address, volumeDriver: _driver, ...known } = older;
+    const { usage: _usage, volumeAddress: _address, volumeDriver: _driver, setBack: _older, ...known } = older;
     return await link.heartbeat(known);
   }
 }

@@ -25,6 +25,7 @@ import { storeVolumeReports } from './volume-intake.js';
 import { type AgentIdentity, demandHolder, NodeHeldFault, noteRival, renewPresence } from './presence.js';
 import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
+import { isSetBack, judgeSeen, proveMoment, readMoment } from './store-history.js';
 import { recordUsage } from './usage.js';
 
 /**
@@ -54,11 +55,13 @@ export class AgentDispatcher {
       if (!(await recordAdvertisement(this.#env, node, beat))) return undefined;
       wasAbsent = await renewPresence(this.#env, node, beat);
       if (beat.usage) await recordUsage(this.#env, node, beat.usage);
+      if (beat.setBack?.seen) await judgeSeen(this.#env, beat.setBack.seen);
     } catch (thrown) {
       if (thrown instanceof NodeHeldFault) await noteRival(this.#env, node);
       throw thrown;
     }
-    return { failedAfterMs: this.#env.failedAfterSeconds * 1000, ...(wasAbsent && { wasAbsent }) };
+    const store = proveMoment(readMoment(this.#env.cache), this.#env.keyring);
+    return { failedAfterMs: this.#env.failedAfterSeconds * 1000, ...(wasAbsent && { wasAbsent }), store };
   }
 
   /** Stores the reports that changed, or refuses the whole batch. `log` is the request's logger. */
@@ -115,6 +118,7 @@ export class AgentDispatcher {
   async findGoneNodes({ tenant }: NodeIdentity, ids: readonly string[]): Promise<readonly string[]> {
     const { cache } = this.#env;
     await cache.barrier(); // a node may have enrolled at another server just now
+    if (isSetBack(cache)) return []; // what came after the backup is not gone
     const own = ranges.of(ranges.nodes, tenant);
     return ids.filter(id => !cache.by(NODES_BY_ID, id).some(({ key }) => key.startsWith(own)));
   }
@@ -128,6 +132,7 @@ export class AgentDispatcher {
   async findGoneDeployments({ tenant }: NodeIdentity, uids: readonly string[]): Promise<readonly string[]> {
     const { cache } = this.#env;
     await cache.barrier();
+    if (isSetBack(cache)) return [];
     const own = [ranges.deployments, ranges.jobs].flatMap(range => cache.list(ranges.of(range, tenant)));
     const known = new Set(own.map(entry => value<StoredDeployment | StoredJob>(entry).metadata.uid));
     return uids.filter(uid => !known.has(uid));

@@ -1,6 +1,12 @@
 import type { EnvironmentRequest } from '../../crds/delivery/index.js';
 import type { AssignedNetwork, SeenNetwork } from '../../crds/network/index.js';
-import type { AdvertisedCondition, AdvertisedEngine, Capacity, ReplicaUsage } from '../../crds/node/index.js';
+import type {
+  AdvertisedCondition,
+  AdvertisedEngine,
+  AdvertisedSetBack,
+  Capacity,
+  ReplicaUsage,
+} from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { ReportBatch } from '../../crds/report/index.js';
 import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
@@ -8,6 +14,7 @@ import { Fault } from '../fault/index.js';
 import type { RegistryRules } from '../registry/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { NodeCredentials } from './request-proof.js';
+import type { ProvenMoment } from './store-history.js';
 
 export type { EnvironmentRequest, ReportBatch };
 
@@ -112,6 +119,13 @@ export interface Heartbeat {
   readonly containersSeenMsAgo?: number;
   /** What its containers used, when that was measured since the last heartbeat. */
   readonly usage?: readonly ReplicaUsage[];
+  /** Only while the agent holds, because the store was set back. */
+  readonly setBack?: SeenSetBack;
+}
+
+/** What an agent that holds has seen of the store before, and what would become of its node. */
+export interface SeenSetBack extends AdvertisedSetBack {
+  readonly seen?: ProvenMoment;
 }
 
 export interface HeartbeatReply {
@@ -119,6 +133,8 @@ export interface HeartbeatReply {
   readonly failedAfterMs: number;
   /** The node was not present when this heartbeat came: a copy of what it writes to may have been promoted meanwhile. */
   readonly wasAbsent?: true;
+  /** What the server that answers knew of the store: maybe less than others. Left out by servers of earlier releases. */
+  readonly store?: ProvenMoment;
 }
 
 /** `POST /agent/v1/token`: a fresh node token for the holder of the node's key. */
@@ -145,6 +161,10 @@ export type AssignmentLine =
       readonly pullTickets?: Readonly<Record<string, string>>;
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
+      /** What of the store this shows; left out by servers of earlier releases. */
+      readonly store?: ProvenMoment;
+      /** The store is older than it was, and that was not declared: nothing of this is to be done. */
+      readonly isSetBack?: true;
       readonly policy?: NodePolicy;
       /** The networks of the node; left out by servers of earlier releases. */
       readonly networks?: readonly AssignedNetwork[];

@@ -11,6 +11,7 @@ import { listNetworksOf } from './network-intake.js';
 import { listAssignedVolumes, listConcerned } from './volume-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readRestoreEpoch } from './restore-epoch.js';
+import { isSetBack, noteSetBack, proveMoment, readMoment, wasSetBack } from './store-history.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
 import { type AgentIdentity, isHeldByOther } from './presence.js';
 
@@ -34,11 +35,14 @@ const RETRY_MS = 500;
 export class AssignmentFeed {
   readonly #env: DispatcherEnv;
   readonly #open = new Map<string, Set<OpenStream>>();
-  readonly #unsubscribe: () => void;
+  readonly #subscriptions: readonly (() => void)[];
 
   constructor(env: DispatcherEnv) {
     this.#env = env;
-    this.#unsubscribe = env.cache.subscribe(change => this.#onChange(change));
+    this.#subscriptions = [
+      env.cache.subscribe(change => this.#onChange(change)),
+      env.cache.onReset(revision => this.#onReset(revision)),
+    ];
   }
 
   /** `onRefused` is called when another run of the agent has the node. */
@@ -104,6 +108,8 @@ export class AssignmentFeed {
       ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }),
       ...(this.#env.delivery?.registries && { pullTickets: Object.fromEntries(pullTickets) }),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
+      store: proveMoment(readMoment(this.#env.cache), this.#env.keyring),
+      ...(isSetBack(this.#env.cache) && { isSetBack: true as const }),
       ...(policy && { policy }),
       networks: this.#networksOf(node),
       volumes: listAssignedVolumes(this.#env, node),
@@ -142,8 +148,26 @@ export class AssignmentFeed {
   }
 
   close(): void {
-    this.#unsubscribe();
+    for (const end of this.#subscriptions) end();
     this.#open.clear();
+  }
+
+  /**
+   * The cache is about to show another state. Where it is older than what was sent, its differences are no changes to be told: the streams end, and
+   * each agent judges the snapshot of its next one.
+   */
+  #onReset(revision: number): void {
+    const { cache, log } = this.#env;
+    const seen = readMoment(cache);
+    if (seen.revision === 0 || !wasSetBack(seen, { ...seen, revision })) return;
+    const streams = [...this.#open.values()].flatMap(each => [...each]);
+    this.#open.clear();
+    for (const { onRefused } of streams) onRefused();
+    noteSetBack(this.#env, seen).catch((thrown: unknown) =>
+      log.warn('that etcd was set back cannot be noted; agents that have seen a newer state notice it themselves', {
+        error: asError(thrown),
+      }),
+    );
   }
 
   #onChange(change: CacheChange): void {
@@ -162,9 +186,11 @@ export class AssignmentFeed {
       }
     } else if ([ranges.volumes, ranges.volumeStatuses, ranges.nodes].some(range => key.startsWith(range))) {
       for (const id of listConcerned(this.#env, change)) this.#sendVolumes(id);
+    } else if (entry && key === keys.setBack()) {
+      this.#sendSnapshots();
     } else if (entry && key === keys.restoreEpoch()) {
       this.#env.log.warn('a restore of the store was declared: agents take its assignments as they are');
-      for (const streams of this.#open.values()) for (const { node, onLine } of streams) onLine(this.#snapshot(node));
+      this.#sendSnapshots();
     } else if (entry && key.startsWith(ranges.alive)) {
       this.#endOthers(value<NodePresence>(entry).id);
     } else if (entry && key.startsWith(ranges.logRequests)) {
@@ -175,6 +201,10 @@ export class AssignmentFeed {
         for (const { node, onLine } of streams) if (node.tenant === tenant) onLine({ type: 'kept-logs', request });
       }
     }
+  }
+
+  #sendSnapshots(): void {
+    for (const streams of this.#open.values()) for (const { node, onLine } of streams) onLine(this.#snapshot(node));
   }
 
   #sendVolumes(nodeId: string): void {

@@ -17,7 +17,7 @@ import {
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { defineDispatcherIndexes } from './dispatcher-env.js';
 import { LocalLink } from './local-link.js';
-import type { NodePolicy } from './agent-link.js';
+import type { AssignmentLine, NodePolicy } from './agent-link.js';
 import { AgentDispatcher } from './agent-dispatcher.js';
 import { Tickets } from './tickets.js';
 
@@ -152,6 +152,13 @@ export const nodeRecord: StoredNode = {
   controlPlane: false,
   agentVersion: 'test',
 };
+
+/** A line without what it shows of the store, which is another place in its history each time. */
+export function withoutStore(line: AssignmentLine): AssignmentLine {
+  if (line.type !== 'snapshot') return line;
+  const { store: _, ...rest } = line;
+  return rest;
+}
 
 /** A replica that is wanted on the node. */
 export function replica(change: Partial<Replica> = {}): Replica {

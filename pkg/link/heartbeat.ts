@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { keys } from '../../crds/keys/index.js';
 import { hashSpec } from '../../crds/meta/index.js';
-import type { StoredNode } from '../../crds/node/index.js';
+import type { AdvertisedSetBack, StoredNode } from '../../crds/node/index.js';
 import type { EventDraft } from '../events/index.js';
 import { ConflictFault, encode, type Put, value } from '../store/index.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
-import type { Heartbeat, NodeIdentity } from './agent-link.js';
+import type { Heartbeat, NodeIdentity, SeenSetBack } from './agent-link.js';
 
 const ATTEMPTS = 5;
 
@@ -27,6 +27,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         volumeDriver,
         lacks,
         conditions = stored.conditions ?? [],
+        setBack,
       } = beat;
       const advertised = {
         labels,
@@ -37,6 +38,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         ...(volumeDriver !== undefined && { volumeDriver }),
         ...(lacks && { lacks }),
         ...(conditions.length > 0 && { conditions }),
+        ...(setBack && { setBack: toAdvertised(setBack) }),
       };
       if (isDeepStrictEqual(advertised, pickAdvertised(stored))) return true;
 
@@ -47,7 +49,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         specHash: hashSpec(advertised),
       };
       const { conditions: _former, engine: _replaced, volumeAddress: _left, ...others } = stored;
-      const { volumeDriver: _other, lacks: _able, ...rest } = others;
+      const { volumeDriver: _other, lacks: _able, setBack: _declared, ...rest } = others;
       const updated: StoredNode = { ...rest, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
@@ -78,9 +80,14 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
   };
 }
 
+/** What would become of the node, without what its agent has seen: that is for the server alone. */
+function toAdvertised({ seen: _, ...advertised }: SeenSetBack): AdvertisedSetBack {
+  return advertised;
+}
+
 /** What a heartbeat can change. */
 function pickAdvertised(node: StoredNode) {
-  const { labels, capacity, agentVersion, engine, volumeAddress, volumeDriver, lacks, conditions } = node;
+  const { labels, capacity, agentVersion, engine, volumeAddress, volumeDriver, lacks, conditions, setBack } = node;
   return {
     labels,
     capacity,
@@ -90,5 +97,6 @@ function pickAdvertised(node: StoredNode) {
     ...(volumeDriver !== undefined && { volumeDriver }),
     ...(lacks && { lacks }),
     ...(conditions && { conditions }),
+    ...(setBack && { setBack }),
   };
 }

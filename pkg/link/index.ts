@@ -29,4 +29,5 @@ export { declareRestore, readRestoreEpoch } from './restore-epoch.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export * from './request-proof.js';
 export { fetchPinnedAuthority, hasPinnedKey, parseJoinToken, toPin } from './server-pin.js';
+export { isSetBack, type ProvenMoment, type SetBackRecord, type StoreMoment, wasSetBack } from './store-history.js';
 export { Tickets } from './tickets.js';
