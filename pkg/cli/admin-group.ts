@@ -4,6 +4,12 @@ import type { Options, Run } from './options.js';
 
 const SETTINGS = 'settings of the servers, such as --etcd-endpoints or --config';
 
+/** As commander gives them: what goes with --from by its own name. */
+interface RestoreOptions {
+  readonly from?: string;
+  readonly preview?: boolean;
+}
+
 /** `moor admin …`: for operators, with the settings of the servers instead of a token. */
 export function addAdmin(program: Commander, run: Run): void {
   const admin = program.command('admin').description('commands for operators, on a machine of the control plane');
@@ -30,6 +36,7 @@ export function addAdmin(program: Commander, run: Run): void {
     .description(
       'declare that etcd was restored from a backup, so that agents accept what it says; or, with --from, lay the data of one member out',
     )
+    .option('--preview', 'show what agents would remove and what is newer on the nodes, and declare nothing')
     .option('--from <file>', 'the snapshot to make a data directory of, before etcd is started')
     .option('--data-dir <folder>', 'with --from: the data directory to make')
     .option('--name <member>', 'with --from: the --name of the member')
@@ -37,11 +44,16 @@ export function addAdmin(program: Commander, run: Run): void {
     .option('--initial-advertise-peer-urls <list>', 'with --from: as the member is started with it')
     .argument('[settings...]', SETTINGS)
     .allowUnknownOption()
-    .action((settings: readonly string[], options: Readonly<Record<string, string>>) => {
-      const { from, ...member } = options;
+    .action((settings: readonly string[], options: RestoreOptions) => {
+      const { from, preview = false, ...member } = options;
       return from === undefined
-        ? run(async () => (await import('./commands/restore.js')).restore, { settings, member })
-        : run(async () => (await import('./commands/etcd-snapshot.js')).layOutSnapshot, { from, settings, ...member });
+        ? run(async () => (await import('./commands/restore.js')).restore, { settings, member, preview })
+        : run(async () => (await import('./commands/etcd-snapshot.js')).layOutSnapshot, {
+            from,
+            settings,
+            preview,
+            ...member,
+          });
     });
   admin
     .command('rekey')

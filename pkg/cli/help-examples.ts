@@ -103,6 +103,7 @@ export const helpExamples: Readonly<Record<string, readonly string[]>> = {
   'admin backup': ['moor admin backup etcd.snapshot --config /etc/mooring/server.yaml'],
   'admin restore': [
     'moor admin restore --from etcd.snapshot --data-dir /var/lib/etcd/new',
+    'moor admin restore --preview --config /etc/mooring/server.yaml',
     'moor admin restore --config /etc/mooring/server.yaml',
   ],
   'admin rekey': ['moor admin rekey --config /etc/mooring/server.yaml'],

@@ -18,6 +18,7 @@ interface SaveInput {
 
 interface LayOutInput {
   readonly from: string;
+  readonly preview?: boolean;
   readonly settings: readonly string[];
   readonly dataDir?: string;
   readonly name?: string;
@@ -74,6 +75,7 @@ export const saveSnapshot: Command<SaveInput> = async (session, { file, settings
 export const layOutSnapshot: Command<LayOutInput> = async (session, input): Promise<ExitCode> => {
   const { from, dataDir, name, initialCluster, initialAdvertisePeerUrls, settings } = input;
   const { terminal, ink } = session;
+  if (input.preview) throw new UsageFault('--preview shows what a running etcd holds; it does not go with --from.');
   if (dataDir === undefined) throw new UsageFault('--from needs --data-dir, the folder that etcd is to be started on.');
   if (settings.length > 0) throw new UsageFault(`with --from, "${settings[0]}" is not known.`);
   if (!existsSync(from)) throw new UsageFault(`there is no file ${resolve(from)}.`);

@@ -1,0 +1,49 @@
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
+import type { AdvertisedSetBack, StoredNode } from '../../crds/node/index.js';
+import type { StoredVolume } from '../../crds/volume/index.js';
+import { findRecordFault, type Store, value } from '../store/index.js';
+import type { RestoreRecord } from './restore-epoch.js';
+import type { SetBackRecord } from './store-history.js';
+
+/** What a declaration of the restore would do, as far as agents have said. */
+export interface RestorePreview {
+  /** That the store is older than it was; left out where nothing has proven that, or it was declared. */
+  readonly setBack?: SetBackRecord;
+  readonly nodes: readonly NodePreview[];
+}
+
+interface NodePreview {
+  readonly tenant: string;
+  readonly name: string;
+  /** It sends heartbeats: what it says is so now. */
+  readonly isPresent: boolean;
+  /** Left out where its agent does not hold: it has not seen that the store was set back, or that is not so. */
+  readonly setBack?: AdvertisedSetBack;
+}
+
+/** Reads what agents that hold have said. Changes nothing. */
+export async function previewRestore(store: Store): Promise<RestorePreview> {
+  const [record, restore] = await Promise.all([store.get(keys.setBack()), store.get(keys.restoreEpoch())]);
+  const setBack = record && value<SetBackRecord>(record);
+  const epoch = restore ? value<RestoreRecord>(restore).epoch : 0;
+  const [nodes, alive, volumes] = await Promise.all(
+    [ranges.nodes, ranges.alive, ranges.volumes].map(range => store.list(range)),
+  );
+  const names = new Map(
+    volumes!.entries.map(entry => [splitKey(entry.key).join('/'), value<StoredVolume>(entry).name]),
+  );
+  const present = new Set(alive!.entries.map(({ key }) => splitKey(key).join('/')));
+  const previews = nodes!.entries.map((entry): NodePreview => {
+    const [tenant = '', name = ''] = splitKey(entry.key);
+    const told = findRecordFault(entry) === undefined ? value<StoredNode>(entry).setBack : undefined;
+    const isPresent = present.has(`${tenant}/${name}`);
+    const toName = (id: string) => names.get(`${tenant}/${id}`) ?? id;
+    return { tenant, name, isPresent, ...(told && { setBack: withNames(told, toName) }) };
+  });
+  return { ...(setBack && setBack.restoreEpoch >= epoch && { setBack }), nodes: previews };
+}
+
+function withNames(told: AdvertisedSetBack, toName: (id: string) => string): AdvertisedSetBack {
+  const [newer, removed, unknown] = [told.newer, told.removed, told.unknown].map(ids => ids.map(toName));
+  return { ...told, newer: newer!, removed: removed!, unknown: unknown! };
+}
