@@ -10,12 +10,14 @@ import { useVolumes } from './volumes.js';
 
 /** How long users go on after the backup was made. */
 const LOST_MS = 20_000;
+/** How long it takes until the restore is declared: new leaders have looked at everything by then. */
+const UNDECLARED_MS = 60_000;
 /** The leaders in the backup are no more: how long until others look at everything, which may be as asked already. */
 const NEW_LEADERS_MS = 30_000;
 
 /**
  * A backup is made, users go on, and then it is restored as the guide says: the control plane is stopped, the store has an older
- * state, that is declared, and everything is started again. The agents run on all the while. `settle` waits until all is as the
+ * state, everything is started again, and at last the restore is declared. The agents run on all the while, and change nothing before. `settle` waits until all is as the
  * store says; then there is nothing left of what came after the backup.
  */
 export async function restoreBackup(
@@ -37,12 +39,38 @@ export async function restoreBackup(
   for (const seat of cluster.seats) if (!agents.has(seat)) seat.life?.kill();
   await world.pass(underWayMs, inspect);
   server.restore(backup);
-  await declareRestore(server, world.clock);
   onRestored();
   cluster.start();
+  await expectHeld(cluster, inspect);
+  await declareRestore(server, world.clock);
   await settle();
   await world.pass(NEW_LEADERS_MS, inspect);
   expect(listGenerations(history), 'what the restored store has').to.deep.equal(saved);
+}
+
+/** Nothing goes that the backup does not know, whatever the loops make of it, and whoever is started anew: somebody may have restored the wrong one. */
+async function expectHeld({ world, machines }: SimCluster, inspect: () => void): Promise<void> {
+  const before = machines.map(({ name, engine, disk }) => {
+    return { name, ids: engine.containers.map(({ id }) => id), removed: disk.removed.length };
+  });
+  const look = () => {
+    inspect();
+    for (const [index, { engine, disk }] of machines.entries()) {
+      const { name, ids, removed } = before[index]!;
+      const there = new Set(engine.containers.map(({ id }) => id));
+      const gone = ids.filter(id => !there.has(id));
+      expect(gone, `containers on ${name} that went before the restore was declared`).to.deep.equal([]);
+      expect(disk.removed.slice(removed), `volumes on ${name} that went before the restore was declared`).to.deep.equal(
+        [],
+      );
+    }
+  };
+  const part = UNDECLARED_MS / 2;
+  await world.pass(part, look);
+  const { seat } = world.pick(machines);
+  seat.life?.kill();
+  seat.start();
+  await world.pass(part, look);
 }
 
 interface RestoreSteps {
