@@ -2,6 +2,7 @@ import { decideReplicas, createReplicaKeeper } from '../../controllers/replica-k
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
+import type { AssignmentLine } from '../../pkg/link/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
 import type { MixName } from './mix.js';
@@ -38,6 +39,13 @@ const forgetsNames = (loop: Loop): Loop => {
     reconcile: (key, env, signal) => loop.reconcile(key, { ...env, commit: change => commit(env, change) }, signal),
   };
 };
+
+/** A line as servers sent it that showed no place in the history of the store. */
+function withoutHistory(line: AssignmentLine): AssignmentLine {
+  if (line.type !== 'snapshot') return line;
+  const { store: _, isSetBack: _ignored, ...rest } = line;
+  return rest;
+}
 
 const clearsTooSoon: Decide = (deployment, replicas, refused) => {
   const { steps, finished } = decideReplicas(deployment, replicas, refused);
@@ -249,6 +257,20 @@ export const mutants: readonly Mutant[] = [
       instead(link, 'assignments', (onLine, signal) =>
         link.assignments(line => onLine(line.type === 'snapshot' ? { ...line, restoreEpoch: 0 } : line), signal),
       ),
+  },
+  {
+    mistake: 'an agent obeys a store that was set back before the restore is declared',
+    noticedAt: 1,
+    pace: { restores: 5 },
+    link: link => {
+      const deaf = instead(link, 'assignments', (onLine, signal) =>
+        link.assignments(line => onLine(withoutHistory(line)), signal),
+      );
+      return instead(deaf, 'heartbeat', async beat => {
+        const { store: _, ...reply } = await link.heartbeat(beat);
+        return reply;
+      });
+    },
   },
   {
     mistake: 'networks that are not wanted any more stay on the engine',
