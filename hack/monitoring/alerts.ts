@@ -135,6 +135,18 @@ const storeAlerts: readonly Alert[] = [
     quietWith: { 'mooring_store_alarms{instance="a"}': '0x30' },
   },
   {
+    name: 'MooringStoreSetBack',
+    expression: 'max(mooring_store_set_back) > 0',
+    for: '0m',
+    severity: 'critical',
+    summary: 'etcd is older than it was, and no restore was declared',
+    meaning:
+      'etcd was restored from a backup. Agents change nothing until that is declared: running containers go on, and nothing new is started.',
+    todo: 'Look at what would go with `moor admin restore --preview`, then declare it, or restore a newer backup: [Backup and restore](OPERATIONS.md#backup-and-restore).',
+    raisedBy: { 'mooring_store_set_back{instance="a"}': '0x3 1x20' },
+    quietWith: { 'mooring_store_set_back{instance="a"}': '0x30' },
+  },
+  {
     name: 'MooringStoreNearsQuota',
     expression: 'max(mooring_store_database_bytes) / (max(mooring_store_quota_bytes) > 0) > 0.8',
     for: '10m',

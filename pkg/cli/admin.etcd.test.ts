@@ -173,6 +173,7 @@ describe('moor admin: a control plane from its certificates to its restore', fun
     expect(printed).to.contain('moor admin restore');
     const clientPort = etcd.port;
     etcd = await EtcdProcess.start({ dataDir: at('restored'), certificates: at('certificates/etcd'), clientPort });
+    expect(await done('restore', '--preview', ...settings)).to.contain('Nothing was declared');
     expect(await done('restore', ...settings)).to.contain('the restore is declared');
 
     await until('the server to show the restored state', async () => {

@@ -90,6 +90,11 @@ export const metricsTable = {
     help: 'How far the clock of the process is ahead of the time that all processes of the control plane agree on.',
     labels: [],
   },
+  mooring_store_set_back: {
+    kind: 'gauge',
+    help: '1 while etcd is known to be older than it was, and that was not declared: agents change nothing.',
+    labels: [],
+  },
   mooring_loop_leader: { kind: 'gauge', help: '1 while this process leads the loop.', labels: ['loop'] },
   mooring_volume_lag_seconds: {
     kind: 'gauge',

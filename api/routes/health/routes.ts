@@ -1,6 +1,7 @@
 import { ranges } from '../../../crds/keys/index.js';
 import { countLagSeconds, type VolumeStatus } from '../../../crds/volume/index.js';
 import type { Clock } from '../../../pkg/clock/index.js';
+import { isSetBack } from '../../../pkg/link/index.js';
 import { type Cache, type LeaderRecord, listValues, value } from '../../../pkg/store/index.js';
 import type { Metrics } from '../../../pkg/metrics/index.js';
 import type { StoreReport } from '../../../pkg/process/store-monitor.js';
@@ -62,5 +63,6 @@ async function metrics({ metrics: measured, seats, cache, clock }: HealthEnv): P
   const greatest = lags.reduce<number>((most, lag = 0) => Math.max(most, lag), 0);
   measured.set('mooring_volume_lag_seconds', {}, greatest);
   measured.set('mooring_volume_incomplete_copies', {}, lags.filter(lag => lag === undefined).length);
+  measured.set('mooring_store_set_back', {}, isSetBack(cache) ? 1 : 0);
   return { status: 200, type: measured.contentType, body: Buffer.from(await measured.text()) };
 }

@@ -91,8 +91,9 @@ export const layOutSnapshot: Command<LayOutInput> = async (session, input): Prom
 Next:
   1. every other member in the same way, with its own --name and --initial-advertise-peer-urls
   2. give the data directory to the user that etcd runs as, and start etcd; servers and controllers find it by themselves
-  3. moor admin restore --etcd-endpoints …: agents then take what etcd says, although they have seen newer generations
-  4. revoke the tokens that were revoked after the backup, and enrol the machines again that were enrolled after it
+  3. moor admin restore --preview --etcd-endpoints …: what would go; agents change nothing until the restore is declared
+  4. moor admin restore --etcd-endpoints …: agents then take what etcd says, although they have seen a newer state
+  5. revoke the tokens that were revoked after the backup, and enrol the machines again that were enrolled after it
 `);
   return exitCode.ok;
 };
