@@ -11,6 +11,7 @@ import { until } from '../dev/testing/index.js';
 import { SimulatedEngine } from '../pkg/agent/index.js';
 import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
+import { previewRestore } from '../pkg/link/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { EtcdStore } from '../pkg/store/index.js';
 import { clone } from '../pkg/version/index.js';
@@ -117,16 +118,10 @@ describe('a restored etcd', () => {
       const held = nodes.ok ? nodes.value.items.flatMap(({ conditions }) => conditions) : [];
       return held.some(({ type, status }) => type === 'StoreCurrent' && status === 'False');
     });
-    await until('what would go to be shown', async () => {
-      const said = execFileSync(command, [
-        'admin',
-        'restore',
-        '--preview',
-        '--etcd-endpoints',
-        etcd.endpoint,
-      ]).toString();
-      return said.includes('later/0, later/1') && said.includes('Nothing was declared');
-    });
+    const listGoing = async () => (await previewRestore(store)).nodes.flatMap(({ setBack }) => setBack?.containers ?? []);
+    await until('what would go to be known', async () => (await listGoing()).includes('later/1'));
+    const shown = execFileSync(command, ['admin', 'restore', '--preview', '--etcd-endpoints', etcd.endpoint]).toString();
+    expect(shown).to.contain('later/0, later/1').and.to.contain('Nothing was declared');
     expect(engine.containers.map(({ id }) => id).toSorted(), 'what runs before it is declared').to.deep.equal(before);
 
     for (const _ of ['once', 'and again']) {

@@ -95,7 +95,10 @@ class OldOrderStory extends Storyteller {
 
 /** Agents of which an order to remove bytes counts whatever epoch it is of. */
 const obeysOldOrders = hearing(line => {
-  const volumes = listAssigned(line)?.map(({ removedIn: _, ...volume }) => volume);
+  const volumes = listAssigned(line)?.map(volume => {
+    const { removedIn: _, ...order } = volume;
+    return order;
+  });
   return volumes ? ({ ...line, volumes } as AssignmentLine) : line;
 });
 

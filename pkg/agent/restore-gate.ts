@@ -140,7 +140,7 @@ export class RestoreGate {
       this.#seen = store;
       this.#saveSoon(isDeclared);
     }
-    for (const wake of [...this.#waiters]) wake();
+    for (const wake of this.#waiters) wake();
   }
 
   #saveSoon(isUrgent = false): void {

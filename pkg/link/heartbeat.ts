@@ -81,7 +81,8 @@ export function toLabelsChangedEvent(before: StoredNode, after: StoredNode): Eve
 }
 
 /** What would become of the node, without what its agent has seen: that is for the server alone. */
-function toAdvertised({ seen: _, ...advertised }: SeenSetBack): AdvertisedSetBack {
+function toAdvertised(setBack: SeenSetBack): AdvertisedSetBack {
+  const { seen: _, ...advertised } = setBack;
   return advertised;
 }
 

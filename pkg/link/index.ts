@@ -30,5 +30,5 @@ export { previewRestore, type RestorePreview } from './restore-preview.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export * from './request-proof.js';
 export { fetchPinnedAuthority, hasPinnedKey, parseJoinToken, toPin } from './server-pin.js';
-export { isSetBack, type ProvenMoment, type SetBackRecord, type StoreMoment, wasSetBack } from './store-history.js';
+export { isSetBack, type ProvenMoment, wasSetBack } from './store-history.js';
 export { Tickets } from './tickets.js';
