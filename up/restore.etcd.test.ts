@@ -118,9 +118,16 @@ describe('a restored etcd', () => {
       const held = nodes.ok ? nodes.value.items.flatMap(({ conditions }) => conditions) : [];
       return held.some(({ type, status }) => type === 'StoreCurrent' && status === 'False');
     });
-    const listGoing = async () => (await previewRestore(store)).nodes.flatMap(({ setBack }) => setBack?.containers ?? []);
+    const listGoing = async () =>
+      (await previewRestore(store)).nodes.flatMap(({ setBack }) => setBack?.containers ?? []);
     await until('what would go to be known', async () => (await listGoing()).includes('later/1'));
-    const shown = execFileSync(command, ['admin', 'restore', '--preview', '--etcd-endpoints', etcd.endpoint]).toString();
+    const shown = execFileSync(command, [
+      'admin',
+      'restore',
+      '--preview',
+      '--etcd-endpoints',
+      etcd.endpoint,
+    ]).toString();
     expect(shown).to.contain('later/0, later/1').and.to.contain('Nothing was declared');
     expect(engine.containers.map(({ id }) => id).toSorted(), 'what runs before it is declared').to.deep.equal(before);
 
