@@ -23,6 +23,7 @@ import {
 import { encode, MemoryStore, type Store, value, WatchCache } from '../../pkg/store/index.js';
 import { createAttachedDisk } from './attached-disk.js';
 import { type Answer, type ApiServer, Front, nobodyAnswered, type Request } from './front.js';
+import { WallClocks } from './clocks.js';
 import { hastenSchedules } from './haste.js';
 import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
@@ -95,6 +96,7 @@ export class SimCluster {
   /** What must be so in the end beside what must in every world. */
   expectMore: () => void = () => undefined;
   readonly #variant: Variant;
+  readonly #clocks: WallClocks;
   readonly #peers = new PeerNetwork();
   readonly #servers = new Map<string, ApiServer>();
   readonly #lives = new Map<Machine, readonly SimProcess[]>();
@@ -109,6 +111,7 @@ export class SimCluster {
     this.#variant = variant;
     this.pace = variant.pace ?? {};
     this.mix = chooseMix(seed, this.pace.mix);
+    this.#clocks = new WallClocks(seed, this.world, { areMachinesRight: this.mix.hasCopies });
     this.usageMs = this.mix.scaled ? USAGE_MS : undefined;
     this.machines = Object.keys(this.#owners).map(name => this.#machine(name));
     this.seats = [
@@ -190,7 +193,8 @@ export class SimCluster {
   }
 
   #bootApi(life: SimProcess): void {
-    const { clock, random } = life;
+    const { random } = life;
+    const clock = this.#clocks.take(life);
     const reached = this.#store(life);
     const store = this.#variant.apiStore?.(reached) ?? reached;
     const cache = new WatchCache({ store, clock, log: silentLogger, ...cacheScope });
@@ -207,12 +211,13 @@ export class SimCluster {
       failedAfterSeconds: 15,
       delivery: { secrets, tickets: new Tickets({ keyring, clock, random }) },
     });
-    void cache.run(forever());
+    this.#clocks.follow(life, clock, { store: reached, cache });
     void cache.ready.then(() => this.#servers.set(life.name, { life, dispatcher, front }));
   }
 
   #bootControllers(life: SimProcess): void {
-    const { clock, random } = life;
+    const { random } = life;
+    const clock = this.#clocks.take(life);
     const store = this.#store(life);
     const cache = new WatchCache({ store, clock, log: silentLogger, ...cacheScope });
     const stored = this.vault.reachedOver(store, random);
@@ -229,7 +234,7 @@ export class SimCluster {
       eventRetentionDays: 7,
       loops: hastenSchedules(this.#variant.loops?.(loops, store) ?? loops),
     });
-    void cache.run(forever());
+    this.#clocks.follow(life, clock, { store, cache });
     void controllers.run(forever());
   }
 
@@ -254,7 +259,7 @@ export class SimCluster {
   #machine(name: string, title = `agent-${name}`, files = new Map<string, string>(), disk = new VolumeDisk()): Machine {
     const { world } = this;
     const engine = new SimulatedEngine({
-      clock: world.clock,
+      clock: this.#clocks.read(name, world.clock),
       random: world.random,
       latencyMs: () => world.between(0, this.faults.delayMs * 5),
       usage: () => this.load.read(),
@@ -270,7 +275,8 @@ export class SimCluster {
 
   #bootAgent(life: SimProcess, machine: Machine): void {
     const { name, engine, labels, joinToken, files, mounts } = machine;
-    const { clock, random } = life;
+    const { random } = life;
+    const clock = this.#clocks.read(name, life.clock);
     const disk = createAttachedDisk(files, life);
     const processes = this.#listProcesses(life, machine);
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);

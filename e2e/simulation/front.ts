@@ -6,6 +6,7 @@ import {
   type AgentIdentity,
   LinkRefusedFault,
   parseAgentRun,
+  TIME_HEADER,
 } from '../../pkg/link/index.js';
 import { SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { ConflictFault, StoreUnavailableFault } from '../../pkg/store/index.js';
@@ -39,7 +40,7 @@ export interface AgentRequest {
 /** The answer to the caller: stored, certainly not stored, or unknown. */
 export type Answer =
   | { readonly told: 'stored'; readonly body: Readonly<Record<string, unknown>> }
-  | { readonly told: 'refused'; readonly status: number; readonly code: string }
+  | { readonly told: 'refused'; readonly status: number; readonly code: string; readonly serverTime?: number }
   | { readonly told: 'unknown' };
 
 export const nobodyAnswered: Answer = { told: 'refused', status: 503, code: 'store_unavailable' };
@@ -62,7 +63,10 @@ export class Front {
     const caller = await authenticateCaller(this.#deps, headers['authorization']);
     const proof =
       'rejections' in caller ? caller : await this.#proofs.check(caller, { method, url: path, headers }, body);
-    if ('rejections' in proof) throw new LinkRefusedFault(proof.rejections[0].status, proof.rejections[0].code);
+    if ('rejections' in proof) {
+      const { status, code, serverTime } = toRefusal(proof);
+      throw new LinkRefusedFault(status, code, serverTime);
+    }
     const { tenant = '', node = '', nodeName = '' } = ('token' in caller && caller.token) || {};
     return { tenant, id: node, name: nodeName, run: parseAgentRun(headers[AGENT_HEADER] ?? '') };
   }
@@ -74,16 +78,21 @@ export class Front {
     try {
       const sent = { tenant, params, query: new Map<string, string>(), isDryRun: false, document };
       const outcome = await route.handle({ request, requestId: op, caller: who, ...sent });
-      if ('rejections' in outcome) {
-        const [{ status, code }] = outcome.rejections;
-        return { told: 'refused', status, code };
-      }
+      if ('rejections' in outcome) return { told: 'refused', ...toRefusal(outcome) };
       const body = 'body' in outcome ? Buffer.concat([outcome.body].flat()).toString() : '{}';
       return { told: 'stored', body: JSON.parse(body) as Readonly<Record<string, unknown>> };
     } catch (thrown) {
       return isCertain(thrown) ? nobodyAnswered : { told: 'unknown' };
     }
   }
+}
+
+type Rejected = Extract<Awaited<ReturnType<NodeProofs['check']>>, { readonly rejections: unknown }>;
+
+/** What a client hears of a rejection: an agent whose clock is off is told the time. */
+function toRefusal({ rejections: [{ status, code }], headers }: Rejected) {
+  const time = Number(headers[TIME_HEADER]);
+  return { status, code, ...(time > 0 && { serverTime: time }) };
 }
 
 /** Whether a failure is answered with a rejection, which promises that nothing was stored. */

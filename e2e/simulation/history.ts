@@ -176,7 +176,7 @@ export class History {
       const { operation } = value<{ readonly operation: string }>(entry);
       this.#writes.set(operation, (this.#writes.get(operation) ?? 0) + 1);
     }
-    if (!key.startsWith(ranges.leaders)) this.#changes++;
+    if (!key.startsWith(ranges.leaders) && !key.startsWith(ranges.platform)) this.#changes++;
     if (key.startsWith(ranges.secrets)) this.#secretChanges++;
     return { key, before, entry };
   }

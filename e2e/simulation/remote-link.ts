@@ -151,7 +151,7 @@ export class RemoteLink implements AgentLink {
 
   #recognised(answer: Answer): EnrolReply {
     if (answer.told === 'unknown') throw cut();
-    if (answer.told === 'refused') throw new LinkRefusedFault(answer.status, answer.code);
+    if (answer.told === 'refused') throw new LinkRefusedFault(answer.status, answer.code, answer.serverTime);
     return answer.body as unknown as EnrolReply;
   }
 

@@ -19,6 +19,7 @@ import { settleOwners } from './owners.js';
 import { setQuota, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
 import { bringHome } from './copies.js';
+import { createClockInvariant } from './clocks.js';
 import { CopyInvariants } from './copy-invariants.js';
 import { CopyStory } from './copy-story.js';
 import { AttemptWatch, makesOneAttempt } from './jobs.js';
@@ -125,7 +126,8 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
     containers.note,
     makesOneAttempt,
     attempts.keepsEnds,
-    createScheduleInvariant(),
+    createScheduleInvariant(world.clock),
+    createClockInvariant(world.clock),
     ...ofVolumes,
   ];
   const history: History = new History(cluster.server, [...invariants, ...createRolloutInvariants(world), ...watches]);

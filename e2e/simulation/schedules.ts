@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { isFinished, type JobStatus, type StoredJob } from '../../crds/job/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
+import type { Clock } from '../../pkg/clock/index.js';
 import { value } from '../../pkg/store/index.js';
 import { type SimCluster, TENANTS } from './cluster.js';
 import { hasten } from './haste.js';
@@ -12,6 +13,8 @@ const MINUTE_MS = 60_000;
 /** A new leader may take a lease, and a tick is due in the minute after. */
 const SETTLED_WITHIN_MS = 6 * MINUTE_MS;
 const CALM_MS = 30_000;
+/** Clocks that differ by less are not corrected: 4 s, and time passes twelve times faster here. */
+const EARLY_MS = 60_000;
 
 /** Users ask for jobs with a schedule until `until`, and delete some of them and some of their runs. */
 export function useSchedules(cluster: SimCluster, history: History, until: number): void {
@@ -70,18 +73,21 @@ export function endSchedules(cluster: SimCluster, history: History): void {
 }
 
 /**
+ * - no run is made before its tick
  * - a tick has one run, which is made together with the word that it is settled, by a job that is there and not deleted
  * - no run is made beside another one that has not ended, if its job forbids that or replaces it
  * - what is settled stays settled
  * - a job with a schedule goes after its runs, and when its deletion was asked for
  */
-export function createScheduleInvariant(): Invariant {
+export function createScheduleInvariant(clock: Clock): Invariant {
   const made = new Set<string>();
   return (changes, history) => {
     for (const change of changes) {
       if (change.key.startsWith(ranges.jobStatuses)) noteStatus(change);
       if (!change.key.startsWith(ranges.jobs)) continue;
       if (change.entry && !change.before) noteRun(value<StoredJob>(change.entry), changes, history, made);
+      const tick = Date.parse((change.entry && value<StoredJob>(change.entry).metadata.scheduledAt) ?? '');
+      expect(tick - hasten(clock).now() > EARLY_MS, `${change.key} is made before its tick`).to.equal(false);
       if (change.before && !change.entry) noteRemoval(value<StoredJob>(change.before), history);
     }
   };

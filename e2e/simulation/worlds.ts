@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import type { Tier } from '../../dev/testing/index.js';
+import { clockMutants } from './clock-mutants.js';
 import { copyMutants } from './copy-mutants.js';
 import { crashMutants } from './crash-mutants.js';
 import { jobMutants } from './job-mutants.js';
@@ -26,6 +27,7 @@ const all: readonly Mutant[] = [
   ...volumeMutants,
   ...copyMutants,
   ...crashMutants,
+  ...clockMutants,
 ];
 
 /** What happens at a seed and a pace, and the planted mistakes that were noticed in it. */
