@@ -16,11 +16,11 @@ export interface ClockVote {
 }
 
 /** Nobody is corrected for less, so that nothing flaps. */
-export const TOLERANCE_MS = 2_000;
+const TOLERANCE_MS = 2_000;
 /** How long a process that has lost the others keeps the time that it had with them: a server is restarted meanwhile. */
 const ALONE_MS = 600_000;
 /** How old the reading of a process may be that is listed. */
-export const READING_MAX_AGE_MS = 360_000;
+const READING_MAX_AGE_MS = 360_000;
 /** How far two monotonic clocks run apart, at most. */
 const DRIFT = 0.0005;
 
