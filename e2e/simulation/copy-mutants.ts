@@ -95,12 +95,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 7,
+    noticedAt: 2,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 22,
+    noticedAt: 23,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -125,7 +125,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 21,
+    noticedAt: 3,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -144,7 +144,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'nobody stops what writes when its agent is dead',
-    noticedAt: 2,
+    noticedAt: 4,
     agent: parts => ({ ...parts, fencer: { arm: () => Promise.resolve() } }),
   },
   {

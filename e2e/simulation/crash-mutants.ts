@@ -110,5 +110,5 @@ export const crashMutants: readonly Mutant[] = [
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },
   { mistake: 'an attempt is made before it is counted', noticedAt: 6, ...inTwo('job-runner', ranges.jobStatuses) },
-  { mistake: 'a backup is stored before what it holds', ...storedInTwo(ranges.backupContents) },
+  { mistake: 'a backup is stored before what it holds', noticedAt: 5, ...storedInTwo(ranges.backupContents) },
 ];

@@ -165,7 +165,7 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario, most of them within a few seeds. */
 export const mutants: readonly Mutant[] = [
   { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
+  { mistake: 'a replica on a failed node is treated as gone', noticedAt: 2, ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
   { mistake: 'a replica stays where its data may not be', pace: { mix: 'residency' }, ...keeping(staysAbroad) },
   { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
@@ -192,7 +192,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'claims overwrite without guards',
-    noticedAt: 7,
+    noticedAt: 1,
     pace: { machines: 8 },
     ...blindTo('node-names/', ranges.nodes),
   },

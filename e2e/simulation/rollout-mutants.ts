@@ -74,12 +74,12 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is larger than was asked for',
-    noticedAt: 4,
+    noticedAt: 2,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
-    noticedAt: 2,
+    noticedAt: 6,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),

@@ -7,7 +7,7 @@ const scaling = (decide: typeof decideScaling) => altering('autoscaler', () => c
 export const scalingMutants = inMix('scaling', [
   {
     mistake: 'a step does not wait for the last one to show',
-    noticedAt: 3,
+    noticedAt: 1,
     ...scaling(input => {
       const { scaledAt: _, ...record } = input.record ?? {};
       return decideScaling({ ...input, record: input.record && (record as NonNullable<typeof input.record>) });

@@ -241,5 +241,5 @@ export const volumeMutants = inMix('volumes', [
     apiCache: cache =>
       instead(cache, 'by', (index, key) => (index === 'api.replicas-by-volume' ? [] : cache.by(index, key))),
   },
-  { mistake: 'a volume is deleted while it is being mounted', noticedAt: 3, apiStore: deletesAlone },
+  { mistake: 'a volume is deleted while it is being mounted', noticedAt: 1, apiStore: deletesAlone },
 ]);
