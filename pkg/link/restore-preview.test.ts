@@ -20,15 +20,16 @@ describe('the preview of a restore', () => {
   const hold = () =>
     lab.dispatcher.heartbeat(LAB_NODE, { ...beat, setBack: { ...lists, seen: proveMoment(seen, lab.keyring) } });
 
-  it('has what each node that holds has said, with the names of volumes that the store knows', async () => {
+  it('has what each node that holds has said, with the names of tenants and volumes that the store knows', async () => {
     await lab.put(keys.node(LAB_TENANT, 'n2'), { ...nodeRecord, id: 'node_2', name: 'n2' });
     await lab.put(keys.volume(LAB_TENANT, ID), { metadata: nodeRecord.metadata, id: ID, name: 'data' });
+    await lab.put(keys.tenant(LAB_TENANT), { id: LAB_TENANT, name: 'bakery', createdAt: '', platform: false });
     await hold();
     const { setBack, nodes } = await previewRestore(lab.store);
     expect(setBack).to.include({ revision: 5_000 });
     expect(nodes).to.deep.equal([
-      { tenant: LAB_TENANT, name: 'n1', isPresent: true, setBack: { ...lists, newer: ['data'] } },
-      { tenant: LAB_TENANT, name: 'n2', isPresent: false },
+      { tenant: 'bakery', name: 'n1', isPresent: true, setBack: { ...lists, newer: ['data'] } },
+      { tenant: 'bakery', name: 'n2', isPresent: false },
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { AdvertisedSetBack, StoredNode } from '../../crds/node/index.js';
+import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { StoredVolume } from '../../crds/volume/index.js';
 import { findRecordFault, type Store, value } from '../store/index.js';
 import type { RestoreRecord } from './restore-epoch.js';
@@ -13,6 +14,7 @@ export interface RestorePreview {
 }
 
 interface NodePreview {
+  /** The name of its tenant; the id where the store does not know it. */
   readonly tenant: string;
   readonly name: string;
   /** It sends heartbeats: what it says is so now. */
@@ -26,19 +28,20 @@ export async function previewRestore(store: Store): Promise<RestorePreview> {
   const [record, restore] = await Promise.all([store.get(keys.setBack()), store.get(keys.restoreEpoch())]);
   const setBack = record && value<SetBackRecord>(record);
   const epoch = restore ? value<RestoreRecord>(restore).epoch : 0;
-  const [nodes, alive, volumes] = await Promise.all(
-    [ranges.nodes, ranges.alive, ranges.volumes].map(range => store.list(range)),
+  const [nodes, alive, volumes, tenants] = await Promise.all(
+    [ranges.nodes, ranges.alive, ranges.volumes, ranges.tenants].map(range => store.list(range)),
   );
+  const tenantNames = new Map(tenants!.entries.map(entry => [splitKey(entry.key)[0], value<StoredTenant>(entry).name]));
   const names = new Map(
     volumes!.entries.map(entry => [splitKey(entry.key).join('/'), value<StoredVolume>(entry).name]),
   );
   const present = new Set(alive!.entries.map(({ key }) => splitKey(key).join('/')));
   const previews = nodes!.entries.map((entry): NodePreview => {
-    const [tenant = '', name = ''] = splitKey(entry.key);
+    const [id = '', name = ''] = splitKey(entry.key);
     const told = findRecordFault(entry) === undefined ? value<StoredNode>(entry).setBack : undefined;
-    const isPresent = present.has(`${tenant}/${name}`);
-    const toName = (id: string) => names.get(`${tenant}/${id}`) ?? id;
-    return { tenant, name, isPresent, ...(told && { setBack: withNames(told, toName) }) };
+    const isPresent = present.has(`${id}/${name}`);
+    const toName = (volume: string) => names.get(`${id}/${volume}`) ?? volume;
+    return { tenant: tenantNames.get(id) ?? id, name, isPresent, ...(told && { setBack: withNames(told, toName) }) };
   });
   return { ...(setBack && setBack.restoreEpoch >= epoch && { setBack }), nodes: previews };
 }
