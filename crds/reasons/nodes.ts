@@ -53,7 +53,7 @@ export const nodeReasons = {
   },
   store_set_back: {
     meaning:
-      'etcd was restored from an older state than the agent of the node has seen, and that was not declared. Containers go on as they are, and nothing is started or removed because of what etcd says.',
+      'The store, etcd, was restored from an older state than the agent of the node has seen, and that was not declared. Containers go on as they are, and nothing is started or removed because of what etcd says.',
     remedy:
       'Restore the newest state there is; or, if this one is to count from now on, declare it: "moor admin restore". "moor admin restore --preview" shows what would go.',
   },
