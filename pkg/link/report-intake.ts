@@ -116,5 +116,6 @@ function toDated({ clock }: DispatcherEnv, replica: Entry, held: Entry | undefin
   const earliest = Date.parse(known?.since ?? readReplica(replica).createdAt);
   const said = Date.parse(report.since);
   const isPossible = said >= earliest && said <= clock.now();
-  return isPossible ? report : { ...report, since: new Date(clock.now()).toISOString() };
+  // A server that is alone with a clock that is behind the others' takes the report for older than what it is about.
+  return isPossible ? report : { ...report, since: new Date(Math.max(clock.now(), earliest || 0)).toISOString() };
 }

@@ -56,6 +56,12 @@ describe('the time in a report since when a container is in its state', () => {
     expect(await tell({ since })).to.equal(time());
   });
 
+  it('is not before the replica was wanted, where the clock of the server is a day back', async () => {
+    const createdAt = time(DAY_MS);
+    await lab.assign(replica({ createdAt }));
+    expect(await tell({ since: time() })).to.equal(createdAt);
+  });
+
   it('is not said by agents of earlier releases', async () => {
     expect(await tell({})).to.equal(undefined);
   });
