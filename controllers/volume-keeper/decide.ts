@@ -22,7 +22,7 @@ import {
   type VolumeInput,
 } from './input.js';
 import { decideMove, giveUpMove, type MoveStep } from './move.js';
-import { explainTakeover, findPromotion, isGivenUp, isOfEpoch, type Promotion } from './promote.js';
+import { describeFailover, explainTakeover, findPromotion, isGivenUp, isOfEpoch, type Promotion } from './promote.js';
 import { followResize, judgeSize } from './size.js';
 
 /** What to write: the next status, or that the record goes, with what became of the bytes. */
@@ -71,6 +71,7 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
     ...moving,
     ...keepHistory(input, places.epoch, verdict.phase === 'Ready' || verdict.phase === 'Resizing'),
     ...(verdict.refusedBy && { refusedBy: verdict.refusedBy }),
+    ...(volume.class === 'replicated' && own && { failover: describeFailover(own, places.copies) }),
     ...(own?.driver !== undefined && { driver: own.driver }),
     ...(own?.limits !== undefined && { limits: own.limits }),
     ...(own?.usedBytes !== undefined && { usedBytes: own.usedBytes, measuredAt: own.at }),

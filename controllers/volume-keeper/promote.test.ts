@@ -291,3 +291,50 @@ describe('promotion of a copy', () => {
     expect(draftEvents(replicated, returned.status, returned)).to.deep.equal([]);
   });
 });
+
+describe('the failover of a replicated volume', () => {
+  const ready = { status: makeStatus('Ready'), hosts: [host('a'), ...others] };
+  const synced = { state: 'synced', syncedAt: at(290), lagBytes: 0 } as const;
+  const copies = [
+    { nodeId: 'node_b', ...synced },
+    { nodeId: 'node_c', ...synced },
+  ];
+  const failover = (own: Parameters<typeof primary>[2]) =>
+    decide({ ...ready, reports: [primary('a', 1, own), reportReplica('b', 290), reportReplica('c', 290)] }).status
+      .failover;
+
+  it('is automatic while the agent of the primary promises that what writes stops', () => {
+    expect(failover({ copies, fencesAfterSeconds: 30 })).to.deep.equal({
+      mode: 'automatic',
+      writesStopAfterSeconds: 60,
+    });
+  });
+
+  for (const unfenced of ['no_fencer', 'state_unwritable', 'agent_stopping'] as const) {
+    it(`is manual and names ${unfenced} as the cause`, () => {
+      expect(failover({ copies, unfenced })).to.deep.equal({ mode: 'manual', because: unfenced });
+    });
+  }
+
+  it('is none while no copy is complete', () => {
+    const syncing = copies.map(({ nodeId }) => ({ nodeId, state: 'syncing' as const }));
+    const status = makeStatus('Ready', { copies: syncing });
+    const decided = decide({
+      ...ready,
+      status,
+      reports: [primary('a', 1, { copies: syncing, fencesAfterSeconds: 30 })],
+    });
+    expect(decided.status.failover).to.deep.equal({ mode: 'none', because: 'no_copy' });
+  });
+
+  it('is not said of a volume without copies', () => {
+    const volume = { class: 'ephemeral' } as const;
+    const { status } = decide({
+      ...ready,
+      volume,
+      status: makeStatus('Ready', { copies: [] }),
+      reports: [primary('a', 1)],
+    });
+    expect(status).to.not.have.property('failover');
+  });
+});

@@ -1,4 +1,4 @@
-import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import type { VolumeFailover, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import {
   countFailedMs,
   findReport,
@@ -95,6 +95,14 @@ export function isGivenUp({ lost }: VolumeHost, report: VolumeReport | undefined
   const { fencesAfterSeconds } = report ?? {};
   if (fencesAfterSeconds === undefined) return false;
   return lost.silentMs >= fencesAfterSeconds * 1000 + STOP_MARGIN_MS;
+}
+
+/** What becomes of the volume when the node of its primary is lost, as far as it is known now. */
+export function describeFailover(report: VolumeReport | undefined, copies: readonly VolumeReplica[]): VolumeFailover {
+  if (!copies.some(({ state }) => state === 'synced')) return { mode: 'none', because: 'no_copy' };
+  const { fencesAfterSeconds, unfenced = 'no_fencer' } = report ?? {};
+  if (fencesAfterSeconds === undefined) return { mode: 'manual', because: unfenced };
+  return { mode: 'automatic', writesStopAfterSeconds: fencesAfterSeconds + STOP_MARGIN_MS / 1000 };
 }
 
 /**

@@ -27,6 +27,7 @@ export type {
   DivergentBytes,
   FinalSnapshot,
   SeenCopy,
+  VolumeFailover,
   VolumePeer,
   VolumeReplica,
   VolumeRole,

@@ -80,6 +80,11 @@ const answer = Type.Object({
     downtimeSeconds: Type.Optional(Type.Integer()),
     at: time,
   }),
+  failover: orNothing({
+    mode: Type.Enum(['automatic', 'manual', 'none'], { type: 'string' }),
+    writesStopAfterSeconds: Type.Optional(Type.Integer()),
+    because: Type.Optional(text),
+  }),
   driver: orNull('string'),
   limits: orNull('string'),
   usedBytes: orNull('integer'),

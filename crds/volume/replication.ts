@@ -79,6 +79,19 @@ export interface FinalSnapshot {
   readonly at: string;
 }
 
+/** Why an agent does not promise that what writes to a volume stops by itself. */
+export type Unfenced = 'no_fencer' | 'state_unwritable' | 'agent_stopping';
+
+/** What becomes of a volume when the machine of its primary is lost. */
+export interface VolumeFailover {
+  /** `automatic`: a copy takes over; `manual`: once `moor nodes fence` says that the machine is off; `none`: no copy is complete. */
+  readonly mode: 'automatic' | 'manual' | 'none';
+  /** Of `automatic`: so long after its last answered heartbeat nothing on that machine writes any more. */
+  readonly writesStopAfterSeconds?: number;
+  /** Why not `automatic`. */
+  readonly because?: Unfenced | 'no_copy';
+}
+
 /** Bytes of a former primary that no other copy has, set aside on its node. */
 export interface DivergentBytes {
   readonly name: string;

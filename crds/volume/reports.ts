@@ -69,6 +69,7 @@ export const volumeReportsSchema = Type.Object(
           final: Type.Optional(finalSchema),
           divergent: Type.Optional(Type.Array(divergentSchema, { maxItems: LISTED_MAX })),
           fencesAfterSeconds: count,
+          unfenced: Type.Optional(Type.Enum(['no_fencer', 'state_unwritable', 'agent_stopping'], { type: 'string' })),
         },
         { additionalProperties: false },
       ),

@@ -1,6 +1,6 @@
 import type { Metadata } from '../meta/index.js';
 import type { EndedMove, VolumeMove } from './move.js';
-import type { DivergentBytes, VolumeReplica } from './replication.js';
+import type { DivergentBytes, VolumeFailover, VolumeReplica } from './replication.js';
 import type { VolumeConsumer, VolumeSpec, VolumeStatus } from './volume.js';
 
 /** A volume as the API shows it. */
@@ -26,6 +26,7 @@ export interface VolumeView extends Omit<VolumeSpec, 'replicas' | 'primaryNode'>
   })[];
   readonly move: (VolumeMove & { readonly toName: string | null }) | null;
   readonly lastMove: EndedMove | null;
+  readonly failover: VolumeFailover | null;
   readonly driver: string | null;
   readonly limits: string | null;
   readonly usedBytes: number | null;

@@ -5,7 +5,15 @@ import type { Reason } from '../reasons/index.js';
 import type { Residency } from '../residency/index.js';
 import type { EndedMove, VolumeMove, VolumeMoveOrder } from './move.js';
 import type { VolumePhase } from './phases.js';
-import type { DivergentBytes, FinalSnapshot, SeenCopy, VolumeReplica, VolumeRole } from './replication.js';
+import type {
+  DivergentBytes,
+  FinalSnapshot,
+  SeenCopy,
+  Unfenced,
+  VolumeFailover,
+  VolumeReplica,
+  VolumeRole,
+} from './replication.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
 
@@ -96,6 +104,8 @@ export interface SeenVolume {
   readonly divergent?: readonly DivergentBytes[];
   /** The agent stops what writes to the volume when no server has answered its heartbeats for so long. Left out by one that does not. */
   readonly fencesAfterSeconds?: number;
+  /** Why a primary does not. */
+  readonly unfenced?: Unfenced;
   /** The size that it has. */
   readonly capacityBytes?: number;
   /** The size that was asked for when it was looked at. */
@@ -136,6 +146,8 @@ export interface VolumeStatus {
   readonly copies: readonly VolumeReplica[];
   /** What former primaries have set aside, each on its own node. */
   readonly divergent?: readonly (DivergentBytes & { readonly nodeId: string })[];
+  /** Of a replicated volume that has been made. */
+  readonly failover?: VolumeFailover;
   /** The nodes that are to remove their bytes. */
   readonly leaving?: readonly string[];
   /** The nodes that could not make it, while it was never made, or could not take over, while it is promoted. */

@@ -81,6 +81,7 @@ const volumes: KindListing = {
     { title: 'Used', show: ({ usedBytes }) => bytes(usedBytes) },
     { title: 'Node', show: ({ primaryNodeName, primaryNode }) => text(primaryNodeName ?? primaryNode) },
     { title: 'Copies', show: ({ replicas }) => <Copies copies={replicas} /> },
+    { title: 'Failover', show: ({ failover }) => text((failover as VolumeView['failover'])?.mode) },
     { title: 'Message', show: ({ message }) => text(message) },
     { title: 'Move', show: (volume, nodes) => text(describeMove(volume as unknown as VolumeView, nodes)) },
     created,

@@ -300,7 +300,7 @@ export class NodeVolumes {
 
 function withoutPromise(seen: SeenVolume): SeenVolume {
   const { fencesAfterSeconds: _withdrawn, ...rest } = seen;
-  return rest;
+  return { ...rest, unfenced: 'agent_stopping' };
 }
 
 /** The size of what has none of its own. */
@@ -309,7 +309,16 @@ function asAsked({ sizeBytes }: AssignedVolume): Pick<SeenVolume, 'capacityBytes
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {
-  const told = ['state', 'message', 'driver', 'limits', 'capacityBytes', 'targetBytes', 'fencesAfterSeconds'] as const;
+  const told = [
+    'state',
+    'message',
+    'driver',
+    'limits',
+    'capacityBytes',
+    'targetBytes',
+    'fencesAfterSeconds',
+    'unfenced',
+  ] as const;
   if (told.some(member => before[member] !== seen[member]) || isReplicationNews(before, seen)) return true;
   const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
   return moved >= Math.max(NEWS_BYTES, sizeBytes / 100);

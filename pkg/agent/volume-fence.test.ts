@@ -330,6 +330,7 @@ describe('the fence of replicated volumes', () => {
       return { ...volume, replication: { ...volume.replication!, fenceAfterSeconds: seconds } };
     };
     const promise = (fence: VolumeFence, seconds = 20) => fence.describe(withTime(seconds)).fencesAfterSeconds;
+    const because = (fence: VolumeFence) => fence.describe(withTime(20)).unfenced;
 
     it('promises to stop what writes, and puts it off with each heartbeat that is answered', async () => {
       const fence = await begin();
@@ -345,7 +346,7 @@ describe('the fence of replicated volumes', () => {
     it('promises nothing while there is none, and says so when that changes', async () => {
       armed = undefined;
       const fence = await begin();
-      expect([promise(fence), changed]).to.deep.equal([undefined, []]);
+      expect([promise(fence), because(fence), changed]).to.deep.equal([undefined, 'no_fencer', []]);
       armed = [];
       fence.recordContact(fence.now());
       await clock.pass(0);
@@ -360,7 +361,7 @@ describe('the fence of replicated volumes', () => {
       const fence = await begin();
       refused = new Error('EROFS');
       await fence.admit(V, 'writer').catch(() => undefined);
-      expect(promise(fence)).to.equal(undefined);
+      expect([promise(fence), because(fence)]).to.deep.equal([undefined, 'state_unwritable']);
       refused = undefined;
       await fence.admit(V, 'writer');
       expect(promise(fence)).to.equal(20);
@@ -369,7 +370,7 @@ describe('the fence of replicated volumes', () => {
     it('promises nothing when the agent ends by order, and is let go once that is known', async () => {
       const fence = await begin();
       fence.withdraw();
-      expect([promise(fence), armed?.length]).to.deep.equal([undefined, 1]);
+      expect([promise(fence), because(fence), armed?.length]).to.deep.equal([undefined, 'agent_stopping', 1]);
       await fence.release([V]);
       fence.recordContact(fence.now());
       await clock.pass(0);

@@ -117,9 +117,11 @@ export class VolumeFence {
    * Says that what writes is stopped when the time has passed, whatever becomes of this agent: a copy is promoted only then. Nothing is said while
    * no fencer would see to it, and while what is noted of the writers does not outlive this process.
    */
-  describe({ id, replication }: AssignedVolume): Pick<SeenVolume, 'fencesAfterSeconds'> {
-    const isPromised = this.#armed.has(id) && !this.#isUnsaved && !this.#isWithdrawn;
-    return replication?.role === 'primary' && isPromised ? { fencesAfterSeconds: replication.fenceAfterSeconds } : {};
+  describe({ id, replication }: AssignedVolume): Pick<SeenVolume, 'fencesAfterSeconds' | 'unfenced'> {
+    if (replication?.role !== 'primary') return {};
+    if (this.#isWithdrawn) return { unfenced: 'agent_stopping' };
+    if (this.#isUnsaved) return { unfenced: 'state_unwritable' };
+    return this.#armed.has(id) ? { fencesAfterSeconds: replication.fenceAfterSeconds } : { unfenced: 'no_fencer' };
   }
 
   /** The control plane has stored what was said of a volume: the time that it counts with from now on. */

@@ -98,6 +98,21 @@ describe('moor volumes', () => {
     }
   });
 
+  for (const [failover, line] of [
+    [{ mode: 'automatic', writesStopAfterSeconds: 60 }, 'automatic: 60 s after the last heartbeat of machine-1'],
+    [{ mode: 'manual', because: 'agent_stopping' }, 'manual ("moor nodes fence machine-1")'],
+    [{ mode: 'none', because: 'no_copy' }, 'none: no copy is complete'],
+  ] as const) {
+    it(`describe says that the failover of a volume is ${failover.mode}`, async () => {
+      lab.api.replies.set(`GET ${PATH}/data`, { status: 200, body: { ...data, failover } });
+      lab.api.replies.set('GET /api/v1/events', { status: 200, body: { items: [] } });
+      const { out } = await lab.moor(['describe', 'volume', 'data']);
+      expect(out)
+        .to.match(/^Failover:? +/m)
+        .and.to.contain(line);
+    });
+  }
+
   it('describe shows how far each copy is', async () => {
     const copies = [
       {

@@ -119,6 +119,7 @@ export function toVolumeResponse(
     })),
     move: status?.move ? { ...status.move, toName: findName(status.move.to ?? null) } : null,
     lastMove: status?.lastMove ?? null,
+    failover: status?.failover ?? null,
     driver: status?.driver ?? null,
     limits: status?.limits ?? null,
     usedBytes: status?.usedBytes ?? null,

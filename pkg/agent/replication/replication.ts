@@ -219,7 +219,7 @@ export class Replication {
 /** A report without what it says of copies, and of what a primary promises: what is not so any more is not told again. */
 export function withoutReplication(seen: SeenVolume): SeenVolume {
   const { epoch: _e, role: _r, copies: _c, syncedAt: _at, syncedEpoch: _in, final: _f, divergent: _d, ...more } = seen;
-  const { epochProof: _p, fencesAfterSeconds: _a, ...rest } = more;
+  const { epochProof: _p, fencesAfterSeconds: _a, unfenced: _u, ...rest } = more;
   return rest;
 }
 

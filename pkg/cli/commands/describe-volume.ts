@@ -28,6 +28,7 @@ export function describeVolume(view: VolumeView, { events, look }: DescribeEnv):
     ['Node', primaryNodeName === null ? (primaryNode ?? undefined) : `${primaryNodeName} (${primaryNode})`],
     ['Driver', view.driver ?? undefined],
     ['Limits', view.limits ?? undefined],
+    ['Failover', describeFailover(view)],
     ['Residency', residency && JSON.stringify(residency)],
     [
       'Set aside',
@@ -37,6 +38,22 @@ export function describeVolume(view: VolumeView, { events, look }: DescribeEnv):
     ['Created', `${metadata.createdAt} (${formatAge(metadata.createdAt, now)} ago)`],
   ];
   return formatFacts(facts, look) + formatCopies(view, look) + formatEvents(events, look);
+}
+
+const UNFENCED: Readonly<Record<string, string>> = {
+  no_fencer: 'no fencer runs there: run the agent as root, or "moor fencer" as a unit',
+  state_unwritable: 'its state folder cannot be written: make room in it, or repair its disk',
+  agent_stopping: 'its agent was stopped by order: start it again',
+};
+
+/** What becomes of the volume when the machine of its primary is lost. */
+function describeFailover({ failover, primaryNodeName }: VolumeView): string | undefined {
+  if (!failover) return undefined;
+  const { mode, writesStopAfterSeconds, because = '' } = failover;
+  if (mode === 'automatic')
+    return `automatic: ${writesStopAfterSeconds} s after the last heartbeat of ${primaryNodeName} nothing writes there, and a copy takes over`;
+  if (mode === 'none') return 'none: no copy is complete';
+  return `manual ("moor nodes fence ${primaryNodeName}"): nothing stops what writes on ${primaryNodeName} when it is lost, since ${UNFENCED[because] ?? because}`;
 }
 
 /** The move that is under way and what it waits for; else how the last one ended. Servers of earlier releases tell of none. */
