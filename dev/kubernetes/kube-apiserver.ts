@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { awaitServing, endProgram, runProgram } from '../processes/program.js';
-import { EtcdProcess, findFreePort } from '../processes/index.js';
+import { awaitServing, endProgram, EtcdProcess, findFreePort, runProgram } from '../processes/index.js';
 import { askCluster } from './ask.js';
 
 const READY_WITHIN_MS = 240_000;

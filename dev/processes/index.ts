@@ -1,18 +1,8 @@
 /**
- * Programs that Mooring depends on, run by us: for development, for tests, for measurements.
- *
- * Each is started on free loopback ports with data of its own, waited for until it serves, and ended by its own
- * id. Nothing here is needed where those programs are installed as services.
+ * The programs that Mooring depends on (`up/programs`), with what only tests need of them: a connection that fails as it is told.
  *
  * @module
  */
-export { buildDemoImage, type DemoImageOptions, readBusybox } from './demo-image.js';
-export { DockerdProcess } from './dockerd.js';
-export { releaseFolders } from './engine-sweep.js';
-export { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
-export { findFreePort, isFreePort } from './free-port.js';
+export * from '../../up/programs/index.js';
 export { briefOptions } from './node-options.js';
-export { ownsPort } from './port-owner.js';
-export { pushImage } from './push-image.js';
-export { RegistryProcess } from './registry.js';
 export { TcpProxy } from './tcp-proxy.js';

@@ -3,8 +3,7 @@ import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { findFreePort } from '../../dev/processes/index.js';
-import { runProgram, awaitServing, endProgram } from '../../dev/processes/program.js';
+import { awaitServing, endProgram, findFreePort, runProgram } from '../../dev/processes/index.js';
 
 const SERVES_WITHIN_MS = 60_000;
 /** It refuses to be run by root. */

@@ -1,7 +1,7 @@
 import * as net from 'node:net';
 import type { Stream } from 'node:stream';
 
-import { findFreePort, isFreePort } from '../../dev/processes/index.js';
+import { findFreePort, isFreePort } from '../programs/index.js';
 
 /** A port of loopback that is bound in this process and accepted from in another one. */
 export interface HeldSocket {

@@ -1,4 +1,4 @@
-import { ownsPort } from '../../dev/processes/index.js';
+import { ownsPort } from '../programs/index.js';
 import { toEnvironment } from '../../pkg/config/index.js';
 import { type CertificateFiles, issueServer } from '../../pkg/certificates/index.js';
 import { Client } from '../../pkg/client/index.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as after } from 'node:timers/promises';
 
-import { DockerdProcess } from '../../dev/processes/index.js';
+import { DockerdProcess } from '../programs/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { type Home, listLocalNodes } from '../home/home.js';

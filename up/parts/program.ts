@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-import { findFreePort, isFreePort, ownsPort } from '../../dev/processes/index.js';
+import { findFreePort, isFreePort, ownsPort } from '../programs/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../../pkg/client/index.js';
 import { type Clock, sleep } from '../../pkg/clock/index.js';
 import { clone, programArguments } from '../../pkg/version/index.js';

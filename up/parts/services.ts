@@ -1,10 +1,4 @@
-import {
-  buildDemoImage,
-  ensureEtcdCertificates,
-  EtcdProcess,
-  isFreePort,
-  RegistryProcess,
-} from '../../dev/processes/index.js';
+import { buildDemoImage, ensureEtcdCertificates, EtcdProcess, isFreePort, RegistryProcess } from '../programs/index.js';
 import { systemRandom } from '../../pkg/clock/index.js';
 import { type RegistryLogin, RegistryLogins } from '../../pkg/registry/index.js';
 import type { Home } from '../home/home.js';

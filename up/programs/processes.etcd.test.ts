@@ -13,7 +13,7 @@ import { ensureEtcdCertificates, EtcdProcess } from './etcd.js';
 import { ProcessStartFault } from './faults.js';
 import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
-import { TcpProxy } from './tcp-proxy.js';
+import { TcpProxy } from '../../dev/processes/tcp-proxy.js';
 
 describe('processes', () => {
   let folder: string;
