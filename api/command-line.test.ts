@@ -9,7 +9,7 @@ import { keys } from '../crds/keys/index.js';
 import { formatToken } from '../pkg/auth/index.js';
 import { create, replace, value } from '../pkg/store/index.js';
 import { toCredentialPath } from '../pkg/secrets/index.js';
-import { createTestTerminal } from '../pkg/cli/fake-api.testing.js';
+import { createTestTerminal } from '../pkg/terminal/terminal.testing.js';
 import { run } from '../pkg/cli/run.js';
 
 const CANARY = 'canary-5d1e';

@@ -26,6 +26,7 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/events', 'pkg/placement', 'pkg/secrets', 'pkg/history', 'pkg/bootstrap'],
   ['pkg/fleet'],
   ['pkg/recommend', 'pkg/reconcile', 'pkg/client', 'pkg/link', 'pkg/material', 'pkg/process'],
+  ['pkg/terminal'],
   ['pkg/agent', 'pkg/cli'],
   ['api/http'],
   ['api/access', 'api/admission', 'api/docs', 'api/stream'],

@@ -1,5 +1,4 @@
-import { createProcessTerminal } from '../pkg/cli/index.js';
-import { exitCodes } from '../pkg/cli/exit-code.js';
+import { createProcessTerminal, exitCodes } from '../pkg/terminal/index.js';
 import { helpExamples } from '../pkg/cli/help-examples.js';
 import { listCommands, listKindCommands } from '../pkg/cli/manual.js';
 import { createProgram } from '../pkg/cli/program.js';

@@ -1,4 +1,5 @@
-import { createProcessTerminal, exitCode, run } from '../pkg/cli/index.js';
+import { createProcessTerminal, exitCode } from '../pkg/terminal/index.js';
+import { run } from '../pkg/cli/index.js';
 
 /** `packaging/moor.1`: what `moor man` prints. */
 export async function renderManualPage(): Promise<string> {

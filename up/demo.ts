@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
-import { type ExitCode, exitCode, run, type Terminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, type Terminal } from '../pkg/terminal/index.js';
+import { run } from '../pkg/cli/index.js';
 import { clone } from '../pkg/version/index.js';
 import type { Home } from './home/home.js';
 import { USUAL_REGISTRY } from './parts/services.js';

@@ -2,7 +2,7 @@ import { existsSync, realpathSync, rmSync } from 'node:fs';
 
 import { formatCount } from '../crds/grammar/index.js';
 import { releaseFolders } from './programs/index.js';
-import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, type Terminal } from '../pkg/terminal/index.js';
 import type { Clock } from '../pkg/clock/index.js';
 import type { Home, PartRecord } from './home/home.js';
 import { terminateProcess, isAlive, findStrays } from './machine/os-process.js';

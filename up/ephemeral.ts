@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { DockerEngine, type Engine, SimulatedEngine } from '../pkg/agent/index.js';
-import { type ExitCode, exitCode, type Terminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, type Terminal } from '../pkg/terminal/index.js';
 import { untilAborted } from '../pkg/clock/index.js';
 import { createLogger } from '../pkg/log/index.js';
 import { findSupervisor } from './supervisor/supervise.js';

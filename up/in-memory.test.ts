@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { SimulatedEngine } from '../pkg/agent/index.js';
-import { type DeploymentView, assessReadiness } from '../pkg/cli/index.js';
+import { type DeploymentView, assessReadiness } from '../crds/deployment/index.js';
 import { Client } from '../pkg/client/index.js';
 import { systemClock, systemRandom } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';

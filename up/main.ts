@@ -18,7 +18,7 @@ import { resolve } from 'node:path';
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
-import { type ExitCode, exitCode, findHomeFolder, createProcessTerminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, findHomeFolder, createProcessTerminal } from '../pkg/terminal/index.js';
 import { Fault } from '../pkg/fault/index.js';
 import { down } from './down.js';
 import type { EphemeralOptions } from './ephemeral.js';

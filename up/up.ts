@@ -1,4 +1,4 @@
-import { type ExitCode, exitCode, findCurrentContext, type Terminal } from '../pkg/cli/index.js';
+import { type ExitCode, exitCode, findCurrentContext, type Terminal } from '../pkg/terminal/index.js';
 import { sleep, untilAborted } from '../pkg/clock/index.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { findExampleFile, runDemo } from './demo.js';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { optionalFields, type StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { computeTemplateHash, type Replica, toContainerTemplate } from '../../crds/replica/index.js';
-import { applyJsonPatch } from '../../pkg/cli/json-patch.js';
+import { applyJsonPatch } from '../../crds/rejections/json-patch.js';
 import { create, value } from '../../pkg/store/index.js';
 import { ApiLab } from '../api-lab.testing.js';
 import { RejectionLab, entry, machine1, machine2, ready, web } from '../routes/deployment/rejection-lab.testing.js';

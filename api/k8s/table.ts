@@ -1,5 +1,5 @@
 import type { Column } from '../../crds/kind/index.js';
-import { formatAge } from '../../pkg/cli/print/text.js';
+import { formatAge } from '../../crds/grammar/index.js';
 import { type KubernetesObject, toPartial } from './objects.js';
 
 /** An object, and what its table cells are made from. */

@@ -10,8 +10,7 @@ import { hostname } from 'node:os';
 
 import type { KubeConfig } from '@kubernetes/client-node';
 
-import { findConnection } from '../../pkg/cli/connection.js';
-import { createProcessTerminal } from '../../pkg/cli/terminal.js';
+import { findConnection, createProcessTerminal } from '../../pkg/terminal/index.js';
 import { Client } from '../../pkg/client/index.js';
 import { sleep } from '../../pkg/clock/index.js';
 import { InvalidSettingFault } from '../../pkg/config/index.js';

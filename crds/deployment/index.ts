@@ -87,3 +87,4 @@ export {
   scalingSchema,
   toScalingPolicy,
 } from './scaling.js';
+export { assessReadiness, type DeploymentView } from './view.js';

@@ -17,3 +17,6 @@ export interface StoredEvent {
   readonly message: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
+
+/** An event as the server shows it. */
+export type EventView = StoredEvent & { readonly revision?: string };

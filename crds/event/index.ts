@@ -5,5 +5,5 @@
  *
  * @module
  */
-export type { StoredEvent } from './event.js';
+export type { EventView, StoredEvent } from './event.js';
 export { eventKind } from './kind.js';

@@ -52,3 +52,4 @@ export { findDotSegment } from './url-path.js';
 export { escapePointer, FieldPath, unescapePointer } from './field-path.js';
 export type { ImageReference } from './image-reference.js';
 export { isPinned, parseImageReference, REGISTRIES, toRegistryLabel } from './image-reference.js';
+export { formatAge, formatSpan } from './age.js';

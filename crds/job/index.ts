@@ -16,3 +16,4 @@ export type { AttemptStatus, Job, JobStatus, RunStatus, ScheduleStatus, StoredJo
 export { createInitialJobStatus, isFinished, markDeleted, toJobSpec, toRunSpec } from './job.js';
 export { jobKind } from './kind.js';
 export { formatRunName, parseSchedule, type Ticks } from './ticks.js';
+export type { JobView } from './view.js';

@@ -1,21 +1,6 @@
 import { formatBytes, formatCores } from '../grammar/index.js';
 import { defineColumns } from '../kind/index.js';
-import type { Metadata } from '../meta/index.js';
-import type { Capacity, NodeCondition } from './node.js';
-
-/** A node as the API shows it, as far as its table reads it. */
-interface NodeView {
-  readonly id: string;
-  readonly name: string;
-  readonly status: NodeCondition;
-  readonly schedulable: { readonly value: boolean; readonly reason: string };
-  readonly controlPlane: boolean;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly capacity: Capacity;
-  readonly free: Capacity;
-  readonly agent: { readonly version: string; readonly lastHeartbeatAt?: string | null };
-  readonly metadata: Metadata;
-}
+import type { NodeView } from './view.js';
 
 /** What lists show of a node. */
 export const nodeColumns = defineColumns<NodeView>([

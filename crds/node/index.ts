@@ -47,3 +47,4 @@ export type {
 export { describeFeatures, type NodeFeature } from './features.js';
 export { CONTAINERS_SEEN_WITHIN_MS, isEngineDown, listNodeConditions, toNodeStatus } from './node.js';
 export { nodeKind } from './kind.js';
+export type { NodeView } from './view.js';

@@ -167,3 +167,4 @@ const COMMA = 1;
 function measureJson(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
+export type { CandidateView, Holder } from './view.js';

@@ -1,7 +1,7 @@
 import { type Document, isMap, isScalar, isSeq, parseDocument, stringify } from 'yaml';
 
 import type { PatchStep } from '../../crds/rejections/index.js';
-import { applyJsonPatch, parsePointer } from '../../pkg/cli/json-patch.js';
+import { applyJsonPatch, parsePointer } from '../../crds/rejections/json-patch.js';
 import { readManifestText } from './manifest.js';
 
 /** No line is folded, and brackets have no spaces inside. */

@@ -1,7 +1,7 @@
 import { LineCounter, parseDocument, stringify } from 'yaml';
 
 import type { PatchStep } from '../../crds/rejections/index.js';
-import { findFieldOffset } from '../../pkg/cli/field-offset.js';
+import { findFieldOffset } from '../../crds/rejections/field-offset.js';
 import type { DeploymentView, NodeView } from './views.js';
 
 /** Something that is wrong with a text, beside the line that it is about. */

@@ -1,6 +1,10 @@
 import type { NetworkStatus } from '../../crds/network/network.js';
-import type { Role } from '../../crds/tenant/index.js';
-import type { CandidateView, DeploymentView, EventView, JobView, NodeView, TenantView } from '../../pkg/cli/views.js';
+import type { Role, StoredTenant } from '../../crds/tenant/index.js';
+import type { CandidateView } from '../../crds/scheduling/index.js';
+import type { DeploymentView } from '../../crds/deployment/index.js';
+import type { EventView } from '../../crds/event/index.js';
+import type { JobView } from '../../crds/job/index.js';
+import type { NodeView } from '../../crds/node/index.js';
 
 /** A network as the server shows it. */
 export interface ShownNetwork {
@@ -27,7 +31,7 @@ export interface ListedSecret {
   readonly rotation?: ShownRotationPhase & { readonly deployment: string; readonly since: string };
 }
 
-export type { CandidateView, DeploymentView, EventView, JobView, NodeView, TenantView };
+export type { CandidateView, DeploymentView, EventView, JobView, NodeView, StoredTenant as TenantView };
 
 /** The token that a person has signed in with, as `GET /api/v1/tokens/self` shows it. */
 export interface SignedIn {

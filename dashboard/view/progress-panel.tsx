@@ -1,5 +1,5 @@
 import type { CanarySide, RolloutFailure, ScalingStatus } from '../../crds/deployment/deployment.js';
-import { formatCanary, formatRollout, formatScaling } from '../../pkg/cli/print/rollout-text.js';
+import { formatCanary, formatRollout, formatScaling } from '../../crds/deployment/rollout-text.js';
 import type { OpenSession } from '../data/session.js';
 import { listRolloutActions, mayDo } from '../model/actions.js';
 import type { DeploymentView } from '../model/views.js';

@@ -10,7 +10,7 @@ import type { Report } from '../../crds/report/index.js';
 import { computeContentHash, type CanaryOrder } from '../../crds/rollout/index.js';
 import type { RotationRecord } from '../../crds/rotation/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
-import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
+import { createTestTerminal } from '../../pkg/terminal/terminal.testing.js';
 import { run } from '../../pkg/cli/run.js';
 import { buildRevision } from '../../pkg/history/index.js';
 import { toCredentialPath, toSecretDocument } from '../../pkg/secrets/index.js';

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { Response } from 'playwright-core';
 
 import { itDeep, until } from '../../dev/testing/index.js';
-import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
+import { createTestTerminal } from '../../pkg/terminal/terminal.testing.js';
 import { run } from '../../pkg/cli/run.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
 import { createSignInLink } from '../../up/sign-in-link.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 
 import { ApiLab, webDeployment } from '../../api/api-lab.testing.js';
-import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
+import { createTestTerminal } from '../../pkg/terminal/terminal.testing.js';
 import { run } from '../../pkg/cli/run.js';
 
 /** Colours, the title, the screen, the cursor, C1 codes, line breaks of every kind, and letters in another order. */

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
 import { buildDemoImage, DockerdProcess, findFreePort, RegistryProcess } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
-import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
+import { createTestTerminal } from '../../pkg/terminal/terminal.testing.js';
 import { run } from '../../pkg/cli/run.js';
 import { clone } from '../../pkg/version/index.js';
 import { DashboardPage, findChromium, launchChromium } from '../dashboard/browser.js';

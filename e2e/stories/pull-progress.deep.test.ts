@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 import { findFreePort, pushImage, readBusybox } from '../../dev/processes/index.js';
 import { until } from '../../dev/testing/index.js';
-import { createTestTerminal } from '../../pkg/cli/fake-api.testing.js';
+import { createTestTerminal } from '../../pkg/terminal/terminal.testing.js';
 import { run } from '../../pkg/cli/run.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { Fleet } from '../lab/fleet.js';

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { Kind } from '../../crds/kind/index.js';
-import { createTestTerminal, FakeApi, type TestTerminal } from './fake-api.testing.js';
+import { createTestTerminal, type TestTerminal } from '../terminal/terminal.testing.js';
+import { FakeApi } from './fake-api.testing.js';
 import { run } from './run.js';
 
 /** What a command has ended with and printed. */

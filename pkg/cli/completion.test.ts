@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
-import { createTestTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from '../terminal/terminal.testing.js';
 import { run } from './run.js';
 
 /** What a shell asks of the command while it completes. */

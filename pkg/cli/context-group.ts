@@ -1,6 +1,6 @@
 import type { Command as Commander } from 'commander';
 
-import type { ConnectionFlags } from './connection.js';
+import type { ConnectionFlags } from '../terminal/index.js';
 import { outputOption, type Run } from './options.js';
 import type { OutputFormat } from './print/text.js';
 

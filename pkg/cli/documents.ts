@@ -4,12 +4,11 @@ import { type ErrorCode, isScalar, LineCounter, parseAllDocuments } from 'yaml';
 
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import type { ApiAnswer, Client } from '../client/index.js';
-import { UsageFault } from './exit-code.js';
-import { findFieldOffset } from './field-offset.js';
+import { UsageFault, type Terminal } from '../terminal/index.js';
+import { findFieldOffset } from '../../crds/rejections/field-offset.js';
 import { type CliKind, listKinds } from './kinds.js';
 import type { Locate } from './session.js';
-import type { Terminal } from './terminal.js';
-import type { DeploymentView } from './views.js';
+import type { DeploymentView } from '../../crds/deployment/index.js';
 
 /** One object of a file, and the places of its fields. */
 export interface ManifestDocument {

@@ -2,9 +2,6 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { seededRandom, systemClock } from '../clock/index.js';
-import type { Terminal } from './terminal.js';
-
 /** One request that the fake server received. */
 export interface ReceivedRequest {
   readonly method: string;
@@ -86,33 +83,4 @@ export function replyRefused(status: number, ...codes: readonly string[]): Reply
 
 function notFound(path: string): Reply {
   return replyRefused(404, path.includes('/deployments/') ? 'deployment_not_found' : 'endpoint_not_found');
-}
-
-/** A terminal for tests that records its output and answers no question. */
-export interface TestTerminal extends Terminal {
-  readonly printed: { out: string; err: string };
-}
-
-export function createTestTerminal(environment: Terminal['environment'], more: Partial<Terminal> = {}): TestTerminal {
-  const printed = { out: '', err: '' };
-  return {
-    printed,
-    out: text => {
-      printed.out += text;
-    },
-    err: text => {
-      printed.err += text;
-    },
-    readInput: () => Promise.resolve(''),
-    confirm: () => Promise.resolve(false),
-    ask: () => Promise.resolve(undefined),
-    askSecret: () => Promise.resolve(undefined),
-    width: undefined,
-    colours: false,
-    environment,
-    interrupted: new AbortController().signal,
-    clock: systemClock,
-    random: seededRandom(1),
-    ...more,
-  };
 }

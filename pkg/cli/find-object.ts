@@ -1,5 +1,5 @@
 import type { ApiAnswer, Client } from '../client/index.js';
-import { type ExitCode, exitCode } from './exit-code.js';
+import { type ExitCode, exitCode } from '../terminal/index.js';
 import { getBehaviour } from './kind-behaviours.js';
 import type { CliKind } from './kinds.js';
 import type { Session } from './session.js';

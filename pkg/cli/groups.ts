@@ -1,6 +1,6 @@
 import { type Command as Commander, Option } from 'commander';
 
-import type { ConnectionFlags } from './connection.js';
+import type { ConnectionFlags } from '../terminal/index.js';
 import { addList, type Options, outputOption, parseCount, parseDurationOption, type Run } from './options.js';
 import type { OutputFormat } from './print/text.js';
 import { addVolumes } from './volume-group.js';

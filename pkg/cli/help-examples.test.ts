@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import type { Command } from 'commander';
 
 import { clone } from '../version/index.js';
-import { createTestTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from '../terminal/terminal.testing.js';
 import { helpExamples } from './help-examples.js';
 import { findKind } from './kinds.js';
 import { listCommands, renderManual } from './manual.js';

@@ -19,13 +19,4 @@
  *
  * @module
  */
-export { findCurrentContext } from './contexts.js';
-export type { ExitCode } from './exit-code.js';
-export { exitCode } from './exit-code.js';
-export type { Paint } from './print/text.js';
-export { paint } from './print/text.js';
 export { run } from './run.js';
-export type { Terminal } from './terminal.js';
-export { findHomeFolder, createProcessTerminal } from './terminal.js';
-export type { DeploymentView, NodeView } from './views.js';
-export { assessReadiness } from './views.js';

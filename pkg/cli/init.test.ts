@@ -8,7 +8,7 @@ import { admitCreate } from '../../crds/deployment/admit.js';
 import { exampleFacts, limits, listFaults } from '../../crds/deployment/admit.testing.js';
 import { useCommandLab } from './command-lab.testing.js';
 import { convertInspection } from './convert/inspect.js';
-import type { TestTerminal } from './fake-api.testing.js';
+import type { TestTerminal } from '../terminal/terminal.testing.js';
 
 const IMAGE = 'registry.example.com/shop/web:1.4.2';
 const PASSWORD = 'correct-horse-battery';

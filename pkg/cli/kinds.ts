@@ -1,11 +1,10 @@
-import { findNearestName } from '../../crds/grammar/index.js';
+import { findNearestName, formatAge } from '../../crds/grammar/index.js';
 import type { Column, Kind } from '../../crds/kind/index.js';
 import { findKindByName, kinds, listKindNames } from '../../crds/kinds/index.js';
 import { BrokenInvariantFault } from '../fault/index.js';
-import type { TokenScope } from './connection.js';
-import { UsageFault } from './exit-code.js';
+import { type TokenScope, UsageFault, type Paint } from '../terminal/index.js';
 import type { Cell } from './print/table.js';
-import { formatAge, choosePaint, type Paint } from './print/text.js';
+import { choosePaint } from './print/text.js';
 
 /** What a cell may depend on beside its object. */
 export interface CellContext {

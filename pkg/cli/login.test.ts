@@ -9,8 +9,9 @@ import { parse } from 'yaml';
 import { formatToken } from '../auth/index.js';
 import { clone } from '../version/index.js';
 import { useCommandLab } from './command-lab.testing.js';
-import { findCurrentContext } from './contexts.js';
-import { createTestTerminal, replyRefused, type TestTerminal } from './fake-api.testing.js';
+import { findCurrentContext } from '../terminal/index.js';
+import { createTestTerminal, type TestTerminal } from '../terminal/terminal.testing.js';
+import { replyRefused } from './fake-api.testing.js';
 import { run } from './run.js';
 
 const mint = (kind: 'tenant' | 'admin' | 'join', fill: number) =>

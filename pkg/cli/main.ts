@@ -1,5 +1,5 @@
 import { run } from './run.js';
-import { createProcessTerminal } from './terminal.js';
+import { createProcessTerminal } from '../terminal/index.js';
 
 // Timers of the clock do not keep a process alive; a command that waits must.
 const alive = setInterval(() => undefined, 2 ** 30);

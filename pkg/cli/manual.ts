@@ -2,7 +2,7 @@ import type { Command as Commander } from 'commander';
 
 import type { Kind } from '../../crds/kind/index.js';
 import { kinds } from '../../crds/kinds/index.js';
-import { exitCodes } from './exit-code.js';
+import { exitCodes } from '../terminal/index.js';
 import { helpExamples } from './help-examples.js';
 import { listKinds } from './kinds.js';
 

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 
 import { type Clock, systemClock } from '../clock/index.js';
 import { useCommandLab } from './command-lab.testing.js';
-import { replyRefused, type TestTerminal } from './fake-api.testing.js';
+import { replyRefused } from './fake-api.testing.js';
+import type { TestTerminal } from '../terminal/terminal.testing.js';
 
 const WATCH = 'GET /api/v1/nodes?watch=true';
 

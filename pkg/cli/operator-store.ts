@@ -1,7 +1,7 @@
 import { loadSettings, readArguments, type Settings } from '../config/index.js';
 import { createLogger } from '../log/index.js';
 import { openEtcdStore, type Store, StoreUnavailableFault } from '../store/index.js';
-import { type ExitCode, exitCode } from './exit-code.js';
+import { type ExitCode, exitCode } from '../terminal/index.js';
 import type { Session } from './session.js';
 
 /** The settings of the servers, as `--<setting> <value>`, the environment and `--config` name them. */

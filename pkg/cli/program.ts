@@ -2,8 +2,14 @@ import { Command as Commander, type CommanderError, Option } from 'commander';
 
 import type { Kind } from '../../crds/kind/index.js';
 import { readProductVersion } from '../version/index.js';
-import type { ConnectionFlags } from './connection.js';
-import { type ExitCode, exitCode, exitCodeHelp, UsageFault } from './exit-code.js';
+import {
+  type ConnectionFlags,
+  type ExitCode,
+  exitCode,
+  exitCodeHelp,
+  UsageFault,
+  type Terminal,
+} from '../terminal/index.js';
 import { addAdmin } from './admin-group.js';
 import { addContexts } from './context-group.js';
 import { addGroups } from './groups.js';
@@ -13,7 +19,6 @@ import { type Options, outputOption, parseCount, parseDurationOption, type Run }
 import type { OutputFormat } from './print/text.js';
 import { addSelf } from './self-group.js';
 import { openSession } from './session.js';
-import type { Terminal } from './terminal.js';
 
 /**
  * The command line, as commander sees it.

@@ -12,7 +12,7 @@ import { EtcdProcess } from '../../dev/processes/index.js';
 import { toCredentialPath, toSecretDocument, EmbeddedSecretStore, loadSecretKeyring } from '../secrets/index.js';
 import { EtcdStore, replace, value } from '../store/index.js';
 import { clone } from '../version/index.js';
-import { createTestTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from '../terminal/terminal.testing.js';
 import { run } from './run.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';

@@ -1,11 +1,12 @@
 import { type Client, type RejectionAnswer, type StreamAnswer, UnreachableFault } from '../client/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
 import { readDocuments } from '../ndjson/index.js';
-import { type ExitCode, exitCode } from './exit-code.js';
+import { type ExitCode, exitCode } from '../terminal/index.js';
 import { deployments, jobs } from './kinds.js';
 import { stripControls } from './print/text.js';
 import type { Session } from './session.js';
-import type { DeploymentView, JobView } from './views.js';
+import type { DeploymentView } from '../../crds/deployment/index.js';
+import type { JobView } from '../../crds/job/index.js';
 
 const RECONNECT = { firstMs: 250, capMs: 5_000 };
 /** For so long is a log that cannot be read retried: a replica may be moving, a server or a node restarting. */

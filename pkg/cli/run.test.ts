@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { useCommandLab } from './command-lab.testing.js';
-import { replyRefused, createTestTerminal, type TestTerminal } from './fake-api.testing.js';
+import { replyRefused } from './fake-api.testing.js';
+import { createTestTerminal, type TestTerminal } from '../terminal/terminal.testing.js';
 
 const deployment = (name: string, more: Record<string, unknown> = {}) => ({
   kind: 'Deployment',

@@ -3,10 +3,9 @@ import { CommanderError } from 'commander';
 import type { Kind } from '../../crds/kind/index.js';
 import { BrokenAnswerFault, UnreachableFault } from '../client/index.js';
 import { asError, Fault } from '../fault/index.js';
-import { type ExitCode, exitCode, UsageFault } from './exit-code.js';
-import { paint, stripUnprintable } from './print/text.js';
+import { type ExitCode, exitCode, UsageFault, paint, type Terminal } from '../terminal/index.js';
+import { stripUnprintable } from './print/text.js';
 import { createProgram, toUsageExitCode } from './program.js';
-import type { Terminal } from './terminal.js';
 
 /** Runs one command line to its end. Whatever happens becomes a message and an exit code. */
 export async function run(argv: readonly string[], given: Terminal, kinds?: readonly Kind[]): Promise<ExitCode> {

@@ -1,9 +1,18 @@
 import type { Kind } from '../../crds/kind/index.js';
 import type { Client, RejectionAnswer, ClientRejection } from '../client/index.js';
-import { connect, type Connection, type ConnectionFlags, findConnection, type TokenScope } from './connection.js';
-import { type ExitCode, toExitCode } from './exit-code.js';
-import { type Paint, paint, stripControls } from './print/text.js';
-import type { Terminal } from './terminal.js';
+import {
+  connect,
+  type Connection,
+  type ConnectionFlags,
+  findConnection,
+  type TokenScope,
+  type ExitCode,
+  toExitCode,
+  type Paint,
+  paint,
+  type Terminal,
+} from '../terminal/index.js';
+import { stripControls } from './print/text.js';
 
 /** The dependencies of one command. */
 export interface Session {

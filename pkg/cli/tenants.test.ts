@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 
 import { useCommandLab } from './command-lab.testing.js';
-import { replyRefused, type TestTerminal } from './fake-api.testing.js';
+import { replyRefused } from './fake-api.testing.js';
+import type { TestTerminal } from '../terminal/terminal.testing.js';
 
 const ID = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
 const REMAINS = `GET /api/v1/tenants/${ID}/remains`;

@@ -5,9 +5,10 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 
 import { useCommandLab } from './command-lab.testing.js';
-import { replyRefused, type TestTerminal } from './fake-api.testing.js';
-import { applyJsonPatch } from './json-patch.js';
-import { paint } from './print/text.js';
+import { replyRefused } from './fake-api.testing.js';
+import type { TestTerminal } from '../terminal/terminal.testing.js';
+import { applyJsonPatch } from '../../crds/rejections/json-patch.js';
+import { paint } from '../terminal/index.js';
 import { formatUnifiedDiff } from './print/unified-diff.js';
 
 const spec = { kind: 'Deployment', name: 'web', image: 'web:1', replicas: 2 };

@@ -1,23 +1,8 @@
 import { formatAmount } from '../../crds/grammar/index.js';
 import { parseJobOwner, type Replica } from '../../crds/replica/index.js';
+import type { Holder } from '../../crds/scheduling/index.js';
 import { type Candidate, findDomain, resourceKinds, type Workload } from '../placement/index.js';
 import { listHostPorts, parseRequests } from './candidates.js';
-
-/** What stands in the way of a replica: one on a node, or all of a deployment or a job where a quota is used up. */
-export interface Holder {
-  /** Its deployment, or the job that it is an attempt of. */
-  readonly deployment?: string;
-  readonly job?: string;
-  /** Which of them; absent when all are meant. */
-  readonly replica?: number;
-  readonly attempt?: number;
-  /** The name of the node, where it is another one than the one that is explained. */
-  readonly node?: string;
-  /** What it holds: `80/tcp`, `3000m cpu`. Empty for one that is merely there. */
-  readonly holds: string;
-  /** Its container is being removed. */
-  readonly isLeaving?: true;
-}
 
 /** Holders that an explanation names for one reason of one node. */
 const MOST_NAMED = 3;

@@ -24,10 +24,11 @@ import {
   toResidencyRule,
   type Workload,
 } from '../placement/index.js';
+import type { Holder } from '../../crds/scheduling/index.js';
 import { type Cache, listValues, readValue, value } from '../store/index.js';
 import { AVOIDERS, findNode, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
 import { countUnended } from './jobs.js';
-import { groupByNode, type Holder, listObstructingReplicas, listQuotaUsers } from './holders.js';
+import { groupByNode, listObstructingReplicas, listQuotaUsers } from './holders.js';
 
 /** The operator's settings for placement. */
 export interface PlacementPolicy {

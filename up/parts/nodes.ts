@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 
 import { formatCount } from '../../crds/grammar/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
-import type { NodeView } from '../../pkg/cli/index.js';
+import type { NodeView } from '../../crds/node/index.js';
 import type { Client } from '../../pkg/client/index.js';
 import { type EngineKind, type LocalNode, readNodeId } from '../home/home.js';
 import { type ChorePart, PartFault, type ProcessPart } from './part.js';

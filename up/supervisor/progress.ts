@@ -1,4 +1,4 @@
-import { type Paint, paint, type Terminal } from '../../pkg/cli/index.js';
+import { type Paint, paint, type Terminal } from '../../pkg/terminal/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import type { Home, UpPlan, PlanProgress, PlanStep } from '../home/home.js';
 import type { UpPart } from '../parts/part.js';

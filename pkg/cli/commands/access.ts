@@ -1,8 +1,8 @@
-import { exitCode } from '../exit-code.js';
+import { exitCode } from '../../terminal/index.js';
 import { tenants, tokens } from '../kinds.js';
 import { formatDocument, type OutputFormat } from '../print/text.js';
 import type { Command } from '../session.js';
-import type { TenantView } from '../views.js';
+import type { StoredTenant } from '../../../crds/tenant/index.js';
 
 interface MintedToken {
   readonly id: string;
@@ -43,7 +43,7 @@ export const createJoinToken: Command<JoinTokenInput> = async (session, { name, 
 /** Creates a tenant. */
 export const createTenant: Command<{ readonly name: string }> = async (session, { name }) => {
   const client = await session.connect('platform');
-  const answer = await client.request<TenantView>('POST', tenants.path, { body: { name } });
+  const answer = await client.request<StoredTenant>('POST', tenants.path, { body: { name } });
   if (!answer.ok) return session.reportRejection(answer);
   session.terminal.out(`tenant/${answer.value.id} ${session.ink.green('created')}\n`);
   return exitCode.ok;

@@ -1,15 +1,21 @@
 import { formatCount } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
-import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
-import { readAppliedManifests, sendManifest } from '../documents.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
+import {
+  type DryRunView,
+  fetchCurrent,
+  formatTitle,
+  type ManifestDocument,
+  readAppliedManifests,
+  sendManifest,
+} from '../documents.js';
+import { type ExitCode, exitCode } from '../../terminal/index.js';
 import { explainFixed, isFixed, listDifferences, listUnmentioned } from '../fixed-kinds.js';
-import { applyJsonPatch } from '../json-patch.js';
+import { applyJsonPatch } from '../../../crds/rejections/json-patch.js';
 import { deployments } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import type { DeploymentView } from '../views.js';
+import type { DeploymentView } from '../../../crds/deployment/index.js';
 
 interface ApplyInput {
   readonly file: readonly string[];

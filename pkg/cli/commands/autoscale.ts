@@ -1,7 +1,7 @@
 import type { ScalingFigures, ScalingPolicy } from '../../../crds/deployment/index.js';
 import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { deployments } from '../kinds.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';

@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs';
 import type { Backup } from '../../../crds/backup/index.js';
 import { formatCount } from '../../../crds/grammar/index.js';
 import { readManifests } from '../documents.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { backups } from '../kinds.js';
 import { formatDocument, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import type { DeploymentView } from '../views.js';
+import type { DeploymentView } from '../../../crds/deployment/index.js';
 
 type BackupView = Backup & { readonly metadata: unknown };
 

@@ -8,7 +8,7 @@ import {
   issueServer,
   openAuthority,
 } from '../../certificates/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { formatTable } from '../print/table.js';
 import type { Command, Session } from '../session.js';
 

@@ -2,7 +2,7 @@ import type { Command as Commander } from 'commander';
 
 import type { Kind } from '../../../crds/kind/index.js';
 import { kinds as allKinds } from '../../../crds/kinds/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { getBehaviour } from '../kind-behaviours.js';
 import { type CliKind, listDeletableKinds, listKinds } from '../kinds.js';
 import type { Command } from '../session.js';

@@ -1,6 +1,6 @@
 import { toFlag, loadSettings, type Settings, settingsTable } from '../../config/index.js';
 import { readProductVersion } from '../../version/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault } from '../../terminal/index.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';

@@ -1,6 +1,13 @@
-import { findDevelopmentServer } from '../connection.js';
-import { checkContextName, DEVELOPMENT, getContext, readContexts, writeContexts } from '../contexts.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import {
+  findDevelopmentServer,
+  checkContextName,
+  DEVELOPMENT,
+  getContext,
+  readContexts,
+  writeContexts,
+  exitCode,
+  UsageFault,
+} from '../../terminal/index.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat } from '../print/text.js';
 import type { Command } from '../session.js';

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 
 import { convertCompose } from '../convert/compose.js';
 import { readManifests } from '../documents.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
 

@@ -1,14 +1,13 @@
 import { formatCount } from '../../../crds/grammar/index.js';
 import type { Kind } from '../../../crds/kind/index.js';
 import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault, startDeadline, type WaitOptions } from '../../terminal/index.js';
 import { getBehaviour } from '../kind-behaviours.js';
 import { findKind, joinPlurals, listDeletableKinds } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import { type ProgressView, showProgress } from '../progress.js';
 import type { Command, Session } from '../session.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
-import type { DeploymentView } from '../views.js';
+import type { DeploymentView } from '../../../crds/deployment/index.js';
 
 /** What is read of an object that is being deleted: deployments have placements, volumes and jobs a message. */
 interface ObjectView extends Pick<DeploymentView, 'metadata'> {

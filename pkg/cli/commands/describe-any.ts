@@ -2,7 +2,8 @@ import { type Column, type Kind, toTitle } from '../../../crds/kind/index.js';
 import type { Condition, Metadata } from '../../../crds/meta/index.js';
 import type { CellContext } from '../kinds.js';
 import { type Fact, formatConditions, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge } from '../print/text.js';
+import { choosePaint } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
 import type { DescribeEnv } from './describe-env.js';
 import { type ShownSchema, listShownFields } from './shown-fields.js';
 

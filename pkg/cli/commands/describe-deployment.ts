@@ -1,9 +1,11 @@
-import { type DeploymentStatus, getStatedReplicas } from '../../../crds/deployment/index.js';
+import { type DeploymentStatus, getStatedReplicas, type DeploymentView } from '../../../crds/deployment/index.js';
 import { type CellContext, formatPairs } from '../kinds.js';
-import { formatCanary, formatRollout, formatScaling } from '../print/rollout-text.js';
+import { formatCanary, formatRollout, formatScaling } from '../../../crds/deployment/rollout-text.js';
 import { type Fact, formatConditions, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge } from '../print/text.js';
-import type { CandidateView, DeploymentView, EventView } from '../views.js';
+import { choosePaint } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
+import type { CandidateView } from '../../../crds/scheduling/index.js';
+import type { EventView } from '../../../crds/event/index.js';
 import { type DescribeEnv, fetchCandidates, loadNodeNames } from './describe-env.js';
 import { formatFailure, formatReplicaStatuses } from './describe-replicas.js';
 import { listLifeFacts, listPlacementFacts } from './describe-spec.js';

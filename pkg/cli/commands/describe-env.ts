@@ -1,6 +1,8 @@
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { type CellContext, nodes } from '../kinds.js';
-import type { CandidateView, EventView, NodeView } from '../views.js';
+import type { CandidateView } from '../../../crds/scheduling/index.js';
+import type { EventView } from '../../../crds/event/index.js';
+import type { NodeView } from '../../../crds/node/index.js';
 
 /** What the description of an object is made with, beside the object. */
 export interface DescribeEnv {

@@ -2,8 +2,10 @@ import { formatRemedy } from '../../../crds/reasons/index.js';
 import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
 import type { Row } from '../print/table.js';
-import { choosePaint, formatAge, formatSpan } from '../print/text.js';
-import type { CandidateView, JobView } from '../views.js';
+import { choosePaint } from '../print/text.js';
+import { formatAge, formatSpan } from '../../../crds/grammar/index.js';
+import type { CandidateView } from '../../../crds/scheduling/index.js';
+import type { JobView } from '../../../crds/job/index.js';
 import { type DescribeEnv, fetchCandidates } from './describe-env.js';
 import { formatFilterRemedies, listNodeReasons } from './describe-steps.js';
 

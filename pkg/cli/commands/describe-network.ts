@@ -1,7 +1,8 @@
 import type { NetworkStatus, StoredNetwork } from '../../../crds/network/index.js';
 import { formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts } from '../print/sections.js';
-import { choosePaint, formatAge } from '../print/text.js';
+import { choosePaint } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
 import type { DescribeEnv } from './describe-env.js';
 
 /** A network as the API shows it. */

@@ -1,10 +1,9 @@
-import { formatBytes, formatCores } from '../../../crds/grammar/index.js';
-import { describeFeatures } from '../../../crds/node/index.js';
+import { formatBytes, formatCores, formatAge } from '../../../crds/grammar/index.js';
+import { describeFeatures, type NodeView } from '../../../crds/node/index.js';
 import type { RejectionAnswer } from '../../client/index.js';
 import { type CellContext, formatPairs } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge } from '../print/text.js';
-import type { NodeView } from '../views.js';
+import { choosePaint } from '../print/text.js';
 import type { DescribeEnv } from './describe-env.js';
 
 /** What is placed on a node, as its agent last reported it. */

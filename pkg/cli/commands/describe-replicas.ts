@@ -2,7 +2,8 @@ import type { DeploymentStatus, ReplicaStatus, RolloutStatus } from '../../../cr
 import { type ContainerEnd, type FailedCheck, findNextRetry } from '../../../crds/report/index.js';
 import type { CellContext } from '../kinds.js';
 import { type Fact, formatFacts, formatSection } from '../print/sections.js';
-import { formatAge, formatSpan, stripControls } from '../print/text.js';
+import { formatAge, formatSpan } from '../../../crds/grammar/index.js';
+import { stripControls } from '../print/text.js';
 
 /** What replicas are shown with. */
 export interface ReplicaContext extends CellContext {

@@ -3,12 +3,14 @@ import {
   type DeploymentStep,
   listSteps,
   listWaitingSteps,
+  type DeploymentView,
 } from '../../../crds/deployment/index.js';
 import { formatRemedy } from '../../../crds/reasons/index.js';
 import type { CellContext } from '../kinds.js';
 import { formatSection } from '../print/sections.js';
-import { choosePaint, formatAge, stripControls } from '../print/text.js';
-import type { CandidateView, DeploymentView, HolderView } from '../views.js';
+import { choosePaint, stripControls } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
+import type { CandidateView, Holder } from '../../../crds/scheduling/index.js';
 
 /** The way of a deployment, step by step; below it, of each step that waits, the last error and what to do. */
 export function formatSteps(view: DeploymentView, look: CellContext): string {
@@ -67,7 +69,7 @@ export function formatFilterRemedies(candidates: readonly CandidateView[], deplo
     .join('');
 }
 
-function formatHolder({ deployment, job, replica, attempt, node, holds, isLeaving }: HolderView): string {
+function formatHolder({ deployment, job, replica, attempt, node, holds, isLeaving }: Holder): string {
   const owner = job === undefined ? `${deployment}` : `job ${job}`;
   const which = replica === undefined ? undefined : `replica ${replica}`;
   const part = attempt === undefined ? which : `attempt ${attempt}`;

@@ -1,8 +1,8 @@
-import { formatBytes } from '../../../crds/grammar/index.js';
+import { formatBytes, formatAge, formatSpan } from '../../../crds/grammar/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
 import type { CellContext } from '../kinds.js';
 import { type Fact, formatEvents, formatFacts, formatSection } from '../print/sections.js';
-import { choosePaint, formatAge, formatSpan } from '../print/text.js';
+import { choosePaint } from '../print/text.js';
 import type { DescribeEnv } from './describe-env.js';
 
 /** A volume: where its bytes are, how far it is, who mounts it, and its events. */

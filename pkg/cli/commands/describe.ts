@@ -1,10 +1,10 @@
 import type { Client } from '../../client/index.js';
-import { exitCode } from '../exit-code.js';
+import { exitCode } from '../../terminal/index.js';
 import { findObject } from '../find-object.js';
 import { getBehaviour } from '../kind-behaviours.js';
 import { events, findKind } from '../kinds.js';
 import type { Command } from '../session.js';
-import type { EventView } from '../views.js';
+import type { EventView } from '../../../crds/event/index.js';
 import { type AnyView, describeAny } from './describe-any.js';
 import type { Describer } from './describe-env.js';
 

@@ -1,7 +1,13 @@
 import type { Client, RejectionAnswer } from '../../client/index.js';
-import { type DryRunView, fetchCurrent, formatTitle, type ManifestDocument } from '../documents.js';
-import { readAppliedManifests, sendManifest } from '../documents.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
+import {
+  type DryRunView,
+  fetchCurrent,
+  formatTitle,
+  type ManifestDocument,
+  readAppliedManifests,
+  sendManifest,
+} from '../documents.js';
+import { type ExitCode, exitCode } from '../../terminal/index.js';
 import { explainFixed, isFixed, listDifferences } from '../fixed-kinds.js';
 import { formatDocument, stripControls } from '../print/text.js';
 import { formatUnifiedDiff } from '../print/unified-diff.js';

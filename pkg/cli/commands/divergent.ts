@@ -1,8 +1,8 @@
 import type { VolumeView } from '../../../crds/volume/index.js';
-import { exitCode } from '../exit-code.js';
+import { exitCode } from '../../terminal/index.js';
 import { volumes } from '../kinds.js';
 import { formatTable } from '../print/table.js';
-import { formatAge } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
 import type { Command } from '../session.js';
 
 interface ListDivergentInput {

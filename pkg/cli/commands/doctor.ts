@@ -2,8 +2,8 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import { judge } from '../doctor/judge.js';
 import { look, type LookOptions } from '../doctor/look.js';
 import type { Finding } from '../doctor/observations.js';
-import { exitCode } from '../exit-code.js';
-import { formatDocument, type Paint, stripControls } from '../print/text.js';
+import { exitCode, type Paint } from '../../terminal/index.js';
+import { formatDocument, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
 
 interface DoctorInput extends LookOptions {

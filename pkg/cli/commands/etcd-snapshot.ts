@@ -7,7 +7,7 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import type { Settings } from '../../config/index.js';
 import { Fault } from '../../fault/index.js';
 import { findSecretsKeyringFile } from '../../secrets/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault } from '../../terminal/index.js';
 import { readOperatorSettings } from '../operator-store.js';
 import type { Command, Session } from '../session.js';
 

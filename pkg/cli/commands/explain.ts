@@ -1,12 +1,12 @@
 import type { DeploymentStep } from '../../../crds/deployment/index.js';
 import { type ExampleRequest, getEntry, isRejectionCode } from '../../../crds/rejections/index.js';
 import { findReason, formatRemedy } from '../../../crds/reasons/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { deployments, findKind, jobs } from '../kinds.js';
 import { type Cell, formatTable } from '../print/table.js';
 import { formatDocument, paintState, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
-import type { CandidateView } from '../views.js';
+import type { CandidateView } from '../../../crds/scheduling/index.js';
 import { formatStepList, listNodeReasons } from './describe-steps.js';
 
 /** Explains a rejection code, or a reason of a status or an event, from the tables of this release, without a server. */

@@ -4,10 +4,9 @@ import { resolve } from 'node:path';
 import { openKeyring } from '../../auth/index.js';
 import { bootstrapAdministrator } from '../../bootstrap/index.js';
 import { sleep } from '../../clock/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault, startDeadline, type Terminal } from '../../terminal/index.js';
 import { readOperatorSettings, useStore } from '../operator-store.js';
 import type { Command } from '../session.js';
-import { startDeadline, type Terminal } from '../terminal.js';
 
 interface FirstAdministratorInput {
   readonly settings: readonly string[];

@@ -1,10 +1,9 @@
 import type { VolumeView } from '../../../crds/volume/index.js';
 import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
+import { type ExitCode, exitCode, startDeadline, type WaitOptions } from '../../terminal/index.js';
 import { volumes } from '../kinds.js';
 import { startProgress } from '../print/progress.js';
 import type { Session } from '../session.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
 
 /** What a volume shows of what is waited for: its end, how far it is, or nothing yet. */
 export type VolumeStep =

@@ -1,12 +1,11 @@
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault, reportConnection } from '../../terminal/index.js';
 import { findObject } from '../find-object.js';
 import { getBehaviour } from '../kind-behaviours.js';
 import { events as kind, type CliKind, findKind, listKinds } from '../kinds.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { reportConnection } from '../terminal.js';
-import type { EventView } from '../views.js';
+import type { EventView } from '../../../crds/event/index.js';
 
 interface GetInput {
   readonly kind: string;

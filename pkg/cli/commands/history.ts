@@ -1,8 +1,8 @@
-import type { ArchivedRevision } from '../../../crds/archive/index.js';
-import { archiveKind } from '../../../crds/archive/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { type ArchivedRevision, archiveKind } from '../../../crds/archive/index.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { formatTable, type Row } from '../print/table.js';
-import { formatAge, formatDocument, type OutputFormat } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
+import { formatDocument, type OutputFormat } from '../print/text.js';
 import { formatUnifiedDiff } from '../print/unified-diff.js';
 import type { Command } from '../session.js';
 import { formatSpec } from './diff.js';

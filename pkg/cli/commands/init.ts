@@ -6,10 +6,9 @@ import { isDnsLabel, isPinned, parseImageReference } from '../../../crds/grammar
 import { convertInspection } from '../convert/inspect.js';
 import { type ConversionNote, convertService, toDeploymentName } from '../convert/service.js';
 import { type ComposeMap, escapeVariables } from '../convert/values.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault, type Terminal } from '../../terminal/index.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import type { Terminal } from '../terminal.js';
 
 interface InitInput {
   readonly name?: string;

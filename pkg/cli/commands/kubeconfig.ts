@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { tenants } from '../kinds.js';
 import { formatDocument } from '../print/text.js';
 import type { Command } from '../session.js';
-import type { TenantView } from '../views.js';
+import type { StoredTenant } from '../../../crds/tenant/index.js';
 
 /** Where a server answers Kubernetes' clients. */
 const FACE = '/k8s';
@@ -22,7 +22,7 @@ export const kubeconfig: Command<Record<never, never>> = async session => {
   address.protocol = 'https:';
   address.pathname = FACE;
   const client = await session.connect();
-  const answer = await client.request<TenantView>('GET', tenants.pathOf(tenant ?? 'self'));
+  const answer = await client.request<StoredTenant>('GET', tenants.pathOf(tenant ?? 'self'));
   if (!answer.ok) return session.reportRejection(answer);
 
   const { id, name } = answer.value;

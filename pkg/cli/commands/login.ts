@@ -2,21 +2,25 @@ import { resolve } from 'node:path';
 
 import { parseToken } from '../../auth/index.js';
 import { type ApiAnswer, Client } from '../../client/index.js';
-import { checkServer, type ConnectionFlags, findTokenVariable, readFile } from '../connection.js';
 import {
+  checkServer,
+  type ConnectionFlags,
+  findTokenVariable,
+  readFile,
   checkContextName,
   type Context,
   type Contexts,
   findContextsFile,
   readContexts,
   writeContexts,
-} from '../contexts.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+  exitCode,
+  UsageFault,
+  type Terminal,
+} from '../../terminal/index.js';
 import { tenants } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import type { Terminal } from '../terminal.js';
-import type { TenantView } from '../views.js';
+import type { StoredTenant } from '../../../crds/tenant/index.js';
 
 /** The server's answer about the token that asks. */
 interface CallerView {
@@ -126,9 +130,9 @@ async function readToken(
   return { token, isAdministrator: parsed.kind === 'admin' };
 }
 
-async function fetchTenant(client: Client, isPlatform: boolean): Promise<ApiAnswer<TenantView | undefined>> {
+async function fetchTenant(client: Client, isPlatform: boolean): Promise<ApiAnswer<StoredTenant | undefined>> {
   if (isPlatform) return { ok: true, status: 200, value: undefined };
-  return client.request<TenantView>('GET', `${tenants.path}/self`);
+  return client.request<StoredTenant>('GET', `${tenants.path}/self`);
 }
 
 /** The name of the tenant; with the right or the server where a context of that name is of another one. */

@@ -3,13 +3,13 @@ import { createReadStream, statSync } from 'node:fs';
 import { type Client, UnreachableFault } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { readLines } from '../../ndjson/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault, type Paint, findLogFile } from '../../terminal/index.js';
 import { jobs } from '../kinds.js';
-import { type Paint, paintState, stripControls, stripLogControls } from '../print/text.js';
+import { paintState, stripControls, stripLogControls } from '../print/text.js';
 import { getDeploymentPath, printReplica, toAttemptSource, toReplicaSource } from '../replica-logs.js';
 import type { Command, Session } from '../session.js';
-import { findLogFile } from '../terminal.js';
-import type { DeploymentView, JobView } from '../views.js';
+import type { DeploymentView } from '../../../crds/deployment/index.js';
+import type { JobView } from '../../../crds/job/index.js';
 
 interface LogsInput {
   readonly name: string | undefined;

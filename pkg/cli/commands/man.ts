@@ -1,7 +1,7 @@
 import type { Command as Commander } from 'commander';
 
 import { readProductVersion } from '../../version/index.js';
-import { exitCode } from '../exit-code.js';
+import { exitCode } from '../../terminal/index.js';
 import { renderManual } from '../manual.js';
 import type { Command } from '../session.js';
 

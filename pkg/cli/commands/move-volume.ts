@@ -1,10 +1,9 @@
 import type { Warning } from '../../../crds/rule/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault, type WaitOptions } from '../../terminal/index.js';
 import { formatBar } from '../print/progress.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import type { WaitOptions } from '../terminal.js';
 import { printRemarks } from './apply.js';
 import { followVolume, type VolumeStep } from './follow-volume.js';
 

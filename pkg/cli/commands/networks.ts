@@ -1,5 +1,5 @@
 import type { Alteration } from '../../../crds/rule/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { networks } from '../kinds.js';
 import type { Command } from '../session.js';
 import { printRemarks } from './apply.js';

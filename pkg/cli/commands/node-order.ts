@@ -1,13 +1,12 @@
 import { formatCount } from '../../../crds/grammar/index.js';
 import type { VolumeView } from '../../../crds/volume/index.js';
 import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
+import { type ExitCode, exitCode, startDeadline, type WaitOptions } from '../../terminal/index.js';
 import { nodes, volumes } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import { type ProgressView, showProgress } from '../progress.js';
 import type { Command, Session } from '../session.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
-import type { NodeView } from '../views.js';
+import type { NodeView } from '../../../crds/node/index.js';
 import type { NodeReplicasView } from './describe-node.js';
 
 /** Operations on a node, and its state afterwards. */

@@ -1,5 +1,5 @@
 import { formatQuota, type QuotaKind } from '../../../crds/kinds/index.js';
-import { exitCode } from '../exit-code.js';
+import { exitCode } from '../../terminal/index.js';
 import { tenants } from '../kinds.js';
 import { formatTable } from '../print/table.js';
 import { formatDocument, type OutputFormat } from '../print/text.js';

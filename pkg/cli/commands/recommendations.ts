@@ -1,10 +1,10 @@
-import { formatBytes, formatCount } from '../../../crds/grammar/index.js';
+import { formatBytes, formatCount, formatAge, formatSpan } from '../../../crds/grammar/index.js';
 import type { Recommendation } from '../../../crds/recommendation/index.js';
 import type { Client } from '../../client/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { tenants } from '../kinds.js';
 import { formatTable } from '../print/table.js';
-import { formatAge, formatDocument, formatSpan, type OutputFormat, stripControls } from '../print/text.js';
+import { formatDocument, type OutputFormat, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
 import { demandSize } from './volumes.js';
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 
 import { formatCount } from '../../../crds/grammar/index.js';
 import { findSecretsKeyringFile, loadSecretKeyring, type RekeyResult, rekeySecrets } from '../../secrets/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault } from '../../terminal/index.js';
 import { readOperatorSettings, useStore } from '../operator-store.js';
 import type { Command, Session } from '../session.js';
 

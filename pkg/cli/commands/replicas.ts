@@ -1,9 +1,8 @@
 import type { VolumeView } from '../../../crds/volume/index.js';
-import { exitCode } from '../exit-code.js';
+import { exitCode, type WaitOptions } from '../../terminal/index.js';
 import { formatBar } from '../print/progress.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import type { WaitOptions } from '../terminal.js';
 import { followVolume, type VolumeStep } from './follow-volume.js';
 
 interface ReplicasInput extends WaitOptions {

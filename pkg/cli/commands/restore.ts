@@ -1,5 +1,5 @@
 import { declareRestore, previewRestore } from '../../link/index.js';
-import { exitCode, UsageFault } from '../exit-code.js';
+import { exitCode, UsageFault } from '../../terminal/index.js';
 import { readOperatorSettings, useStore } from '../operator-store.js';
 import { renderPreview } from '../render-preview.js';
 import type { Command } from '../session.js';

@@ -1,15 +1,14 @@
 import type { ArchivedRevision } from '../../../crds/archive/index.js';
-import { type CanaryAction, getStatedReplicas } from '../../../crds/deployment/index.js';
+import { type CanaryAction, getStatedReplicas, type DeploymentView } from '../../../crds/deployment/index.js';
 import { computeTemplateHash } from '../../../crds/replica/index.js';
 import type { Client } from '../../client/index.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
+import { type ExitCode, exitCode, reportConnection, startDeadline, type WaitOptions } from '../../terminal/index.js';
 import { deployments } from '../kinds.js';
-import { formatCanary, formatRollout } from '../print/rollout-text.js';
+import { formatCanary, formatRollout } from '../../../crds/deployment/rollout-text.js';
 import { formatTable } from '../print/table.js';
-import { formatAge, paintState, stripControls } from '../print/text.js';
+import { formatAge } from '../../../crds/grammar/index.js';
+import { paintState, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
-import type { DeploymentView } from '../views.js';
 import { printWrite } from './apply.js';
 import { formatFailure } from './describe-replicas.js';
 

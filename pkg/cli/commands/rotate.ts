@@ -2,10 +2,16 @@ import { rotationPhases } from '../../../crds/rotation/index.js';
 import type { Client } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
 import { readManifests } from '../documents.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import {
+  type ExitCode,
+  exitCode,
+  UsageFault,
+  type Deadline,
+  startDeadline,
+  type WaitOptions,
+} from '../../terminal/index.js';
 import { deployments } from '../kinds.js';
 import type { Command, Session } from '../session.js';
-import { type Deadline, startDeadline, type WaitOptions } from '../terminal.js';
 
 /** A rotation as the server shows it. */
 interface RotationView {

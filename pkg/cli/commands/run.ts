@@ -1,11 +1,11 @@
 import type { Client } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
-import { type ExitCode, exitCode, passExitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, passExitCode, UsageFault } from '../../terminal/index.js';
 import { jobs } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import { printReplica, toAttemptSource } from '../replica-logs.js';
 import type { Command, Session } from '../session.js';
-import type { JobView } from '../views.js';
+import type { JobView } from '../../../crds/job/index.js';
 import { printLine } from './logs.js';
 
 interface RunInput {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { readManifests } from '../documents.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault } from '../../terminal/index.js';
 import { secrets } from '../kinds.js';
 import { formatTable } from '../print/table.js';
 import { stripControls } from '../print/text.js';

@@ -1,19 +1,25 @@
-import { getStatedReplicas } from '../../../crds/deployment/index.js';
+import { getStatedReplicas, type DeploymentView, assessReadiness } from '../../../crds/deployment/index.js';
 import { formatCount } from '../../../crds/grammar/index.js';
 import { describePull } from '../../../crds/report/pull.js';
 import type { Client, WatchChange } from '../../client/index.js';
-import { type ExitCode, exitCode } from '../exit-code.js';
+import {
+  type ExitCode,
+  exitCode,
+  type LiveArea,
+  type Deadline,
+  reportConnection,
+  startDeadline,
+  type WaitOptions,
+} from '../../terminal/index.js';
 import { deployments, events } from '../kinds.js';
 import { loadNodeNames } from './describe-env.js';
 import { formatReplicaTroubles, nameReplicaNode } from './describe-replicas.js';
 import { formatSteps, formatWaiting } from './describe-steps.js';
-import type { LiveArea } from '../print/live-area.js';
 import { formatBar } from '../print/progress.js';
-import { formatScaling } from '../print/rollout-text.js';
+import { formatScaling } from '../../../crds/deployment/rollout-text.js';
 import { paintState, stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { type Deadline, reportConnection, startDeadline, type WaitOptions } from '../terminal.js';
-import { type DeploymentView, assessReadiness, type EventView } from '../views.js';
+import type { EventView } from '../../../crds/event/index.js';
 
 interface StatusInput extends WaitOptions {
   readonly name: string;

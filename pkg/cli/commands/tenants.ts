@@ -2,12 +2,11 @@ import { formatCount } from '../../../crds/grammar/index.js';
 import { sortForDeletion } from '../../../crds/kinds/index.js';
 import type { Client, RejectionAnswer } from '../../client/index.js';
 import { sleep } from '../../clock/index.js';
-import { type ExitCode, exitCode, UsageFault } from '../exit-code.js';
+import { type ExitCode, exitCode, UsageFault, startDeadline, type WaitOptions } from '../../terminal/index.js';
 import { findKind, listKinds, nodes, tenants } from '../kinds.js';
 import { stripControls } from '../print/text.js';
 import type { Command, Session } from '../session.js';
-import { startDeadline, type WaitOptions } from '../terminal.js';
-import type { TenantView } from '../views.js';
+import type { StoredTenant } from '../../../crds/tenant/index.js';
 
 interface DeleteTenantInput extends WaitOptions {
   /** The id of the tenant, or its name where only one has it. */
@@ -72,24 +71,24 @@ export const deleteTenant: Command<DeleteTenantInput> = async (session, { name: 
       throw thrown;
     }
   }
-  const answer = await client.request<TenantView>('DELETE', tenants.pathOf(tenant.id));
+  const answer = await client.request<StoredTenant>('DELETE', tenants.pathOf(tenant.id));
   if (!answer.ok) return session.reportRejection(answer);
   terminal.out(`tenant/${tenant.id} ${ink.green('deleted')}\n`);
   return exitCode.ok;
 };
 
 /** A tenant that is not listed may be one whose deletion was interrupted: the server knows. */
-async function findTenant(session: Session, client: Client, wanted: string): Promise<TenantView | ExitCode> {
-  const list = await client.all<TenantView>(tenants.path);
+async function findTenant(session: Session, client: Client, wanted: string): Promise<StoredTenant | ExitCode> {
+  const list = await client.all<StoredTenant>(tenants.path);
   if (!list.ok) return session.reportRejection(list);
-  return pickTenant(list.value.items, wanted) ?? ({ id: wanted, name: wanted } as TenantView);
+  return pickTenant(list.value.items, wanted) ?? ({ id: wanted, name: wanted } as StoredTenant);
 }
 
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** What has the form of an id is one, also when a tenant is called so: else the tenant with that id could not be named. */
-function pickTenant(items: readonly TenantView[], wanted: string): TenantView | undefined {
-  const isWanted = ({ id, name }: TenantView) => (ID.test(wanted) ? id === wanted.toLowerCase() : name === wanted);
+function pickTenant(items: readonly StoredTenant[], wanted: string): StoredTenant | undefined {
+  const isWanted = ({ id, name }: StoredTenant) => (ID.test(wanted) ? id === wanted.toLowerCase() : name === wanted);
   const found = items.filter(isWanted);
   if (found.length > 1) throw new UsageFault(`${found.length} tenants are called "${wanted}": name one by its id.`);
   return found[0];
@@ -97,14 +96,14 @@ function pickTenant(items: readonly TenantView[], wanted: string): TenantView | 
 
 /** The id of a tenant that is named by its id or its name. Whoever may not list them, names the own one by its id or as `self`. */
 export async function resolveTenantName(client: Client, wanted: string): Promise<string> {
-  const list = await client.all<TenantView>(tenants.path);
+  const list = await client.all<StoredTenant>(tenants.path);
   return (list.ok ? pickTenant(list.value.items, wanted)?.id : undefined) ?? wanted;
 }
 
 async function deleteRemains(
   session: Session,
   client: Client,
-  { id, name }: TenantView,
+  { id, name }: StoredTenant,
   { yes, ...wait }: WaitOptions & { readonly yes: boolean },
 ): Promise<ExitCode | undefined> {
   const { terminal } = session;

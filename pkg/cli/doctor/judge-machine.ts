@@ -1,5 +1,4 @@
-import { formatBytes } from '../../../crds/grammar/index.js';
-import { formatSpan } from '../print/text.js';
+import { formatBytes, formatSpan } from '../../../crds/grammar/index.js';
 import type {
   CertificateObservation,
   DiskObservation,

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import type { NodeView } from '../views.js';
+import type { NodeView } from '../../../crds/node/index.js';
 import { judgeClock, judgeEtcd, judgeNodes, judgeServer } from './judge.js';
 import { judgeCertificate, judgeDisk, judgeEngine, judgeFirewall, judgePort } from './judge-machine.js';
 import type { EtcdObservation, Finding, HealthView, Observations } from './observations.js';

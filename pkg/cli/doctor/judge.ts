@@ -1,7 +1,6 @@
-import { formatBytes, formatCount } from '../../../crds/grammar/index.js';
+import { formatBytes, formatCount, formatSpan } from '../../../crds/grammar/index.js';
 import { checkEtcdVersion } from '../../store/index.js';
-import { formatSpan } from '../print/text.js';
-import type { NodeView } from '../views.js';
+import type { NodeView } from '../../../crds/node/index.js';
 import { judgeCertificate, judgeDisk, judgeEngine, judgeFirewall, judgePort } from './judge-machine.js';
 import type { EtcdObservation, Finding, HealthView, Observations, ServerObservation } from './observations.js';
 

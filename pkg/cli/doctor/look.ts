@@ -8,11 +8,10 @@ import type { Client } from '../../client/index.js';
 import { loadSettings, type Settings, settingsTable } from '../../config/index.js';
 import { silentLogger } from '../../log/index.js';
 import { openEtcdStore } from '../../store/index.js';
-import { UsageFault } from '../exit-code.js';
+import { UsageFault, findHomeFolder } from '../../terminal/index.js';
 import { findKind } from '../kinds.js';
 import type { Session } from '../session.js';
-import { findHomeFolder } from '../terminal.js';
-import type { NodeView } from '../views.js';
+import type { NodeView } from '../../../crds/node/index.js';
 import {
   findEngineHost,
   isThisMachine,

@@ -1,5 +1,5 @@
 import type { EtcdInspection } from '../../store/index.js';
-import type { NodeView } from '../views.js';
+import type { NodeView } from '../../../crds/node/index.js';
 
 /** One line of `moor doctor`. */
 export interface Finding {

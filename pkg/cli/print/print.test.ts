@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { parse } from 'yaml';
 
-import { formatDocument, formatSpan, stripControls, stripLogControls } from './text.js';
+import { formatDocument, stripControls, stripLogControls } from './text.js';
+import { formatSpan } from '../../../crds/grammar/index.js';
 import { formatTable } from './table.js';
 
 describe('printing', () => {

@@ -1,4 +1,4 @@
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../../terminal/index.js';
 
 const WIDTH = 24;
 

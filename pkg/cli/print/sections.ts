@@ -1,7 +1,9 @@
 import type { Condition } from '../../../crds/meta/index.js';
-import type { EventView } from '../views.js';
+import type { EventView } from '../../../crds/event/index.js';
 import { formatTable, type Row } from './table.js';
-import { formatAge, formatSpan, type Paint, stripControls } from './text.js';
+import { formatAge, formatSpan } from '../../../crds/grammar/index.js';
+import type { Paint } from '../../terminal/index.js';
+import { stripControls } from './text.js';
 
 /** What a text depends on beside the object that it describes. */
 interface PrintContext {

@@ -1,4 +1,4 @@
-import type { Paint } from './text.js';
+import type { Paint } from '../../terminal/index.js';
 
 interface Line {
   readonly mark: ' ' | '-' | '+';

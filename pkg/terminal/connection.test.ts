@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { findConnection } from './connection.js';
-import { createTestTerminal } from './fake-api.testing.js';
+import { createTestTerminal } from './terminal.testing.js';
 import { UsageFault } from './exit-code.js';
 
 describe('findConnection', () => {

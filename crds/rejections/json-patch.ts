@@ -1,4 +1,4 @@
-import type { PatchStep } from '../../crds/rejections/index.js';
+import type { PatchStep } from './rejection.js';
 
 type Container = Record<string, unknown> | unknown[];
 

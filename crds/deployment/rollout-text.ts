@@ -1,5 +1,5 @@
-import type { CanarySide, CanaryStatus, RolloutStatus, ScalingStatus } from '../../../crds/deployment/deployment.js';
-import { formatCount } from '../../../crds/grammar/index.js';
+import type { CanarySide, CanaryStatus, RolloutStatus, ScalingStatus } from './deployment.js';
+import { formatCount } from '../grammar/index.js';
 
 /** `progressing: revision 4 (the last complete one is 3); it waits for …` */
 export function formatRollout({ state, revision, completedRevision, waitsFor, failure }: RolloutStatus): string {

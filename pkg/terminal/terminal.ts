@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.js';
 import { clone, isClone } from '../version/index.js';
-import { type LiveArea, planDraw } from './print/live-area.js';
+import { type LiveArea, planDraw } from './live-area.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
