@@ -86,7 +86,7 @@ describe('the API on a real etcd', () => {
     }
   });
 
-  it('answers 503 and degraded health while etcd is unavailable, and recovers with it', async () => {
+  it('[4.27] answers 503 and degraded health while etcd is unavailable, and recovers with it', async () => {
     await make('before');
     proxy.mode = 'refuse';
     proxy.cut();

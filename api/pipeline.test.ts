@@ -121,7 +121,7 @@ describe('requests', () => {
   });
 
   for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': '' }, { 'content-encoding': 'gzip' }]) {
-    it(`with ${JSON.stringify(headers)} are refused`, async () => {
+    it(`[4.1] with ${JSON.stringify(headers)} are refused`, async () => {
       const { status, body } = await lab.ask('POST', '/api/v1/deployments', { token, body: {}, headers });
 
       expect([status, body['code']]).to.deep.equal([415, 'media_type_unsupported']);
@@ -180,7 +180,7 @@ describe('requests', () => {
   });
 
   const queries: readonly [string, string, string][] = [
-    ['/api/v1/deployments?limt=1', 'query_parameter_unknown', 'limt'],
+    ['/api/v1/deployments?limt=1', 'query_parameter_unknown', 'limt'], // [4.15 7.5.21]
     ['/api/v1/deployments?limit=0', 'query_parameter_invalid', 'limit'],
     ['/api/v1/deployments?limit=501', 'query_parameter_invalid', 'limit'],
     ['/api/v1/deployments?limit=1&limit=2', 'query_parameter_invalid', 'limit'],
@@ -252,7 +252,7 @@ describe('requests', () => {
     expect((await lab.ask('GET', '/livez')).status).to.equal(200);
   });
 
-  it('for the page of any code are answered, for people and for programs', async () => {
+  it('[2.1.6] for the page of any code are answered, for people and for programs', async () => {
     const page = (code: string, accept: string) => lab.ask('GET', `/docs/codes/${code}`, { headers: { accept } });
     for (const code of Object.keys(catalogue)) {
       const [html, data] = [await page(code, 'text/html'), await page(code, 'application/json')];
@@ -265,7 +265,7 @@ describe('requests', () => {
     expect((await page('no_such_code', '*/*')).body['code']).to.equal('resource_not_found');
   });
 
-  it('for health and metrics need no token, and their answers name no tenant', async () => {
+  it('[4.27] for health and metrics need no token, and their answers name no tenant', async () => {
     const health = await lab.ask('GET', '/healthz');
     const metrics = await lab.ask('GET', '/metrics');
 

@@ -54,7 +54,7 @@ describe('the specification, over HTTP:', () => {
   };
 
   describe('a rejection', () => {
-    it('has code, field, received, expected, why and doc, each of them a string', async () => {
+    it('[2.1.1 2.1.2 2.1.3 2.1.4 2.1.5 7.1] has code, field, received, expected, why and doc, each of them a string', async () => {
       await start();
       const refused = await post('web', { replicas: -1, healthCheck: { type: 'exec', command: ['x'], timeout: '1s' } });
       const records = [refused.body, ...(refused.body['rejections'] as Record<string, unknown>[])];
@@ -69,7 +69,7 @@ describe('the specification, over HTTP:', () => {
       expect(records[2]).to.include({ field: 'healthCheck.timeout', received: '1s' });
     });
 
-    it('links to a page of reference documentation that is there', async () => {
+    it('[2.1.6] links to a page of reference documentation that is there', async () => {
       await start();
       const { body } = await post('web', { replicas: -1 });
       const page = await fetch(body['doc'] as string);
@@ -78,7 +78,7 @@ describe('the specification, over HTTP:', () => {
       expect(await page.text()).to.include('replicas_negative');
     });
 
-    it('is a JSON body, as every answer is', async () => {
+    it('[4.1] is a JSON body, as every answer is', async () => {
       await start();
       const answers = [await post('web'), await get('deployments'), await post('web', { replicas: -1 })];
       const types = answers.map(({ headers }) => headers.get('content-type')?.split(';')[0]);
@@ -88,7 +88,7 @@ describe('the specification, over HTTP:', () => {
   });
 
   describe('a deployment', () => {
-    it('may have a name of 63 letters, digits and hyphens, which is a segment of its key verbatim', async () => {
+    it('[2.2.4 2.2.5 2.2.9 8.1] may have a name of 63 letters, digits and hyphens, which is a segment of its key verbatim', async () => {
       await start();
       const name = `a-1${'x'.repeat(59)}9`;
       accepted(await post(name));
@@ -99,7 +99,7 @@ describe('the specification, over HTTP:', () => {
       expect((await get(`deployments/${name}`)).body['name']).to.equal(name);
     });
 
-    it('has replicas from 0 to max_replicas_per_deployment, which is configuration', async () => {
+    it('[2.2.13 7.3 8.2] has replicas from 0 to max_replicas_per_deployment, which is configuration', async () => {
       await start({ settings: { maxReplicasPerDeployment: 7 } });
       for (const replicas of [0, 7])
         expect(accepted(await post(`of-${replicas}`, { replicas }))).to.include({ replicas });
@@ -111,7 +111,7 @@ describe('the specification, over HTTP:', () => {
       expect(await lab.store.revision()).to.equal(before);
     });
 
-    it('is not deleted by replicas 0', async () => {
+    it('[2.2.14 3.12] is not deleted by replicas 0', async () => {
       await start();
       await post('web');
       accepted(await put('web', { replicas: 0 }), 200);
@@ -121,7 +121,7 @@ describe('the specification, over HTTP:', () => {
       expect(body['metadata']).to.not.have.property('deletedAt');
     });
 
-    it('has secretsVersion 0 when it is new, whatever was sent, and says so', async () => {
+    it('[2.2.24] has secretsVersion 0 when it is new, whatever was sent, and says so', async () => {
       await start();
       const body = accepted(await post('web', { secretsVersion: 7 }));
       const told = (body['alterations'] as { field: string; from: unknown; to: unknown }[]).find(
@@ -132,7 +132,7 @@ describe('the specification, over HTTP:', () => {
       expect(told).to.include({ from: 7, to: 0 });
     });
 
-    it('may have a health check at the floors of retries and timeout, or leave both to the runtime', async () => {
+    it('[2.3.7 2.3.8 2.3.10] may have a health check at the floors of retries and timeout, or leave both to the runtime', async () => {
       await start();
       const check = { type: 'exec', command: ['/bin/check', '--fast'] };
       const atFloor = { ...check, retries: 3, timeout: '10s' };
@@ -143,7 +143,7 @@ describe('the specification, over HTTP:', () => {
       expect((await get('deployments/bare')).body['healthCheck']).to.deep.equal(check);
     });
 
-    it('with a credential in its environment is told to refer to deployments/<name> in a secrets entry', async () => {
+    it('[7.1.16] with a credential in its environment is told to refer to deployments/<name> in a secrets entry', async () => {
       await start();
       const refused = await post('shop', { environment: { DB_PASSWORD: 'correct horse' } });
 
@@ -152,7 +152,7 @@ describe('the specification, over HTTP:', () => {
       expect(refused.text).to.not.include('correct horse');
     });
 
-    it('is listed among those of its tenant, and never replaces one when it is created again', async () => {
+    it('[4.2] is listed among those of its tenant, and never replaces one when it is created again', async () => {
       await start();
       for (const name of ['web', 'db']) await post(name);
       const again = await post('web', { replicas: 9 });
@@ -166,7 +166,7 @@ describe('the specification, over HTTP:', () => {
       ]);
     });
 
-    it('is never created by PUT', async () => {
+    it('[4.8] is never created by PUT', async () => {
       await start();
       const before = await lab.store.revision();
       const refused = await put('web', webDeployment('web'));
@@ -178,12 +178,12 @@ describe('the specification, over HTTP:', () => {
 
   describe('residency', () => {
     const stored: readonly [part: string, residency: object, label: string, text: string][] = [
-      ['country', { country: 'DE' }, 'mooring.io/data-residency-country', 'DE'],
-      ['region', { region: 'eu' }, 'mooring.io/data-residency-region', 'eu'],
-      ['blockedCountries', { blockedCountries: ['US', 'CN'] }, 'mooring.io/blocked-countries', 'US,CN'],
+      ['country', { country: 'DE' }, 'mooring.io/data-residency-country', 'DE'], // [2.7.1]
+      ['region', { region: 'eu' }, 'mooring.io/data-residency-region', 'eu'], // [2.7.2]
+      ['blockedCountries', { blockedCountries: ['US', 'CN'] }, 'mooring.io/blocked-countries', 'US,CN'], // [2.7.3]
     ];
     for (const [part, residency, label, text] of stored) {
-      it(`placement.residency.${part} is stored as the label ${label}`, async () => {
+      it(`[2.7.8] placement.residency.${part} is stored as the label ${label}`, async () => {
         await start();
         accepted(await post('web', { placement: { residency } }));
         const entry = await lab.store.get(keys.deployment(lab.a, 'web'));
@@ -194,7 +194,7 @@ describe('the specification, over HTTP:', () => {
       });
     }
 
-    it('by a hand-written label is refused with the typed block of the submitted values', async () => {
+    it('[2.7.12] by a hand-written label is refused with the typed block of the submitted values', async () => {
       await start();
       const labels = { 'mooring.io/data-residency-country': 'DE' };
       const refused = await post('web', { labels });
@@ -205,7 +205,7 @@ describe('the specification, over HTTP:', () => {
       expect(first.expected).to.include('residency').and.to.include('DE');
     });
 
-    it('in a region that is not declared is refused, and the declared names are listed', async () => {
+    it('[2.7.14] in a region that is not declared is refused, and the declared names are listed', async () => {
       await start();
       const { body } = await post('web', { placement: { residency: { region: 'mars' } } });
 
@@ -213,7 +213,7 @@ describe('the specification, over HTTP:', () => {
       for (const { name } of defaultRegions) expect(body['expected']).to.include(name);
     });
 
-    it('that is not enforced is stored, and the answer says that enforcement is off', async () => {
+    it('[2.7.15 4.26] that is not enforced is stored, and the answer says that enforcement is off', async () => {
       await start({ settings: { residencyEnforcement: false } });
       await node('berlin', { 'mooring.io/country': 'DE' });
       const answer = await post('web', { placement: { residency: { country: 'DE' } } });
@@ -225,7 +225,7 @@ describe('the specification, over HTTP:', () => {
       expect((await get('scheduler/regions')).body['enforcement']).to.equal(false);
     });
 
-    it('that no reachable node advertises is stored, and the answer lists what the nodes advertise', async () => {
+    it('[2.7.16 2.7.17] that no reachable node advertises is stored, and the answer lists what the nodes advertise', async () => {
       await start();
       await node('paris', { 'mooring.io/country': 'FR' });
       await node('vienna', { 'mooring.io/country': 'AT' });
@@ -245,7 +245,7 @@ describe('the specification, over HTTP:', () => {
       return (reading.kind === 'found' && reading.document.get(key)?.reveal()) || '';
     };
 
-    it('is written with values or with generate, and generated by 32 random bytes unless it says otherwise', async () => {
+    it('[2.4.9 2.5.6 4.28 4.29 8.7] is written with values or with generate, and generated by 32 random bytes unless it says otherwise', async () => {
       await start();
       accepted(await write('deployments/one', { values: { password: 'a value' } }));
       accepted(await write('resources/two', { generate: { keys: ['password'] } }));
@@ -259,7 +259,7 @@ describe('the specification, over HTTP:', () => {
       ['base64', /^[A-Za-z0-9+/]{43}=$/],
       ['base64url', /^[A-Za-z0-9_-]{43}$/],
     ] as const) {
-      it(`is rendered as ${encoding}, one of three encodings`, async () => {
+      it(`[2.5.8] is rendered as ${encoding}, one of three encodings`, async () => {
         await start();
         accepted(await write('deployments/one', { generate: { keys: ['key'], bytes: 32, encoding } }));
 
@@ -272,7 +272,7 @@ describe('the specification, over HTTP:', () => {
       ['urlsafe', /^[A-Za-z0-9_-]{40}$/],
       ['symbols', /^[A-Za-z0-9\-._~!*+,=]{40}$/],
     ] as const) {
-      it(`is drawn from ${charset}, one of three alphabets`, async () => {
+      it(`[2.5.12] is drawn from ${charset}, one of three alphabets`, async () => {
         await start();
         accepted(await write('deployments/one', { generate: { keys: ['key'], length: 40, charset } }));
 
@@ -280,14 +280,14 @@ describe('the specification, over HTTP:', () => {
       });
     }
 
-    it('may have a value as long as the byte limit', async () => {
+    it('[2.4.21 8.5] may have a value as long as the byte limit', async () => {
       await start();
       accepted(await write('deployments/one', { values: { key: 'x'.repeat(65_536) } }));
 
       expect(await material('deployments/one', 'key')).to.have.length(65_536);
     });
 
-    it('has a path with a label of 1 to 63 characters', async () => {
+    it('[2.4.7 8.8] has a path with a label of 1 to 63 characters', async () => {
       await start();
       for (const label of ['a', 'x'.repeat(63)]) {
         accepted(await write(`deployments/${label}`, { values: { key: 'x' } }));
@@ -296,7 +296,7 @@ describe('the specification, over HTTP:', () => {
       }
     });
 
-    it('is listed with every path that deployments of the tenant refer to, and with none of another tenant', async () => {
+    it('[4.11] is listed with every path that deployments of the tenant refer to, and with none of another tenant', async () => {
       await start();
       const refer = (...paths: string[]) => ({
         secrets: paths.map((vault_path, position) => ({ name: `S${position}`, vault_path, anchor: 'process' })),

@@ -17,7 +17,7 @@ describe('controllers together', () => {
 
   afterEach(() => cluster.close());
 
-  it('bring a deployment up, scale it, roll it, and remove it without a trace', async () => {
+  it('[2.2.17] bring a deployment up, scale it, roll it, and remove it without a trace', async () => {
     cluster.controllers('a');
     await cluster.enrol('n1');
     await cluster.enrol('n2');
@@ -56,7 +56,7 @@ describe('controllers together', () => {
     expect(types.at(-1)).to.equal('deployment.deleted');
   });
 
-  it('report once why no replica can be placed, and place as soon as a node can take it', async () => {
+  it('[3.3 3.4 6.1] report once why no replica can be placed, and place as soon as a node can take it', async () => {
     cluster.controllers('a');
     const failing = await cluster.enrol('n1');
     await cluster.clock.pass(1000);
@@ -97,7 +97,7 @@ describe('controllers together', () => {
     expect(await cluster.store.revision()).to.equal(before);
   });
 
-  it('mark a node without heartbeats failed and its deployment degraded, and both recover', async () => {
+  it('[2.8.2] mark a node without heartbeats failed and its deployment degraded, and both recover', async () => {
     cluster.controllers('a');
     const lease = await cluster.enrol('n1');
     await cluster.put(keys.deployment(TENANT, 'web'), makeDeployment());

@@ -28,7 +28,7 @@ describe('controllers', () => {
   const events = async (type: string) =>
     (await cluster.all<StoredEvent>(ranges.events)).filter(event => event.type === type);
 
-  it('place no replica while no node satisfies the residency, and place it at once on a node that does', async () => {
+  it('[2.7.9 2.7.18 3.7] place no replica while no node satisfies the residency, and place it at once on a node that does', async () => {
     cluster.controllers('a');
     await cluster.enrol('french', at('FR'));
     await cluster.clock.pass(1000);
@@ -99,7 +99,7 @@ describe('controllers', () => {
     expect((await cluster.status())?.phase).to.equal('Running');
   });
 
-  it('name every node with every reason in the event, and only counts in the status', async () => {
+  it('[3.10 3.11 6.2 6.3] name every node with every reason in the event, and only counts in the status', async () => {
     cluster.controllers('a');
     await cluster.enrol('french', at('FR'));
     const silent = await cluster.enrol('nowhere');
@@ -123,7 +123,7 @@ describe('controllers', () => {
       .and.not.match(/french|nowhere/);
   });
 
-  it('move replicas off a node whose labels no longer satisfy the residency', async () => {
+  it('[2.7.9] move replicas off a node whose labels no longer satisfy the residency', async () => {
     cluster.controllers('a');
     await cluster.enrol('one', at('DE'));
     await cluster.enrol('two', at('DE'));
@@ -163,7 +163,7 @@ describe('controllers', () => {
     expect(await cluster.whereabouts()).to.deep.equal(['node_german', 'node_german', 'nowhere']);
   });
 
-  it('place no replica with a residency that is not enforced', async () => {
+  it('[2.7.18] place no replica with a residency that is not enforced', async () => {
     cluster.controllers('a', unenforced);
     await cluster.enrol('german', at('DE'));
     await cluster.clock.pass(1000);
@@ -174,7 +174,7 @@ describe('controllers', () => {
     expect(await condition('ResidencySatisfied')).to.include({ reason: 'EnforcementOff' });
   });
 
-  it('keep deployments apart by anti-affinity, whichever of them declares it', async () => {
+  it('[2.7.20] keep deployments apart by anti-affinity, whichever of them declares it', async () => {
     cluster.controllers('a');
     await cluster.enrol('n1');
     await cluster.clock.pass(1000);
@@ -213,7 +213,7 @@ describe('controllers', () => {
     expect(await refusedBy()).to.deep.equal(['residency']);
   });
 
-  it('place no more than a quota allows, stop nothing, and continue when it is raised', async () => {
+  it('[3.8 3.32 8.12] place no more than a quota allows, stop nothing, and continue when it is raised', async () => {
     cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
     await cluster.enrol('n1');
     await cluster.clock.pass(1000);
@@ -244,7 +244,7 @@ describe('controllers', () => {
     expect(status).to.include({ state: 'pending', node: 'n2' });
   });
 
-  it('start a deployment when its dependency is healthy, and keep it running afterwards', async () => {
+  it('[2.2.28] start a deployment when its dependency is healthy, and keep it running afterwards', async () => {
     cluster.controllers('a');
     cluster.health.set('db', 'starting');
     await cluster.enrol('n1');

@@ -52,7 +52,7 @@ describe('a quota that is nearly reached', () => {
     expect(await placed()).to.deep.equal(['one']);
   });
 
-  it('is not exceeded by a placement decided before it was lowered', async () => {
+  it('[3.32] is not exceeded by a placement decided before it was lowered', async () => {
     let lowered = false;
     meddle = change => {
       if (lowered || !places(change, 'one')) return undefined;

@@ -23,7 +23,7 @@ describe('a rotation', () => {
     await cluster.clock.pass(30_000);
   });
 
-  it('recreates every consumer once and destroys the old version last', async () => {
+  it('[2.2.25 3.16 3.18 4.10] recreates every consumer once and destroys the old version last', async () => {
     await begin();
     await cluster.reach('stage');
     expect(await cluster.state()).to.deep.equal({ last: 2, current: 1, pending: 2 });

@@ -94,7 +94,7 @@ describe('event of an unschedulable deployment, on a real etcd,', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('names every one of 10,000 nodes, however long their names and labels', async () => {
+  it('[3.10] names every one of 10,000 nodes, however long their names and labels', async () => {
     const puts = Array.from({ length: NODES }, (_, position) => nodePuts(position)).flat();
     const batches = Array.from({ length: Math.ceil(puts.length / WRITTEN_AT_ONCE) }, (_, number) =>
       puts.slice(number * WRITTEN_AT_ONCE, (number + 1) * WRITTEN_AT_ONCE),

@@ -78,13 +78,13 @@ describe('controllers, for a deployment with secrets,', () => {
       () => write({ password: 'x', url: 'y' }),
     ],
     [
-      'a path that is not granted',
+      '[2.4.10] a path that is not granted',
       { secrets: [{ name: 'DB', vault_path: 'private/web-db', anchor: 'process', rotation: 'restart' }] },
       'secret_forbidden',
     ],
   ];
   for (const [name, trouble, reason, heal] of troubles) {
-    it(`create no container with ${name}, report it once${heal ? ', and recover' : ''}`, async () => {
+    it(`[3.13] create no container with ${name}, report it once${heal ? ', and recover' : ''}`, async () => {
       await cluster.put(keys.deployment(TENANT, 'web'), web(trouble));
       await cluster.clock.pass(20_000);
 
@@ -104,7 +104,7 @@ describe('controllers, for a deployment with secrets,', () => {
     });
   }
 
-  it('keep running containers and create none while the secrets store is unavailable, and recover within ten seconds', async () => {
+  it('[3.14] keep running containers and create none while the secrets store is unavailable, and recover within ten seconds', async () => {
     await write({ password: 'x' });
     await cluster.put(keys.deployment(TENANT, 'web'), web());
     await cluster.clock.pass(5_000);
@@ -125,7 +125,7 @@ describe('controllers, for a deployment with secrets,', () => {
     expect(await cluster.all<Report>(ranges.reports)).to.have.length(3);
   });
 
-  it('keep containers when a new version is written, and give it to later ones', async () => {
+  it('[2.4.15] keep containers when a new version is written, and give it to later ones', async () => {
     await write({ password: 'x' });
     await cluster.put(keys.deployment(TENANT, 'web'), web());
     await cluster.clock.pass(5_000);

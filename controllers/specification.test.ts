@@ -30,16 +30,16 @@ describe('the specification, carried out by the controllers:', () => {
     (await cluster.all<StoredEvent>(ranges.events)).filter(({ type }) => type === 'deployment.unschedulable').length;
 
   const filters: readonly [name: string, change: Partial<StoredDeployment>][] = [
-    ['a label constraint', { placement: { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] } }],
+    ['[3.6] a label constraint', { placement: { constraints: [{ key: 'disk', operator: 'In', values: ['ssd'] }] } }],
     ['a named node', { nodeId: 'node_gone' }],
     [
       'an anti-affinity',
       { placement: { antiAffinity: { self: false, deployments: ['other'], topologyKey: 'example.com/rack' } } },
     ],
-    ['a request for more than any node has', { resources: { cpu: '1500m' } }],
+    ['[3.5] a request for more than any node has', { resources: { cpu: '1500m' } }],
   ];
   for (const [name, change] of filters) {
-    it(`${name} that no node satisfies leaves no place to run, no container, and an event`, async () => {
+    it(`[2.7.22 3.9 6.1] ${name} that no node satisfies leaves no place to run, no container, and an event`, async () => {
       await begin('n1', 'n2');
       await put(makeDeployment({ replicas: 1, ...change }));
 
@@ -49,7 +49,7 @@ describe('the specification, carried out by the controllers:', () => {
     });
   }
 
-  it('a request larger than what any single node has free is not split over several', async () => {
+  it('[3.29] a request larger than what any single node has free is not split over several', async () => {
     await begin('n1', 'n2');
     await put(makeDeployment({ replicas: 1, resources: { cpu: '1500m' } }));
     expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
@@ -58,7 +58,7 @@ describe('the specification, carried out by the controllers:', () => {
     expect((await cluster.whereabouts()).toSorted()).to.deep.equal(['node_n1', 'node_n2']);
   });
 
-  it('the node that the control plane runs on keeps what is placed on it, accepts nothing new, and is no fault', async () => {
+  it('[3.23 3.24 3.25 3.26 3.27 3.28] the node that the control plane runs on keeps what is placed on it, accepts nothing new, and is no fault', async () => {
     await begin('n1');
     await put(makeDeployment({ replicas: 1 }));
     const lease = await cluster.enrol('n1');
@@ -100,7 +100,7 @@ describe('the specification, carried out by the controllers:', () => {
     expect(await cluster.whereabouts('other'), 'nothing on a deployment overrides this').to.deep.equal(['nowhere']);
   });
 
-  it('a quota that is lowered below what runs stops no container, and lets no new one start', async () => {
+  it('[3.33 8.12] a quota that is lowered below what runs stops no container, and lets no new one start', async () => {
     cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 3 } });
     await cluster.enrol('n1');
     await cluster.clock.pass(2000);
@@ -115,7 +115,7 @@ describe('the specification, carried out by the controllers:', () => {
     expect(await containers()).to.equal(3);
   });
 
-  it('a deployment with replicas 0 is stopped, and neither deleted nor forgotten', async () => {
+  it('[2.2.14 3.12] a deployment with replicas 0 is stopped, and neither deleted nor forgotten', async () => {
     await begin('n1');
     await put(makeDeployment());
     await put(makeDeployment({ metadata: makeMetadata('dep_1', 2), replicas: 0 }));

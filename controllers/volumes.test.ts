@@ -130,7 +130,7 @@ describe('volumes among all loops', () => {
     expect(await cluster.whereabouts()).to.deep.equal(['nowhere']);
   });
 
-  it('with a copy are promoted when their node is lost, and what writes to them follows', async () => {
+  it('[4.20] with a copy are promoted when their node is lost, and what writes to them follows', async () => {
     const lease = await cluster.enrol('a');
     for (const name of ['b', 'c']) await cluster.enrol(name);
     for (const name of ['a', 'b']) await cluster.change(name, { volumeAddress: `10.0.0.1:${name === 'a' ? 1 : 2}` });

@@ -4,7 +4,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { renderConformance } from './conformance/render.js';
+import { readSources } from './checks/source-files.js';
+import { renderConformance } from './conformance.js';
 import { renderCodesReference } from './generate-codes.js';
 import { renderCommandsReference } from './generate-commands.js';
 import { renderDashboardKinds } from './generate-dashboard.js';
@@ -20,7 +21,7 @@ const files: Readonly<Record<string, string>> = {
   'dashboard/model/generated-kinds.ts': renderDashboardKinds(),
   'docs/codes.md': renderCodesReference(),
   'docs/COMMANDS.md': renderCommandsReference(),
-  'docs/conformance.md': renderConformance(),
+  'docs/conformance.md': renderConformance(readFileSync('docs/conformance.md', 'utf8'), readSources(['*.test.ts'])),
   'docs/KINDS.md': renderKindsReference(),
   'docs/CONFIGURATION.md': renderSettingsReference(),
   'docs/METRICS.md': renderMetricsReference(),

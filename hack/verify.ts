@@ -3,13 +3,12 @@
  * and ends with a line of counts. Names on the command line choose checks: `npx tsx hack/verify.ts circles names`.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 import { reasons } from '../crds/reasons/index.js';
 import { programArguments } from '../pkg/version/index.js';
 import { findCircles } from './checks/circles.js';
-import { judgeConformance } from './checks/conformance.js';
 import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
 import { findKindLists } from './checks/kind-lists.js';
@@ -19,7 +18,7 @@ import { findSharedNames } from './checks/names.js';
 import { findUnusedReasons } from './checks/reasons.js';
 import { readSources } from './checks/source-files.js';
 import { findAssertedTimes } from './checks/times.js';
-import { sentences } from './conformance/index.js';
+import { judgeConformance } from './conformance.js';
 import { runInLanes } from './test/lanes.js';
 
 interface Check {
@@ -61,7 +60,7 @@ const checks: readonly Check[] = [
   },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
-  { name: 'conformance', run: () => judgeConformance(sentences, sources, readdirSync('docs/adr')) },
+  { name: 'conformance', run: () => judgeConformance(readFileSync('docs/conformance.md', 'utf8'), sources) },
   { name: 'failpoints', run: () => checkFailpoints(sources) },
   { name: 'reasons', run: () => findUnusedReasons(sources, Object.keys(reasons)) },
 ];

@@ -117,7 +117,7 @@ describe('access to routes', () => {
     { name: 'nonsense', kind: 'admin', header: () => 'x', status: 400, code: 'tenant_header_invalid' },
   ];
   for (const { name, kind, header, status, code } of headerCases) {
-    it(`answers ${status} to a ${kind} token with ${name} in X-Tenant-ID`, async () => {
+    it(`[5.1] answers ${status} to a ${kind} token with ${name} in X-Tenant-ID`, async () => {
       const draft = kind === 'tenant' ? ({ kind, tenant: lab.a, role: 'viewer' } as const) : { kind };
       const { text } = await lab.token(draft);
       const answer = await list(text, header ? { 'x-tenant-id': header(lab) } : {});
@@ -126,7 +126,7 @@ describe('access to routes', () => {
     });
   }
 
-  it('lets an administrator act for the tenant it names, and for no other', async () => {
+  it('[5.1] lets an administrator act for the tenant it names, and for no other', async () => {
     const { text } = await lab.token({ kind: 'admin' });
     const headers = { 'x-tenant-id': lab.b };
     await lab.ask('POST', '/api/v1/deployments', { token: text, headers, body: webDeployment('for-b') });

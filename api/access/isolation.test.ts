@@ -99,7 +99,7 @@ describe('isolation of tenants', () => {
     expect(compared).to.be.at.least(8);
   });
 
-  it('shows nothing of another tenant in any list', async () => {
+  it('[4.2 4.25] shows nothing of another tenant in any list', async () => {
     const b = await lab.tenantToken(lab.b);
     const lists = ['deployments', 'events', 'nodes', 'tokens', 'backups', 'dvm/volumes'].map(kind => `/api/v1/${kind}`);
     for (const path of lists) {

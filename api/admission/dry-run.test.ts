@@ -216,7 +216,7 @@ describe('writes that share a conflict key', () => {
     expect(codes.filter(code => code === 'secret_path_namespace_split')).to.have.length(5);
   });
 
-  it('never give one volume two writers', async () => {
+  it('[2.6.4] never give one volume two writers', async () => {
     const volumes = [{ volumeId: ready, mountPath: '/data' }];
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, at) => rejectionLab.ask(web({ name: `writer-${at}`, replicas: 1, volumes }))),

@@ -33,7 +33,7 @@ describe('the image check of a deployment', () => {
   const stored = async (name: string) => (await lab.ask('GET', `/api/v1/deployments/${name}`, { token })).body['image'];
 
   const refusals = [
-    { image: 'registry.example.com/gone:1', code: 'image_not_found', status: 422 },
+    { image: 'registry.example.com/gone:1', code: 'image_not_found', status: 422 }, // [2.2.12]
     { image: 'registry.example.com/locked:1', code: 'registry_credential_store_unavailable', status: 503 },
   ] as const;
   for (const { image, code, status } of refusals) {
@@ -57,12 +57,12 @@ describe('the image check of a deployment', () => {
     });
   }
 
-  it('names the time to retry after', async () => {
+  it('[7.1.12] names the time to retry after', async () => {
     const refused = await post('refused', { image: 'registry.example.com/locked:1' });
     expect(Number(refused.headers.get('retry-after'))).to.be.above(0);
   });
 
-  it('accepts an image whose registry is unreachable, with a warning', async () => {
+  it('[7.1.10] accepts an image whose registry is unreachable, with a warning', async () => {
     const created = await post('unknown', { image: 'registry.example.com/silent:1' });
     const warnings = created.body['warnings'] as { code: string; field: string }[];
     expect(created.status).to.equal(201);

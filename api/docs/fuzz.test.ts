@@ -157,7 +157,7 @@ describe('requests made from the OpenAPI document', () => {
     }
   });
 
-  it('are refused when a query parameter is unknown', async () => {
+  it('[4.15] are refused when a query parameter is unknown', async () => {
     for (const operation of operations) {
       const url = `${operation.path.replaceAll(/\{[^}]*\}/g, 'web')}?nonsense=1`;
       const body = operation.requestBody ? { body: {} } : {};

@@ -47,7 +47,7 @@ describe('retention', () => {
     }
   });
 
-  it('takes those of deleted deployments that make them too large together, beyond the newest thousand', () => {
+  it('[2.8.14] takes those of deleted deployments that make them too large together, beyond the newest thousand', () => {
     const archives = Array.from({ length: 1_200 }, (_, at) => ({
       key: keys.archive(TENANT, `dep_${String(at).padStart(4, '0')}`, 1),
       revision: at + 1,
@@ -110,7 +110,7 @@ describe('retention', () => {
       expect(kept[0]).to.equal(keys.event(TENANT, 'evt_00390a'));
     });
 
-    it('keeps fifty of each of many deleted deployments, by default of 200, and reads each entry for its size once', async () => {
+    it('[2.8.14] keeps fifty of each of many deleted deployments, by default of 200, and reads each entry for its size once', async () => {
       const retain = retainHistory(defaultRetention);
       for (let number = 0; number < 30; number++) {
         const keysOf = Array.from({ length: 50 }, (_, at) => keys.archive(TENANT, `dep_${number}`, at + 1));

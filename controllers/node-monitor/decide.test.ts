@@ -219,14 +219,14 @@ describe('decideNode', () => {
       status: 'joining',
     },
     {
-      name: 'the control plane’s node is ready without heartbeats',
+      name: '[3.25] the control plane’s node is ready without heartbeats',
       controlPlane: true,
       status: 'ready',
       reason: 'platform_record_stale',
       event: 'node.ready',
     },
     {
-      name: 'the liveness of the control plane’s node is read from the platform’s own record while that is fresh',
+      name: '[3.26] the liveness of the control plane’s node is read from the platform’s own record while that is fresh',
       controlPlane: true,
       hasPlatformRecord: true,
       written: written('ready', 'platform_record_stale', { unobservedSince: BEFORE, isSilent: true }),
@@ -257,7 +257,7 @@ describe('decideNode', () => {
       grace: 'begins',
     },
     {
-      name: 'the control plane’s node never fails',
+      name: '[3.27] the control plane’s node never fails',
       controlPlane: true,
       written: written('ready', 'platform_record'),
       status: 'ready',

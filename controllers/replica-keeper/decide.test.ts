@@ -186,7 +186,7 @@ describe('replica keeper decides', () => {
       steps: [],
     },
     {
-      name: 'not to continue a roll-out while the new replica does not serve yet',
+      name: '[2.3.3] not to continue a roll-out while the new replica does not serve yet',
       deployment: web(),
       replicas: [seen(0, { state: 'creating' }), seen(1, { of: old }), seen(2, { of: old })],
       steps: [],

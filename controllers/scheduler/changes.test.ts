@@ -95,7 +95,7 @@ describe('changes of the scheduler', () => {
     expect(await readNodeId(1)).to.equal(undefined);
   });
 
-  it('can both be made without host ports: requests reserve nothing', async () => {
+  it('[3.31] can both be made without host ports: requests reserve nothing', async () => {
     const [late, early] = [await place(1, false), await place(0, false)];
 
     expect((await store.commit(early)).stored).to.equal(true);

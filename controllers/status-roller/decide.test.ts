@@ -190,7 +190,7 @@ describe('status roller', () => {
       conditions: ['True', 'True', 'False'],
     },
     {
-      name: 'one is unhealthy',
+      name: '[2.3.9] one is unhealthy',
       replicas: [seen(0), seen(1, { report: { health: 'unhealthy' } })],
       phase: 'Degraded',
       conditions: ['True', 'False', 'True'],

@@ -414,7 +414,7 @@ describe('copies of a volume', () => {
       { status: status([], { leaving: ['node_b'] }), reports: [report('b', { state: 'removed' })] },
       'c syncing',
     ],
-    ['are never where the primary is', { status: status([copy('a'), copy('b')]) }, 'b syncing'],
+    ['[2.6.6] are never where the primary is', { status: status([copy('a'), copy('b')]) }, 'b syncing'],
     [
       'of a lost status are known by their agents',
       { reports: [primary(), report('d', { epoch: 1, role: 'replica' })] },

@@ -100,7 +100,7 @@ describe('a named node', () => {
       expect(admission.ok || admission.rejections[0].status).to.equal(status);
     });
 
-    it(`lets a deployment without one pass when they are ${JSON.stringify(nodes)}`, () => {
+    it(`[2.2.17 7.4.2] lets a deployment without one pass when they are ${JSON.stringify(nodes)}`, () => {
       expect(admitCreate(least, { ...exampleFacts, nodes }, limits).ok).to.equal(true);
     });
   }
@@ -179,7 +179,7 @@ describe('an update', () => {
     expect(alterations[0]).to.include({ field: 'replicas', to: 1 });
   });
 
-  it('cannot move secretsVersion either way', () => {
+  it('[2.2.25] cannot move secretsVersion either way', () => {
     const rotated = { ...stored, secretsVersion: 4 };
     for (const secretsVersion of [0, 3, 5]) {
       const { spec, alterations } = accepted(put({ secretsVersion }, rotated));

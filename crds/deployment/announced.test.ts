@@ -121,7 +121,7 @@ describe('warnings of a create', () => {
       found: [{ code: 'residency_no_matching_node', field: 'placement.residency', advertised: ['DE', 'eu'] }],
     },
     {
-      name: 'residency that only a silent node could satisfy',
+      name: '[2.7.16] residency that only a silent node could satisfy',
       given: germany,
       facts: {
         nodes: [{ id: machine1, name: 'machine-1', labels: { 'mooring.io/country': 'DE' }, reachable: false }],
@@ -273,7 +273,7 @@ describe('a secret that is anchored to a volume', () => {
     { name: 'may be sent again', given: { secrets: [mail, db] }, found: [] },
     { name: 'may be renamed', given: { secrets: [{ ...db, name: 'DATA' }, mail] }, found: [] },
     {
-      name: 'cannot be dropped',
+      name: '[2.4.26] cannot be dropped',
       given: { secrets: [mail], composedSecrets: null },
       found: ['409 anchored_secret_dropped secrets'],
     },
@@ -288,17 +288,21 @@ describe('a secret that is anchored to a volume', () => {
       found: ['409 anchored_secret_dropped secrets'],
     },
     {
-      name: 'cannot be repointed',
+      name: '[2.4.27] cannot be repointed',
       given: { secrets: [{ ...db, vault_path: 'deployments/new-db' }, mail], composedSecrets: null },
       found: ['409 anchored_secret_repointed secrets[0].vault_path'],
     },
-    { name: 'goes with its volume', given: { secrets: [mail], ...unbound }, found: [] },
+    { name: '[2.4.28] goes with its volume', given: { secrets: [mail], ...unbound }, found: [] },
     {
       name: 'cannot outlive its volume as an anchored one',
       given: unbound,
       found: ['422 secret_anchor_volume_not_declared secrets[0].anchor'],
     },
-    { name: 'is free once its volume goes', given: { secrets: [{ ...db, anchor: 'process' }], ...unbound }, found: [] },
+    {
+      name: '[2.4.28] is free once its volume goes',
+      given: { secrets: [{ ...db, anchor: 'process' }], ...unbound },
+      found: [],
+    },
   ];
   for (const { name, given, found } of cases) {
     it(name, () => {

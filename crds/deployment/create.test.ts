@@ -13,7 +13,7 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
   { given: { kind: undefined }, code: 'manifest_wrong_kind', field: 'kind' },
   { given: { kind: null }, code: 'manifest_wrong_kind', field: 'kind' },
   { given: { kind: 'Job' }, code: 'manifest_wrong_kind', field: 'kind' },
-  { given: { kind: 'deployment' }, code: 'manifest_wrong_kind', field: 'kind' },
+  { given: { kind: 'deployment' }, code: 'manifest_wrong_kind', field: 'kind' }, // [2.2.1]
   { given: { kind: ['Deployment'] }, code: 'manifest_wrong_kind', field: 'kind' },
 
   { given: { name: undefined }, code: 'name_required', field: 'name' },
@@ -142,7 +142,7 @@ const cases: ReadonlyArray<{ given: Record<string, unknown>; code?: string; fiel
 
   { given: { environment: {} } },
   { given: { environment: ['A=B'] }, code: 'field_invalid', field: 'environment' },
-  { given: { environment: { PORT: 8080 } }, code: 'field_invalid', field: 'environment.PORT' },
+  { given: { environment: { PORT: 8080 } }, code: 'field_invalid', field: 'environment.PORT' }, // [2.2.21]
   { given: { environment: { A: null } }, code: 'field_invalid', field: 'environment.A' },
   { given: { environment: { A: 'x\u0000y' } }, code: 'field_invalid', field: 'environment.A' },
   { given: { environment: { 'A\nB': 5 } }, code: 'field_invalid', field: 'environment.A\nB' },

@@ -38,7 +38,7 @@ function valuesIn({ secrets = [] }: Sent): readonly unknown[] {
 }
 
 describe('for any sound document', () => {
-  it('admission accepts it, and what is stored minus what was announced is what was sent', () => {
+  it('[4.5] admission accepts it, and what is stored minus what was announced is what was sent', () => {
     fc.assert(
       fc.property(soundDocument, document => {
         const admission = admitCreate(document, exampleFacts, limits);

@@ -70,7 +70,7 @@ const volumes: readonly Case[] = [
   { given: one({ volumeId: object }), found: ['volume_class_not_wired volumes[0].volumeId'] },
   { given: one({ volumeId: degraded }), found: ['volume_not_ready volumes[0].volumeId'] },
   { given: one({ volumeId: writtenByOther }), found: ['volume_access_mode_conflict volumes[0].readOnly'] },
-  { given: one({ volumeId: writtenByOther, readOnly: true }) },
+  { given: one({ volumeId: writtenByOther, readOnly: true }) }, // [2.6.5]
   { given: one({ volumeId: writtenByOther }, { name: 'db' }) },
   { given: one({}, { replicas: 1 }) },
   { given: one({}, { replicas: 0 }) },

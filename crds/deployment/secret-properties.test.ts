@@ -20,7 +20,7 @@ describe('any generate block', () => {
   const { entropyFloor, bytesMin, bytesMax, encodedMax, lengthMax } = defaultSecretLimits;
   const codes = (fields: Fields) => listCodes({ secrets: [reference({ generate: { keys: ['k'], ...fields } })] });
 
-  it('with bytes is accepted exactly when its value has enough entropy and is not too long', () => {
+  it('[2.5.7 8.7] with bytes is accepted exactly when its value has enough entropy and is not too long', () => {
     const edges = [15, 16, 17, 2047, 2048, 2049, 3071, 3072, 3073].map(bytes => fc.constant(bytes));
     const bytesSent = fc.oneof(fc.integer({ min: -1, max: 5_000 }), ...edges);
     const encodings = fc.constantFrom<Encoding>('hex', 'base64', 'base64url');
@@ -36,7 +36,7 @@ describe('any generate block', () => {
     );
   });
 
-  it('with characters is accepted exactly when its length in that alphabet has enough entropy', () => {
+  it('[2.5.11 8.6] with characters is accepted exactly when its length in that alphabet has enough entropy', () => {
     const charsets = fc.constantFrom(...(Object.keys(alphabets) as Charset[]));
     const lengths = fc.oneof(fc.integer({ min: -1, max: 40 }), fc.integer({ min: 4_090, max: 4_100 }));
     fc.assert(
@@ -51,7 +51,7 @@ describe('any generate block', () => {
     );
   });
 
-  it('has one axis', () => {
+  it('[2.5.13] has one axis', () => {
     const axes = fc.tuple(
       fc.constantFrom({ bytes: 32 }, { encoding: 'hex' }, { bytes: 32, encoding: 'hex' }),
       fc.constantFrom({ length: 40 }, { charset: 'symbols' }, { length: 40, charset: 'symbols' }),
@@ -84,7 +84,7 @@ describe('any path of a secret', () => {
     fc.stringMatching(/^(deployments|resources)\/[a-z0-9-]{0,70}$/),
   );
 
-  it('is accepted exactly when it is a granted namespace and a label', () => {
+  it('[2.4.6 2.4.7 2.4.9] is accepted exactly when it is a granted namespace and a label', () => {
     fc.assert(
       fc.property(path, vault_path => {
         const isSound = /^(deployments|resources)\/[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(vault_path);
@@ -96,7 +96,7 @@ describe('any path of a secret', () => {
     );
   });
 
-  it('belongs to one namespace', () => {
+  it('[2.4.8] belongs to one namespace', () => {
     const label = fc.stringMatching(/^[a-z0-9]{1,10}$/);
     fc.assert(
       fc.property(label, name => {
@@ -123,11 +123,15 @@ describe('any template', () => {
   const mixed = (must: fc.Arbitrary<string>, may: fc.Arbitrary<string>) =>
     fc.tuple(fc.array(may), must, fc.array(may)).map(([before, one, after]) => [...before, one, ...after].join(''));
   const cases: readonly [name: string, templates: fc.Arbitrary<string>, code: string | undefined][] = [
-    ['with a placeholder of what is declared is accepted', mixed(sound, fc.oneof(text, sound)), undefined],
-    ['without a placeholder is a constant', mixed(text, text), 'secret_compose_no_reference'],
-    ['with a broken placeholder is refused', mixed(broken, fc.oneof(text, sound)), 'secret_compose_template_malformed'],
-    ['that uses what is not declared is refused', mixed(foreign, sound), 'secret_compose_resource_undeclared'],
-    ['that is empty is refused', fc.stringMatching(/^[ \t\n]{0,5}$/), 'secret_compose_template_empty'],
+    ['[2.4.31] with a placeholder of what is declared is accepted', mixed(sound, fc.oneof(text, sound)), undefined],
+    ['[2.4.36] without a placeholder is a constant', mixed(text, text), 'secret_compose_no_reference'],
+    [
+      '[2.4.31] with a broken placeholder is refused',
+      mixed(broken, fc.oneof(text, sound)),
+      'secret_compose_template_malformed',
+    ],
+    ['[2.4.33] that uses what is not declared is refused', mixed(foreign, sound), 'secret_compose_resource_undeclared'],
+    ['[2.4.35] that is empty is refused', fc.stringMatching(/^[ \t\n]{0,5}$/), 'secret_compose_template_empty'],
   ];
   for (const [name, templates, code] of cases) {
     it(name, () => {

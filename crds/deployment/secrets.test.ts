@@ -71,8 +71,8 @@ const cases: ReadonlyArray<{ given: Fields; found?: readonly string[] }> = [
     given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount({ volumeId: scratch })] },
     found: ['secret_anchor_volume_not_declared secrets[0].anchor'],
   },
-  { given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount()] } },
-  { given: { ...one({ anchor: `volume(${folder})` }), volumes: [mount({ volumeId: folder, type: 'bind' })] } },
+  { given: { ...one({ anchor: `volume(${exampleVolumes.ready})` }), volumes: [mount()] } }, // [2.4.23 2.4.24 3.19]
+  { given: { ...one({ anchor: `volume(${folder})` }), volumes: [mount({ volumeId: folder, type: 'bind' })] } }, // [2.4.24]
   {
     given: { ...one({ anchor: `volume(${scratch})` }), volumes: [mount({ volumeId: scratch, type: 'tmpfs' })] },
     found: ['secret_anchor_volume_ephemeral secrets[0].anchor'],
@@ -172,7 +172,7 @@ const cases: ReadonlyArray<{ given: Fields; found?: readonly string[] }> = [
   { given: composed('{{secret.shop-db}}'), found: ['secret_compose_template_malformed composedSecrets.URL'] },
   { given: composed('{{ secret.shop-db.url }}'), found: ['secret_compose_template_malformed composedSecrets.URL'] },
   { given: composed('{{secret.Shop.url}}'), found: ['secret_compose_template_malformed composedSecrets.URL'] },
-  { given: composed('{{secret.shop-db.a-b}}'), found: ['secret_compose_template_malformed composedSecrets.URL'] },
+  { given: composed('{{secret.shop-db.a-b}}'), found: ['secret_compose_template_malformed composedSecrets.URL'] }, // [2.4.34]
   { given: composed('{{secret.shop-db.url'), found: ['secret_compose_template_malformed composedSecrets.URL'] },
   { given: composed('{{secret.other.url}}'), found: ['secret_compose_resource_undeclared composedSecrets.URL'] },
   { given: composed(5), found: ['field_invalid composedSecrets.URL'] },

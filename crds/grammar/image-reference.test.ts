@@ -138,7 +138,7 @@ describe('image reference', () => {
     ['host:5000/latest', false],
   ];
   for (const [text, pinned] of pins) {
-    it(`takes ${text.slice(0, 30)} for ${pinned ? 'pinned' : 'unpinned'}`, () => {
+    it(`[2.2.11] takes ${text.slice(0, 30)} for ${pinned ? 'pinned' : 'unpinned'}`, () => {
       const reference = parseImageReference(text);
       expect(reference && isPinned(reference)).to.equal(pinned);
     });

@@ -12,7 +12,7 @@ const anything = fc.oneof(
 );
 
 describe('keys', () => {
-  it('never let a name reach into another tenant', () => {
+  it('[2.2.9] never let a name reach into another tenant', () => {
     fc.assert(
       fc.property(tenant, tenant, anything, (mine, other, name) => {
         fc.pre(mine !== other);

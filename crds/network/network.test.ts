@@ -75,7 +75,7 @@ describe('admission of a network', () => {
     expect(admission.ok ? [] : admission.rejections[0].fix).to.deep.equal([{ op: 'remove', path: '/ipam' }]);
   });
 
-  it('stores what was sent, except for what it announces', () => {
+  it('[4.32] stores what was sent, except for what it announces', () => {
     const document = fc.record(
       {
         name: fc.stringMatching(/^[a-z]{1,9}$/),

@@ -15,7 +15,7 @@ import {
 const at = FieldPath.root.child('replicas');
 
 describe('a rejection', () => {
-  it('carries the record of the specification', () => {
+  it('[2.1.1 2.1.4 2.1.5] carries the record of the specification', () => {
     const rejection = reject('replicas_out_of_range', at, 101, { max: 100 });
     expect(rejection).to.deep.equal({
       code: 'replicas_out_of_range',
@@ -88,7 +88,7 @@ describe('a rejection', () => {
     );
   });
 
-  it('is the JSON of a value that fits', () => {
+  it('[2.1.3] is the JSON of a value that fits', () => {
     const short = fc.jsonValue({ maxDepth: 2 }).filter(value => JSON.stringify(value).length <= 200);
     fc.assert(
       fc.property(short, value => {

@@ -36,7 +36,7 @@ describe('container template', () => {
     ['another health check', { healthCheck: { type: 'exec', command: ['true'] } }, true],
     ['other ports', { ports: [{ containerPort: 80, protocol: 'tcp' }] }, true],
     ['other requests', { resources: { cpu: '1' } }, true],
-    ['other secrets', { secretsVersion: 1 }, true],
+    ['[2.2.23] other secrets', { secretsVersion: 1 }, true],
     ['a reference to a secret', { secrets: [db] }, true],
     ['a composed secret', { composedSecrets: { URL: '{{secret.web-db.url}}' } }, true],
     ['another node by name', { nodeId: 'node_1' }, true],

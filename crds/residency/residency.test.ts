@@ -18,11 +18,11 @@ describe('a node and a residency', () => {
   const cases: ReadonlyArray<{ residency: Residency; node: Record<string, string>; refused: string[] }> = [
     { residency: {}, node: {}, refused: [] },
     { residency: { country: 'DE' }, node: country('DE'), refused: [] },
-    { residency: { country: 'DE' }, node: country('FR'), refused: ['country'] },
+    { residency: { country: 'DE' }, node: country('FR'), refused: ['country'] }, // [2.7.4]
     { residency: { country: 'DE' }, node: {}, refused: ['country'] },
     { residency: { country: 'DE' }, node: region('eu'), refused: ['country'] },
-    { residency: { region: 'eu' }, node: region('eu'), refused: [] },
-    { residency: { region: 'eu' }, node: country('FR'), refused: [] },
+    { residency: { region: 'eu' }, node: region('eu'), refused: [] }, // [2.7.5]
+    { residency: { region: 'eu' }, node: country('FR'), refused: [] }, // [2.7.6]
     { residency: { region: 'eu' }, node: country('NO'), refused: ['region'] },
     { residency: { region: 'eea' }, node: country('NO'), refused: [] },
     { residency: { region: 'uk' }, node: country('GB'), refused: [] },
@@ -38,7 +38,7 @@ describe('a node and a residency', () => {
     });
   }
 
-  it('quotes both what is required and what is reported', () => {
+  it('[6.3] quotes both what is required and what is reported', () => {
     expect(checkResidency({ country: 'DE' }, country('FR'), regions)).to.deep.equal([
       { part: 'country', required: 'DE', reported: 'FR' },
     ]);
@@ -48,7 +48,7 @@ describe('a node and a residency', () => {
 describe('the labels of a residency', () => {
   const block: Residency = { country: 'DE', region: 'eu', blockedCountries: ['US', 'CN'] };
 
-  it('say the same as the block', () => {
+  it('[2.7.3] say the same as the block', () => {
     expect(renderResidencyLabels(block)).to.deep.equal({
       'mooring.io/data-residency-country': 'DE',
       'mooring.io/data-residency-region': 'eu',
@@ -58,7 +58,7 @@ describe('the labels of a residency', () => {
     expect(renderResidencyLabels({ blockedCountries: [] })).to.deep.equal({});
   });
 
-  it('are known in any case, and others are not', () => {
+  it('[2.7.8] are known in any case, and others are not', () => {
     for (const key of Object.keys(renderResidencyLabels(block)))
       expect(isResidencyLabel(key.toUpperCase())).to.equal(true);
     expect(isResidencyLabel('mooring.io/country')).to.equal(false);

@@ -24,7 +24,7 @@ describe('a step of a rotation', () => {
   for (const state of states) {
     for (const phase of phases) {
       const isAccepted = accepted[state].includes(phase);
-      it(`${phase} after ${state} is ${isAccepted ? 'accepted' : 'refused'}`, () => {
+      it(`[3.15] ${phase} after ${state} is ${isAccepted ? 'accepted' : 'refused'}`, () => {
         const checked = check({ phase }, at(state));
         expect(faults(checked)).to.deep.equal(isAccepted ? [] : ['rotation_transition_invalid phase']);
         if (!checked.ok) {

@@ -120,7 +120,7 @@ describe('admission of a volume', () => {
     );
   });
 
-  it('fills in what was not said, announced, and warns of copies without a node', () => {
+  it('[2.6.6] fills in what was not said, announced, and warns of copies without a node', () => {
     const admission = admitVolume({ ...sound, replicas: 3, primaryNode: 'machine-2' }, facts);
     if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
     expect(admission.spec).to.deep.equal({

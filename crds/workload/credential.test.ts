@@ -17,7 +17,7 @@ describe('plaintext credentials', () => {
   }
 
   for (const name of credentialNames) {
-    it(`stops ${name}`, () => {
+    it(`[2.2.22] stops ${name}`, () => {
       expect(isCredential(name, 'hunter2')).to.equal(true);
     });
   }

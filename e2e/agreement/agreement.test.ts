@@ -46,7 +46,7 @@ const WORLDS = Number(process.env['MOORING_WORLDS'] ?? sampleRuns(4, 16));
 describe('status, describe, explain and the newest event', () => {
   after(() => process.stdout.write(`\n    reached: ${tally.toString()}\n`));
 
-  it('property: never contradict each other, whatever has happened', async () => {
+  it('[3.10] property: never contradict each other, whatever has happened', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.array(act, { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 5 }),

@@ -200,7 +200,7 @@ describe('the dashboard in a browser', function () {
     await dashboard.context.close();
   });
 
-  it('lets an administrator of the platform choose a tenant, and shows nothing of another', async () => {
+  it('[5.4] lets an administrator of the platform choose a tenant, and shows nothing of another', async () => {
     const other = await TenantClient.open(plane, 'bakery');
     const dashboard = await DashboardPage.open(browser);
     await dashboard.signIn(plane.server, plane.access.adminToken);

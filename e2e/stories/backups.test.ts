@@ -65,7 +65,7 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
       return running.length === 1 ? running[0] : undefined;
     });
 
-  it('holds no value of a secret', async () => {
+  it('[4.22] holds no value of a secret', async () => {
     const body = { deploymentName: 'web' };
     backup = unwrap(await shop.client.request<Backup>('POST', '/api/v1/backups', { body }));
     const text = JSON.stringify(unwrap(await shop.client.request('GET', `/api/v1/backups/${backup.id}`)));
@@ -78,7 +78,7 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect(findCanaries([password], places)).to.deep.equal([]);
   });
 
-  itDeep('is backed up as a whole or not at all, whenever the API server is killed', async () => {
+  itDeep('[2.8.11] is backed up as a whole or not at all, whenever the API server is killed', async () => {
     const body = { deploymentName: 'web' };
     const count = async (range: string) => (await store.list(ranges.of(range, shop.id))).entries.length;
     const counts: number[][] = [];
@@ -142,28 +142,31 @@ describe('a deployment that is backed up, deleted, restored and moved, on a real
     expect((await shop.reaches('web', 'Running')).metadata.specHash).to.equal(backup.specHash);
   });
 
-  itDeep('moves to another installation as a file, and runs there with the same hash and its history', async () => {
-    const file = join(plane.folder, 'web.json');
-    const other = await ControlPlane.start({ MOORING_REGISTRY_INSECURE: fleet.registry.address });
-    try {
-      const bank = await TenantClient.open(other, 'bank');
-      await fleet.enrol(bank.client, 'bank-1', {}, { server: other.server });
-      expect((await runMoor(plane, shop, 'backup', 'export', backup.id, '--file', file)).status).to.equal(0);
-      for (const argv of [
-        ['import', file],
-        ['restore', backup.id],
-      ]) {
-        const { status, stderr } = await runMoor(other, bank, 'backup', ...argv);
-        expect(status, stderr).to.equal(0);
+  itDeep(
+    '[4.21] moves to another installation as a file, and runs there with the same hash and its history',
+    async () => {
+      const file = join(plane.folder, 'web.json');
+      const other = await ControlPlane.start({ MOORING_REGISTRY_INSECURE: fleet.registry.address });
+      try {
+        const bank = await TenantClient.open(other, 'bank');
+        await fleet.enrol(bank.client, 'bank-1', {}, { server: other.server });
+        expect((await runMoor(plane, shop, 'backup', 'export', backup.id, '--file', file)).status).to.equal(0);
+        for (const argv of [
+          ['import', file],
+          ['restore', backup.id],
+        ]) {
+          const { status, stderr } = await runMoor(other, bank, 'backup', ...argv);
+          expect(status, stderr).to.equal(0);
+        }
+        expect(await changes(bank)).to.deep.equal(['1 create', '2 restore']);
+        const body = { values: { pw: password.value } };
+        unwrap(await bank.client.request('PUT', '/api/v1/secrets/deployments/web-db', { body }));
+        expect((await bank.reaches('web', 'Running')).metadata.specHash).to.equal(backup.specHash);
+        const running = await fleet.view.running('web');
+        expect(new Set(running.map(({ labels }) => labels['mooring.io/tenant']))).to.include(bank.id);
+      } finally {
+        await other.stop();
       }
-      expect(await changes(bank)).to.deep.equal(['1 create', '2 restore']);
-      const body = { values: { pw: password.value } };
-      unwrap(await bank.client.request('PUT', '/api/v1/secrets/deployments/web-db', { body }));
-      expect((await bank.reaches('web', 'Running')).metadata.specHash).to.equal(backup.specHash);
-      const running = await fleet.view.running('web');
-      expect(new Set(running.map(({ labels }) => labels['mooring.io/tenant']))).to.include(bank.id);
-    } finally {
-      await other.stop();
-    }
-  });
+    },
+  );
 });

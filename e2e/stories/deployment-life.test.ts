@@ -36,7 +36,7 @@ describe('the life of a deployment, on a real engine', function () {
     environment: { MODE: 'story' },
   });
 
-  it('starts, spread over the tenant’s machines, and becomes healthy', async () => {
+  it('[3.3] starts, spread over the tenant’s machines, and becomes healthy', async () => {
     await shop.apply(web());
     const { status } = await shop.reaches('web', 'Running');
 
@@ -47,7 +47,7 @@ describe('the life of a deployment, on a real engine', function () {
     expect(running.every(({ status: health }) => health.includes('(healthy)'))).to.equal(true);
   });
 
-  it('runs beside a deployment of the same name of another tenant', async () => {
+  it('[3.22] runs beside a deployment of the same name of another tenant', async () => {
     await bank.apply({ ...web(), replicas: 1 });
     const { status } = await bank.reaches('web', 'Running');
 
@@ -69,7 +69,7 @@ describe('the life of a deployment, on a real engine', function () {
     });
   });
 
-  it('rolls a changed image one replica after the other, each when one more is healthy', async () => {
+  it('[2.3.3] rolls a changed image one replica after the other, each when one more is healthy', async () => {
     await shop.change('web', { replicas: 3 });
     await shop.reaches('web', 'Running');
     const second = await fleet.image('2');
@@ -94,14 +94,14 @@ describe('the life of a deployment, on a real engine', function () {
     });
   });
 
-  it('stops without being deleted, and starts again', async () => {
+  it('[2.2.14 3.12] stops without being deleted, and starts again', async () => {
     await shop.change('web', { replicas: 0 });
     await shop.reaches('web', 'Stopped');
     await shop.change('web', { replicas: 1 });
     await shop.reaches('web', 'Running');
   });
 
-  it('says why every node refuses it', async () => {
+  it('[3.10 4.24 6.2 6.4] says why every node refuses it', async () => {
     await shop.apply({ ...web(), name: 'huge', resources: { memory: '900Gi' } });
     const { status } = await shop.reaches('huge', 'Unschedulable');
     expect(status?.message).to.match(/^0 of 2 nodes: 2 resources/);

@@ -66,7 +66,7 @@ describe('the image of a deployment', () => {
     return [answer.ok, ...found.map(({ code }) => code)];
   };
 
-  it('is found, or is refused until it is pushed', async () => {
+  it('[2.2.12 7.1.11] is found, or is refused until it is pushed', async () => {
     expect(await codes('web', image)).to.deep.equal([true]);
     expect(await codes('next', `${registry.address}/mooring/demo:2`)).to.deep.equal([false, 'image_not_found']);
     expect(await codes('none', `${registry.address}/mooring/none:1`)).to.deep.equal([false, 'image_not_found']);
@@ -74,7 +74,7 @@ describe('the image of a deployment', () => {
     expect(await codes('next', `${registry.address}/mooring/demo:3`)).to.deep.equal([true]);
   });
 
-  it('is accepted while its registry is away, with a warning', async () => {
+  it('[7.1.10] is accepted while its registry is away, with a warning', async () => {
     await registry.kill('SIGKILL');
     const away = await codes('away', `${registry.address}/mooring/demo:4`);
     expect(away).to.deep.equal([true, 'image_registry_unreachable']);

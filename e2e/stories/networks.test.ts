@@ -78,49 +78,52 @@ describe('networks, on a real engine', function () {
     expect((await show('front')).status?.node).to.equal('shop-1');
   });
 
-  itDeep('come and go whole, wherever the server, the controllers and the agent of their node are killed', async () => {
-    const deaths = [
-      { part: plane.api, at: ['network.storing', 'network.stored', 'network.removing', 'network.removed'] as const },
-      { part: plane.controllers, at: ['network.rolling', 'network.rolled'] as const },
-      { part: machine.agent, at: ['agent.network_created', 'agent.network_removed'] as const },
-    ];
-    const path = '/api/v1/networks/brief';
-    const isStored = async () => (await shop.client.request('GET', path)).ok;
-    await dieTogether(deaths, async () => {
-      await until('it to be stored', async () => {
-        if (await isStored()) return true;
-        await declare(shop, { name: 'brief', nodeId: 'shop-1', internal: true });
-        return false;
-      });
-      await reaches('brief', 'ready');
-      expect((await fleet.view.networks()).map(({ name }) => name)).to.include(engineName(await show('brief')));
-      const [host, port] = [
-        await fleet.view.gateway(engineName(await show('brief'))),
-        fleet.registry.address.split(':')[1],
+  itDeep(
+    '[2.8.6] come and go whole, wherever the server, the controllers and the agent of their node are killed',
+    async () => {
+      const deaths = [
+        { part: plane.api, at: ['network.storing', 'network.stored', 'network.removing', 'network.removed'] as const },
+        { part: plane.controllers, at: ['network.rolling', 'network.rolled'] as const },
+        { part: machine.agent, at: ['agent.network_created', 'agent.network_removed'] as const },
       ];
-      await jobs.create({
-        ...shell(`nc -w 2 ${host} ${port} < /dev/null 2> /dev/null && echo out || echo held`),
-        name: 'tries',
-        networks: ['brief'],
+      const path = '/api/v1/networks/brief';
+      const isStored = async () => (await shop.client.request('GET', path)).ok;
+      await dieTogether(deaths, async () => {
+        await until('it to be stored', async () => {
+          if (await isStored()) return true;
+          await declare(shop, { name: 'brief', nodeId: 'shop-1', internal: true });
+          return false;
+        });
+        await reaches('brief', 'ready');
+        expect((await fleet.view.networks()).map(({ name }) => name)).to.include(engineName(await show('brief')));
+        const [host, port] = [
+          await fleet.view.gateway(engineName(await show('brief'))),
+          fleet.registry.address.split(':')[1],
+        ];
+        await jobs.create({
+          ...shell(`nc -w 2 ${host} ${port} < /dev/null 2> /dev/null && echo out || echo held`),
+          name: 'tries',
+          networks: ['brief'],
+        });
+        await until('it to have ended', async () => (await jobs.show('tries')).status.phase === 'Succeeded');
+        expect(await until('its log', () => jobs.log('tries'))).to.equal('held\n');
+        await until('it to be removed', async () => {
+          if (!(await isStored())) return true;
+          await shop.client.request('DELETE', path);
+          return false;
+        });
+        await until('the engine to have no more than before', async () => (await fleet.view.networks()).length === 4);
       });
-      await until('it to have ended', async () => (await jobs.show('tries')).status.phase === 'Succeeded');
-      expect(await until('its log', () => jobs.log('tries'))).to.equal('held\n');
-      await until('it to be removed', async () => {
-        if (!(await isStored())) return true;
-        await shop.client.request('DELETE', path);
-        return false;
-      });
-      await until('the engine to have no more than before', async () => (await fleet.view.networks()).length === 4);
-    });
-    const query = { subject: 'brief' };
-    const { items } = unwrap(await shop.client.all<StoredEvent>('/api/v1/events', { query }));
-    const orders = items.map(({ type }) => type).filter(type => /created|deleted/.test(type));
-    expect(orders.sort()).to.deep.equal(['network.created', 'network.deleted']);
-    const isLeft = async () => (await plane.storedKeys()).some(key => /^network.*\/brief$/.test(key));
-    await until('nothing of it to be left', async () => !(await isLeft()));
-  });
+      const query = { subject: 'brief' };
+      const { items } = unwrap(await shop.client.all<StoredEvent>('/api/v1/events', { query }));
+      const orders = items.map(({ type }) => type).filter(type => /created|deleted/.test(type));
+      expect(orders.sort()).to.deep.equal(['network.created', 'network.deleted']);
+      const isLeft = async () => (await plane.storedKeys()).some(key => /^network.*\/brief$/.test(key));
+      await until('nothing of it to be left', async () => !(await isLeft()));
+    },
+  );
 
-  it('hold the deployments that join them on their node, reached by name', async () => {
+  it('[2.8.6] hold the deployments that join them on their node, reached by name', async () => {
     for (const body of [app('web', 'front'), app('proxy', 'front', 'back'), app('db', 'back')]) await shop.apply(body);
     await bank.apply(app('web', 'front'));
     for (const name of ['web', 'proxy', 'db']) {
@@ -134,7 +137,7 @@ describe('networks, on a real engine', function () {
     await untilCalled(await only('web'), 'proxy');
   });
 
-  it('hold the jobs that join them on their node, which reach deployments by name', async () => {
+  it('[2.8.6] hold the jobs that join them on their node, which reach deployments by name', async () => {
     await jobs.create({
       ...shell('trap "exit 0" TERM; until echo | nc -w 2 db 8080; do sleep 1; done; echo reached; sleep 600 & wait'),
       name: 'probe',

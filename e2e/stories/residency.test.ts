@@ -37,7 +37,7 @@ describe('residency, on real engines in two countries', function () {
     return status?.placements.map(({ nodeId }) => items.find(({ id }) => id === nodeId)?.name).sort();
   };
 
-  it('keeps a deployment in its country, and in a region', async () => {
+  it('[2.7.4] keeps a deployment in its country, and in a region', async () => {
     await shop.apply({ name: 'local', image, replicas: 2, placement: { residency: { country: 'de' } } });
     expect(await listNodes(await shop.reaches('local', 'Running'))).to.deep.equal(['berlin', 'hamburg']);
 
@@ -45,7 +45,7 @@ describe('residency, on real engines in two countries', function () {
     expect(await listNodes(await shop.reaches('overseas', 'Running'))).to.deep.equal(['boston', 'boston']);
   });
 
-  it('lets what matches nothing wait, says why of every node, and starts it when a node comes', async () => {
+  it('[2.7.18 4.24] lets what matches nothing wait, says why of every node, and starts it when a node comes', async () => {
     const stored = await shop.apply({ name: 'swiss', image, placement: { residency: { country: 'CH' } } });
     expect(JSON.stringify(stored)).to.include('residency_no_matching_node');
     await shop.reaches('swiss', 'Waiting');
@@ -64,7 +64,7 @@ describe('residency, on real engines in two countries', function () {
     expect(await listNodes(await shop.reaches('swiss', 'Running'))).to.deep.equal(['zurich']);
   });
 
-  it('waits for a dependency to be healthy before it starts', async () => {
+  it('[2.2.28] waits for a dependency to be healthy before it starts', async () => {
     await shop.apply({ name: 'front', image, dependsOn: [{ name: 'back', condition: 'healthy' }] });
     await shop.reaches('front', 'Waiting');
     expect(await fleet.view.running('front')).to.deep.equal([]);

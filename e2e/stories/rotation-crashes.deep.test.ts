@@ -108,7 +108,7 @@ describe('a rotation, with a process killed at every step', function () {
   const raising = ['rotation.raising', 'rotation.raised', 'rotation.waiting', 'rotation.waited'] as const;
   const resolving = ['resolver.resolved', 'resolver.stamped'] as const;
   const holding = ['rotation.holding', 'rotation.held'] as const;
-  it('loses no log-in when the controllers die', () => {
+  it('[3.16] loses no log-in when the controllers die', () => {
     const stage = [...changing, ...holding];
     const promote = [...changing, ...raising, ...resolving, ...holding];
     const retire = [...changing, ...holding];

@@ -59,7 +59,7 @@ describe('secrets, on a real engine', function () {
     return status?.conditions.find(({ type }) => type === 'SecretsResolved')?.reason;
   };
 
-  it('reach the container’s environment: every key, and what is composed of them', async () => {
+  it('[2.4.2 2.4.37] reach the container’s environment: every key, and what is composed of them', async () => {
     const [first] = passwords;
     backend.accepted.add(first.value);
     await write(PATH, { user: 'shop', password: first.value });
@@ -79,7 +79,7 @@ describe('secrets, on a real engine', function () {
     expect(backend.logins.denied).to.equal(0);
   });
 
-  it('leave a deployment without a container while they are missing', async () => {
+  it('[3.13] leave a deployment without a container while they are missing', async () => {
     const secrets = [{ name: 'API', vault_path: 'deployments/absent', anchor: 'process' }];
     await shop.apply({ name: 'missing', image, replicas: 1, secrets });
     expect(await readReason('missing')).to.equal('secret_missing');
@@ -90,7 +90,7 @@ describe('secrets, on a real engine', function () {
     await shop.remove('missing');
   });
 
-  itDeep('leave a deployment without a container while the policy forbids them', async () => {
+  itDeep('[2.4.10] leave a deployment without a container while the policy forbids them', async () => {
     await plane.controllers.kill('SIGTERM');
     const strict = new Child('controllers', {
       environment: {
@@ -129,7 +129,7 @@ describe('secrets, on a real engine', function () {
     expect(environments.map(({ DB_password }) => DB_password === to)).to.deep.equal([true, true]);
   };
 
-  it('are rotated without one failed log-in', async () => {
+  it('[3.16 3.18 4.10] are rotated without one failed log-in', async () => {
     const before = backend.logins.welcome;
     await rotate(passwords[0].value, passwords[1].value);
     const refused = await rotation.ask({ phase: 'verify' });
@@ -155,7 +155,7 @@ describe('secrets, on a real engine', function () {
     expect(backend.logins.denied).to.equal(0);
   });
 
-  it('come to the agent in the answer to its ticket, and in nothing else that it receives or sends', async () => {
+  it('[2.4.17] come to the agent in the answer to its ticket, and in nothing else that it receives or sends', async () => {
     const asked = link.places.map(({ name }) => name);
     expect(asked).to.include.members(['GET /agent/v1/assignments, answer', 'POST /agent/v1/reports, request']);
     const found = findCanaries(passwords, link.places);
@@ -164,7 +164,7 @@ describe('secrets, on a real engine', function () {
     expect(new Set(found.map(({ canary: name }) => name)).size).to.equal(1 + secretsVersion);
   });
 
-  it('are found nowhere but in the engine', async () => {
+  it('[2.4.18] are found nowhere but in the engine', async () => {
     const events = await shop.client.all('/api/v1/events');
     expect(events.ok).to.equal(true);
     const answers = { name: 'answers of the API', bytes: Buffer.concat(heard) };

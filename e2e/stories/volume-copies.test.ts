@@ -65,7 +65,7 @@ describe('copies of volumes, on a real engine', () => {
     await shop.reaches('db', 'Running');
   };
 
-  it('is made on another node, and brought up to date', async () => {
+  it('[2.6.2] is made on another node, and brought up to date', async () => {
     const body = { name: 'data', class: 'replicated', sizeBytes: 128 * 2 ** 20, primaryNode: 'shop-1' };
     const { id } = unwrap(await shop.client.request<ShownVolume>('POST', '/api/v1/dvm/volumes', { body }));
     await becomes(
@@ -92,7 +92,7 @@ describe('copies of volumes, on a real engine', () => {
     return most;
   };
 
-  it('is promoted when the agent of the primary was killed, with every byte, and what wrote there is killed before', async () => {
+  it('[4.20] is promoted when the agent of the primary was killed, with every byte, and what wrote there is killed before', async () => {
     const former = await only();
     await machines['shop-1']!.agent.kill('SIGKILL');
     expect(await countWriters(2)).to.equal(1);

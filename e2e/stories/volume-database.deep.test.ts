@@ -165,7 +165,7 @@ describe(`a database on a replicated volume${noBtrfs === undefined ? '' : `: ${n
     // Each of them grows it in one run and shrinks it in the next.
     for (const tell of isUntold ? resizes.toReversed() : resizes) tell();
 
-    it(`has every record up to the reported lag when its machine is lost at any moment${name}`, async () => {
+    it(`[4.20] has every record up to the reported lag when its machine is lost at any moment${name}`, async () => {
       const { capacityBytes } = await lab.find();
       await survive({ when: await wait(), isUntold });
       expect((await lab.find()).capacityBytes).to.equal(capacityBytes);

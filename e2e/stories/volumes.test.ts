@@ -85,7 +85,7 @@ describe('volumes, on a real engine', () => {
   const codes = (answer: Awaited<ReturnType<typeof remove>>) =>
     answer.ok ? [] : answer.rejections.map(({ code }) => code);
 
-  it('are made on one node, and what mounts them runs there', async () => {
+  it('[2.2.20 2.2.27] are made on one node, and what mounts them runs there', async () => {
     const { id } = await make({ name: 'data', primaryNode: 'shop-2' });
     const ready = await reaches('data', 'Ready');
     expect(ready).to.include({ id, primaryNodeName: 'shop-2' });
@@ -99,7 +99,7 @@ describe('volumes, on a real engine', () => {
     expect(other.ok ? [] : other.rejections.map(({ code }) => code)).to.deep.equal(['volume_primary_mismatch']);
   });
 
-  it('keep their bytes when the container is replaced, and never have two writers at once', async () => {
+  it('[2.2.27] keep their bytes when the container is replaced, and never have two writers at once', async () => {
     const first = await only('db');
     expect(await fleet.view.succeeds(first, 'echo kept > /data/file && sync')).to.equal(true);
     await shop.change('db', { image: images[1] });

@@ -30,7 +30,7 @@ describe('agent', () => {
     lab.stop();
   });
 
-  it('pulls, creates, starts and reports an assigned replica', async () => {
+  it('[2.2.6] pulls, creates, starts and reports an assigned replica', async () => {
     await begin();
     await lab.assign(replica());
     await lab.assign(replica({ uid: 'rep_2', slot: 1 }));
@@ -92,7 +92,7 @@ describe('agent', () => {
   });
 
   describe('after a restart', () => {
-    it('advertises the labels of its own configuration, as they are now', async () => {
+    it('[2.7.10] advertises the labels of its own configuration, as they are now', async () => {
       lab = new NodeLab();
       await lab.start();
       const advertised: string[] = [];

@@ -44,7 +44,7 @@ describe('networks of a node', () => {
   };
   const members = (name: string) => lab.engine.networks.membersOf(engineName(name));
 
-  it('are created with what the wire says of them, and reported; those of other nodes are not', async () => {
+  it('[2.8.7] are created with what the wire says of them, and reported; those of other nodes are not', async () => {
     await declare('backend', { internal: true });
     await declare('elsewhere', { nodeId: 'node_2' });
     expect(lab.engine.networks.specs).to.deep.equal([

@@ -117,7 +117,7 @@ describe('history of deployments', () => {
     });
   });
 
-  it('of a name goes on across its deletion, without gaps, and is found afterwards', async () => {
+  it('[2.8.14] of a name goes on across its deletion, without gaps, and is found afterwards', async () => {
     expect(findHistory(cache, T, 'web')).to.equal(undefined);
     await live('dep_a', 1, 30);
     await remove();

@@ -225,7 +225,7 @@ describe('AgentDispatcher', () => {
       return { lines, end };
     };
 
-    it('sends of a network its name, driver, labels and internal only', async () => {
+    it('[2.8.7] sends of a network its name, driver, labels and internal only', async () => {
       const network = (name: string, change: Partial<StoredNetwork> = {}): StoredNetwork => ({
         metadata: { ...nodeRecord.metadata, uid: `net_${name}` },
         name,

@@ -33,13 +33,13 @@ const leaving = { all: 1, staying: 0 };
 const cases: readonly Case[] = [
   { name: 'accept an idle node of the tenant', refused: [] },
   {
-    name: 'reject a node of another tenant without naming the tenant',
+    name: '[3.22] reject a node of another tenant without naming the tenant',
     node: { tenant: 't2' },
     refused: ['tenant'],
     reported: 'another tenant',
   },
   {
-    name: 'reject a failed node',
+    name: '[3.4] reject a failed node',
     node: { status: 'failed' },
     refused: ['ready'],
     required: 'ready',
@@ -47,22 +47,26 @@ const cases: readonly Case[] = [
   },
   { name: 'reject a node without a status', node: { status: 'unknown' }, refused: ['ready'] },
   { name: 'reject a draining node', node: { status: 'draining' }, refused: ['ready'] },
-  { name: 'reject the control plane’s node for a tenant', node: { controlPlane: true }, refused: ['control_plane'] },
   {
-    name: 'accept the control plane’s node for the platform',
+    name: '[3.24] reject the control plane’s node for a tenant',
+    node: { controlPlane: true },
+    refused: ['control_plane'],
+  },
+  {
+    name: '[3.24] accept the control plane’s node for the platform',
     node: { controlPlane: true },
     workload: { platform: true },
     refused: [],
   },
   {
-    name: 'reject the control plane’s node although the deployment names it',
+    name: '[3.28] reject the control plane’s node although the deployment names it',
     node: { controlPlane: true },
     workload: { namedNode: 'node_a' },
     refused: ['control_plane'],
   },
-  { name: 'accept the named node', workload: { namedNode: 'node_a' }, refused: [] },
+  { name: '[2.7.21] accept the named node', workload: { namedNode: 'node_a' }, refused: [] },
   {
-    name: 'reject every node but the named one',
+    name: '[2.7.21] reject every node but the named one',
     workload: { namedNode: 'node_b', namedNodeName: 'b' },
     refused: ['named_node'],
     required: 'b',
@@ -157,7 +161,7 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'reject a node in another country and quote both',
+    name: '[6.3] reject a node in another country and quote both',
     node: at('FR'),
     workload: residency({ country: 'DE' }),
     refused: ['residency'],
@@ -177,13 +181,13 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'accept a node labelled with the region',
+    name: '[2.7.5] accept a node labelled with the region',
     node: at('US', 'eu'),
     workload: residency({ region: 'eu' }),
     refused: [],
   },
   {
-    name: 'reject a node in a country outside the region',
+    name: '[2.7.6] reject a node in a country outside the region',
     node: at('US'),
     workload: residency({ region: 'eu' }),
     refused: ['residency'],
@@ -191,7 +195,7 @@ const cases: readonly Case[] = [
     reported: 'country US',
   },
   {
-    name: 'reject a node in a blocked country',
+    name: '[2.7.7] reject a node in a blocked country',
     node: at('US'),
     workload: residency({ blockedCountries: ['US'] }),
     refused: ['residency'],
@@ -216,13 +220,13 @@ const cases: readonly Case[] = [
     refused: ['residency'],
   },
   {
-    name: 'accept a node whose label is in the list',
+    name: '[2.7.19] accept a node whose label is in the list',
     node: labels({ disk: 'ssd' }),
     workload: { constraints: [{ key: 'disk', operator: 'In', values: ['nvme', 'ssd'] }] },
     refused: [],
   },
   {
-    name: 'reject a node whose label is not in the list',
+    name: '[2.7.19] reject a node whose label is not in the list',
     node: labels({ disk: 'hdd' }),
     workload: { constraints: [{ key: 'disk', operator: 'In', values: ['nvme', 'ssd'] }] },
     refused: ['label_constraint'],
@@ -262,7 +266,7 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'reject a second replica of a deployment with anti-affinity to itself',
+    name: '[2.7.20] reject a second replica of a deployment with anti-affinity to itself',
     node: { replicasByDeployment: new Map([['web', one]]) },
     workload: { antiAffinity: [apart('web')] },
     refused: ['anti_affinity'],
@@ -327,7 +331,7 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'reject requests that do not fit',
+    name: '[3.30] reject requests that do not fit',
     node: { used: { cpu: 1501, memory: 0 } },
     workload: { requests: { cpu: 500, memory: GIB } },
     refused: ['resources'],
@@ -345,7 +349,7 @@ const cases: readonly Case[] = [
     refused: [],
   },
   {
-    name: 'reject a replica beyond a quota',
+    name: '[3.8] reject a replica beyond a quota',
     workload: { quotas: [{ kind: 'containers', limit: 10, used: 10, asked: 1 }] },
     refused: ['quota'],
     required: 'at most 10 containers',

@@ -32,7 +32,7 @@ describe('NodeFleet.place', () => {
     expect(names(place(3, nodes, makeWorkload({ spreadOver: 'zone' })))).to.deep.equal(['a', 'c', 'd']);
   });
 
-  it('prefers the node with the larger free share of what is requested', () => {
+  it('[3.30] prefers the node with the larger free share of what is requested', () => {
     const nodes = [
       makeNode('a', { used: { cpu: 0, memory: 3 * GIB } }),
       makeNode('b', { used: { cpu: 1900, memory: 0 } }),
@@ -110,7 +110,7 @@ describe('summary of rejections', () => {
     expect(summariseRejections(0, refused)).to.equal('0 of 3 nodes: 2 resources, 1 not ready');
   });
 
-  it('counts a node with several reasons once, so that the counts add up', () => {
+  it('[3.11] counts a node with several reasons once, so that the counts add up', () => {
     const nodes = [
       makeNode('a', { status: 'failed', used: { cpu: 2000, memory: 0 } }),
       makeNode('b', { status: 'failed' }),

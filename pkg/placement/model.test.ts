@@ -132,7 +132,7 @@ describe('placement compared with a reference implementation', () => {
     );
   });
 
-  it('property: places no replica against a filter or on another tenant’s node, and rejects every node with a reason when some are left', () => {
+  it('[3.22] property: places no replica against a filter or on another tenant’s node, and rejects every node with a reason when some are left', () => {
     fc.assert(
       fc.property(someNodes, anyWorkload, fc.integer({ min: 1, max: 12 }), (nodes, what, count) => {
         const { nodes: placed, unplaced, refused } = new NodeFleet(nodes).place(count, what);

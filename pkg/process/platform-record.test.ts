@@ -61,7 +61,7 @@ describe('the record of a process of the control plane', () => {
     expect(await list()).to.deep.equal([]);
   });
 
-  it('ends with its lease when its process is cut off, and comes back', async () => {
+  it('[3.26] ends with its lease when its process is cut off, and comes back', async () => {
     let isAway = false;
     const process = start('server', {
       keepAlive: async id => {

@@ -159,7 +159,7 @@ describe('recommendations', () => {
     ],
     ['with all lost', replicated(1, 'lost'), ['replication critical set_replicas 2']],
     [
-      'with one lost and too few nodes',
+      '[8.10] with one lost and too few nodes',
       replicated(3, 'lost'),
       ['replication critical set_replicas 4: 4 replicas need 5 nodes, and 4 can be used'],
     ],
@@ -215,7 +215,7 @@ describe('recommendations', () => {
     expect(recommend(states.toReversed(), tenant)).to.deep.equal(found);
   });
 
-  it('property: ids are one for each condition, stay while it holds, and targets are sizes that fit', () => {
+  it('[2.6.8] property: ids are one for each condition, stay while it holds, and targets are sizes that fit', () => {
     const gib = fc.integer({ min: 0, max: 20 });
     fc.assert(
       fc.property(gib, gib, fc.integer({ min: 1, max: 20 }), fc.boolean(), (first, second, size, isLow) => {

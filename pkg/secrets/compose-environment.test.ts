@@ -24,7 +24,7 @@ const db = { 'web-db': { user: 'app', password: 's3cret' } };
 const incomplete = { kind: 'incomplete', missing: [], collisions: [], unusable: [] };
 
 describe('composeEnvironment', () => {
-  it('delivers every key of every entry, and the composed secrets', () => {
+  it('[2.4.2 2.4.17] delivers every key of every entry, and the composed secrets', () => {
     const url = 'postgres://{{secret.web-db.user}}:{{secret.web-db.password}}@db/{"a":{}}';
     expect(compose([['DB', 'web-db']], { DATABASE_URL: url }, db)).to.deep.equal({
       DB_user: 'app',
@@ -46,7 +46,7 @@ describe('composeEnvironment', () => {
     ).to.have.all.keys('A_user', 'A_password', 'B_user', 'B_password');
   });
 
-  it('inserts values verbatim, without expanding templates in them', () => {
+  it('[2.4.37] inserts values verbatim, without expanding templates in them', () => {
     const documents = { a: { x: '{{secret.a.y}}', y: '$& $1 {{secret.b.z}}' } };
     expect(compose([], { T: '{{secret.a.x}}|{{secret.a.y}}' }, documents)).to.deep.equal({
       T: '{{secret.a.y}}|$& $1 {{secret.b.z}}',

@@ -41,7 +41,7 @@ describe('credential paths', () => {
     'deployments//X',
   ];
   const corpus = stray.flatMap(part => frames.map(frame => frame.replace('X', part)));
-  it(`refuse ${corpus.length} ways to escape the tenant's namespace`, () => {
+  it(`[2.4.5 5.6] refuse ${corpus.length} ways to escape the tenant's namespace`, () => {
     const passed = corpus.filter(text => parseCredentialPath(tenant, text) !== undefined);
     expect(passed).to.deep.equal([]);
   });

@@ -29,7 +29,7 @@ const measureBits = (generation: Parameters<typeof generateDocument>[0]) => {
 };
 
 describe('generated secrets', () => {
-  it('have the requested length, in characters of the alphabet', () => {
+  it('[2.5.9] have the requested length, in characters of the alphabet', () => {
     fc.assert(
       fc.property(fc.constantFrom(...charsets), fc.integer({ min: 1, max: 4096 }), (charset, length) => {
         const value = one({ keys, by: 'characters', length, charset });
@@ -39,7 +39,7 @@ describe('generated secrets', () => {
     );
   });
 
-  it('hold exactly the bytes that were drawn, in every encoding', () => {
+  it('[2.5.5] hold exactly the bytes that were drawn, in every encoding', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...encodings),

@@ -83,7 +83,7 @@ describe('resolving secrets', () => {
     expect(await resolveSecrets(store, references)).to.have.nested.property('versions.deployments/web-db', 2);
   });
 
-  it('lists all forbidden paths', async () => {
+  it('[2.4.10] lists all forbidden paths', async () => {
     const secrets = [
       ...workload.secrets,
       { name: 'X', vault_path: 'platform/root' },
@@ -110,7 +110,7 @@ describe('resolving secrets', () => {
     });
   });
 
-  it('does not read the credentials of another tenant', async () => {
+  it('[2.4.4 5.5] does not read the credentials of another tenant', async () => {
     const other = collectReferences('a2d1b2a0-0000-4000-8000-000000000002', workload);
     expect(await resolveSecrets(store, other)).to.have.property('kind', 'missing');
   });
@@ -144,7 +144,7 @@ describe('resolving secrets', () => {
     });
   }
 
-  it('delivers nothing when the audit record cannot be written', async () => {
+  it('[3.14] delivers nothing when the audit record cannot be written', async () => {
     const audit = () => Promise.reject(new Error('disk full'));
     const outcome = await readEnvironment(store, references, { versions: {}, audit }).catch(
       (thrown: unknown) => thrown,

@@ -86,7 +86,7 @@ describe('the secret environment of a container, over HTTP', () => {
     });
   }
 
-  it('is refused whole when one secret is missing', async () => {
+  it('[3.14] is refused whole when one secret is missing', async () => {
     await lab.secrets.delete(toCredentialPath(lab.a, PATH));
     expect((await ask(request())).body['code']).to.equal('secrets_unresolved');
   });

@@ -43,7 +43,7 @@ describe('archives over HTTP', () => {
   const told = async (path: string) =>
     (await list(path)).map(({ revision, change, spec }) => [revision, change, spec.replicas]);
 
-  it('answer every accepted configuration, with author, change and alterations, and nothing of a refused one', async () => {
+  it('[2.8.14 4.23] answer every accepted configuration, with author, change and alterations, and nothing of a refused one', async () => {
     await post({ kind: 'Deployment', name: 'told', image: 'shop/web:1' });
     await put('told', { replicas: 3 });
     await put('told', { replicas: -3 });
@@ -63,7 +63,7 @@ describe('archives over HTTP', () => {
     expect(second!.spec).to.deep.equal(spec);
   });
 
-  it('answer the last fifty', async () => {
+  it('[2.8.14 4.23] answer the last fifty', async () => {
     await post(webDeployment('long'));
     for (let change = 2; change <= 54; change++) await put('long', { labels: { change: String(change) } });
     expect((await list('long')).map(({ revision }) => revision)).to.deep.equal(
@@ -71,7 +71,7 @@ describe('archives over HTTP', () => {
     );
   });
 
-  it('are found after the deletion, by name and by id, and the next of that name continues the numbers', async () => {
+  it('[2.8.14] are found after the deletion, by name and by id, and the next of that name continues the numbers', async () => {
     const created = await post(webDeployment('again'));
     const { uid } = created.body['metadata'] as { uid: string };
     await remove('again');
@@ -90,7 +90,7 @@ describe('archives over HTTP', () => {
     expect(await told('again?limit=1')).to.deep.equal([[3, 'create', 7]]);
   });
 
-  it('answer the difference of two revisions', async () => {
+  it('[4.23] answer the difference of two revisions', async () => {
     await post(webDeployment('differs', { labels: { team: 'a' } }));
     await put('differs', { replicas: 4 });
     await put('differs', { labels: null });
@@ -122,7 +122,7 @@ describe('archives over HTTP', () => {
     }
   });
 
-  it('bring a revision back as a new one: every field of it, and no other', async () => {
+  it('[4.23] bring a revision back as a new one: every field of it, and no other', async () => {
     const placement = { residency: { country: 'DE' } };
     await post(webDeployment('back', { labels: { team: 'a' }, placement, environment: { MODE: 'a' } }));
     const [first] = await list('back');

@@ -83,7 +83,7 @@ describe('backups over HTTP', () => {
   });
   after(() => here.lab.stop());
 
-  it('hold spec, hash, author, history, and a checksum over all of it', async () => {
+  it('[2.8.11 4.22] hold spec, hash, author, history, and a checksum over all of it', async () => {
     await here.accept('POST', 'deployments', webDeployment('held', spec));
     await here.accept('PUT', 'deployments/held', { replicas: 4 });
     const created = await here.accept('POST', 'backups', { deploymentName: 'held' });
@@ -145,7 +145,7 @@ describe('backups over HTTP', () => {
     expect(await here.lab.store.get(keys.backupContent(here.lab.a, id))).to.equal(undefined);
   });
 
-  it('bring a deleted deployment back with the same hash, as the next revision of its name', async () => {
+  it('[4.21] bring a deleted deployment back with the same hash, as the next revision of its name', async () => {
     await here.accept('POST', 'deployments', webDeployment('lost', spec));
     const hash = await here.hash('lost');
     const { id } = await here.backUp('lost');
@@ -167,7 +167,7 @@ describe('backups over HTTP', () => {
     expect(event!.message).to.match(/^deployment lost was restored by token .*backup bak_/);
   });
 
-  it('bring a changed deployment back: every field of the backup, and no other', async () => {
+  it('[4.21] bring a changed deployment back: every field of the backup, and no other', async () => {
     await here.accept('POST', 'deployments', webDeployment('changed', spec));
     const hash = await here.hash('changed');
     const { id } = await here.backUp('changed');
@@ -285,7 +285,7 @@ describe('backups over HTTP', () => {
     expect(await here.lab.store.revision()).to.equal(before);
   });
 
-  it('move a deployment to another installation, with the same hash and its history', async () => {
+  it('[4.21] move a deployment to another installation, with the same hash and its history', async () => {
     await here.accept('POST', 'deployments', webDeployment('moved', spec));
     await here.accept('PUT', 'deployments/moved', { replicas: 4 });
     const file = toFile(await here.backUp('moved'));

@@ -27,7 +27,7 @@ describe('backups of deployments with a scaling policy', () => {
   const backUp = async () => (await accept('POST', 'backups', { deploymentName: 'scaled' })) as unknown as Backup;
   const metadata = (body: Record<string, unknown>) => body['metadata'] as StoredDeployment['metadata'];
 
-  it('hold the scaling policy, and bring it back, change it back or take it away again', async () => {
+  it('[2.8.12] hold the scaling policy, and bring it back, change it back or take it away again', async () => {
     const path = 'deployments/scaled/scaling';
     await accept('POST', 'deployments', { ...webDeployment('scaled'), resources: { cpu: '100m' } });
     const without = await backUp();

@@ -133,7 +133,7 @@ describe('the canary of a deployment over HTTP', () => {
     return (await lab.ask('POST', '/api/v1/backups', { token, body: { deploymentName: name } })).body;
   };
 
-  it('is part of a backup; a deployment that is there is changed as by any other write', async () => {
+  it('[2.8.13] is part of a backup; a deployment that is there is changed as by any other write', async () => {
     const made = await backUp('kept');
     expect(made['canaryState']).to.deep.equal({
       revision: 2,
@@ -150,7 +150,7 @@ describe('the canary of a deployment over HTTP', () => {
     expect(told(refused)).to.deep.equal([422, 'field_unknown', 'canaryState.environment']);
   });
 
-  it('is resumed with a deployment that is made anew from a backup, beside what ran beside it', async () => {
+  it('[2.8.13] is resumed with a deployment that is made anew from a backup, beside what ran beside it', async () => {
     const elsewhere = await lab.tenantToken(lab.b, 'deployer');
     const bring = async (name: string, query = '') => {
       const made = await backUp(name);

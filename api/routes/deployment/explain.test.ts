@@ -104,7 +104,7 @@ describe('explaining placement', () => {
     expect(candidates[0]?.whyHere).to.match(/^every filter accepts it/);
   });
 
-  it('says why no node takes the third of three replicas that must be apart, and who is there', async () => {
+  it('[6.2] says why no node takes the third of three replicas that must be apart, and who is there', async () => {
     for (const name of ['one', 'two']) await node(lab.a, name, 'ready');
     await store({ replicas: 3, placement: { antiAffinity: { self: true, deployments: [], topologyKey: 'node' } } });
     await putReplica(replica({ nodeId: 'node_one' }));
@@ -235,7 +235,7 @@ describe('explaining placement', () => {
     expect((await explain()).body).to.include({ code: 'deployment_not_found' });
   });
 
-  it('answers which regions are declared, and whether residency is enforced', async () => {
+  it('[4.26] answers which regions are declared, and whether residency is enforced', async () => {
     const { status, body } = await lab.ask('GET', '/api/v1/scheduler/regions', { token });
     const regions = body['regions'] as readonly { name: string; countries: readonly string[] }[];
 

@@ -29,13 +29,13 @@ const needs = (...dependsOn: readonly unknown[]) => web({ dependsOn });
 const resides = (residency: unknown) => web({ placement: { residency } });
 const unknownNode = `node_${'9'.repeat(26)}`;
 
-describeCodes('placement, nodes, networks, jobs (7.4)', [
+describeCodes('[7.2] placement, nodes, networks, jobs (7.4)', [
   {
     code: 'node_candidates_unresolvable',
     status: 422,
     cases: [
-      ['a name', 'nodeId', bare(web({ nodeId: 'machine-1' }))],
-      ['an id of another tenant', 'nodeId', bare(web({ nodeId: machine1 }))],
+      ['[7.4.1] a name', 'nodeId', bare(web({ nodeId: 'machine-1' }))],
+      ['[2.2.18] an id of another tenant', 'nodeId', bare(web({ nodeId: machine1 }))],
       ['a path', 'nodeId', bare(web({ nodeId: '../nodes' }))],
     ],
   },
@@ -43,7 +43,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'node_not_a_placement_candidate',
     status: 422,
     cases: [
-      ['a name', 'nodeId', web({ nodeId: 'machine-9' })],
+      ['[2.2.18 7.4.4] a name', 'nodeId', web({ nodeId: 'machine-9' })],
       ['an id', 'nodeId', web({ nodeId: unknownNode })],
       ['a change', 'nodeId', change('cache', { nodeId: 'machine-9' })],
     ],
@@ -52,7 +52,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'job_node_candidates_unresolvable',
     status: 422,
     cases: [
-      ['a name', 'nodeId', bare(job({ nodeId: 'machine-1' }))],
+      ['[7.4.7] a name', 'nodeId', bare(job({ nodeId: 'machine-1' }))],
       ['an id', 'nodeId', bare(job({ nodeId: machine1 }))],
       ['without a dry run', 'nodeId', bare(job({ nodeId: machine1 }, ''))],
     ],
@@ -61,7 +61,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'job_node_not_found',
     status: 422,
     cases: [
-      ['a name', 'nodeId', job({ nodeId: 'machine-9' })],
+      ['[2.8.10 7.4.9] a name', 'nodeId', job({ nodeId: 'machine-9' })],
       ['an id', 'nodeId', job({ nodeId: unknownNode })],
       ['without a dry run', 'nodeId', job({ nodeId: 'machine-9' }, '')],
     ],
@@ -70,7 +70,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'network_node_candidates_unresolvable',
     status: 422,
     cases: [
-      ['a name', 'nodeId', bare(network())],
+      ['[7.4.10] a name', 'nodeId', bare(network())],
       ['none', 'nodeId', bare(network({ nodeId: undefined }))],
       ['without a dry run', 'nodeId', bare(network({}, ''))],
     ],
@@ -79,7 +79,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'network_node_not_a_candidate',
     status: 422,
     cases: [
-      ['a name', 'nodeId', network({ nodeId: 'machine-9' })],
+      ['[7.4.11] a name', 'nodeId', network({ nodeId: 'machine-9' })],
       ['an id', 'nodeId', network({ nodeId: unknownNode })],
       ['without a dry run', 'nodeId', network({ nodeId: 'x' }, '')],
     ],
@@ -88,7 +88,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'network_node_required',
     status: 422,
     cases: [
-      ['none', 'nodeId', network({ nodeId: undefined })],
+      ['[4.33 7.4.12] none', 'nodeId', network({ nodeId: undefined })],
       ['without a dry run', 'nodeId', network({ nodeId: undefined }, '')],
       ['of one without a way out', 'nodeId', network({ nodeId: undefined, internal: true })],
     ],
@@ -97,7 +97,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'network_option_unsupported_on_agent',
     status: 422,
     cases: [
-      ['a driver', 'driver', network({ driver: 'overlay' })],
+      ['[2.8.8 7.4.13] a driver', 'driver', network({ driver: 'overlay' })],
       ['an option', 'options', network({ options: { mtu: '9000' } })],
       ['a subnet', 'ipam', network({ ipam: null })],
       ['without a dry run', 'subnet', network({ subnet: '10.0.0.0/24' }, '')],
@@ -108,7 +108,7 @@ describeCodes('placement, nodes, networks, jobs (7.4)', [
     code: 'manifest_wrong_kind',
     status: 422,
     cases: [
-      ['a deployment among jobs', 'kind', job({ kind: 'Deployment' })],
+      ['[2.8.9] a deployment among jobs', 'kind', job({ kind: 'Deployment' })],
       ['none among jobs', 'kind', job({ kind: undefined })],
     ],
   },
@@ -139,7 +139,7 @@ describeCodes('residency and dependencies (ours)', [
     code: 'residency_region_unknown',
     status: 422,
     cases: [
-      ['another', 'placement.residency.region', resides({ region: 'mars' })],
+      ['[2.7.14] another', 'placement.residency.region', resides({ region: 'mars' })],
       ['in capitals', 'placement.residency.region', resides({ region: 'EU' })],
       ['a country', 'placement.residency.region', resides({ region: 'DE' })],
     ],
@@ -149,7 +149,7 @@ describeCodes('residency and dependencies (ours)', [
     status: 422,
     cases: [
       [
-        'a country',
+        '[2.7.11] a country',
         'labels.mooring.io/data-residency-country',
         web({ labels: { 'mooring.io/data-residency-country': 'DE' } }),
       ],
@@ -170,7 +170,7 @@ describeCodes('residency and dependencies (ours)', [
     status: 422,
     cases: [
       [
-        'both',
+        '[2.7.13] both',
         'labels.mooring.io/data-residency-country',
         web({
           labels: { 'mooring.io/data-residency-country': 'DE' },
@@ -215,7 +215,7 @@ describeCodes('residency and dependencies (ours)', [
     code: 'depends_on_no_health_check',
     status: 422,
     cases: [
-      ['asked for', 'dependsOn[0].name', needs({ name: 'cache', condition: 'healthy' })],
+      ['[2.2.29] asked for', 'dependsOn[0].name', needs({ name: 'cache', condition: 'healthy' })],
       ['by default', 'dependsOn[0].name', needs({ name: 'cache' })],
       ['as a map', 'dependsOn.cache', web({ dependsOn: { cache: 'healthy' } })],
     ],
@@ -233,7 +233,7 @@ describeCodes('residency and dependencies (ours)', [
     code: 'health_check_needed',
     status: 422,
     cases: [
-      ['taken away', 'healthCheck', change('db', { healthCheck: null })],
+      ['[2.2.29] taken away', 'healthCheck', change('db', { healthCheck: null })],
       ['beside another change', 'healthCheck', change('db', { healthCheck: null, labels: { team: 'shop' } })],
       ['in a dry run', 'healthCheck', toDryRun(change('db', { healthCheck: null }))],
     ],
@@ -302,7 +302,7 @@ describeCodes('mounts (7.5)', [
     code: 'volume_mount_shape',
     status: 422,
     cases: [
-      ['no path', 'volumes[0].mountPath', mounts({ mountPath: undefined })],
+      ['[7.5.4] no path', 'volumes[0].mountPath', mounts({ mountPath: undefined })],
       ['a relative path', 'volumes[0].mountPath', mounts({ mountPath: 'data' })],
       ['upwards', 'volumes[0].mountPath', mounts({ mountPath: '/data/../etc' })],
       ['twice', 'volumes[1].mountPath', mounts({ readOnly: true }, { readOnly: true })],
@@ -318,7 +318,7 @@ describeCodes('mounts (7.5)', [
     code: 'volume_not_found',
     status: 422,
     cases: [
-      ['an id', 'volumes[0].volumeId', mounts({ volumeId: absent })],
+      ['[7.5.5] an id', 'volumes[0].volumeId', mounts({ volumeId: absent })],
       ['by the other name', 'volumes[0].volume_id', mounts({ volumeId: undefined, volume_id: absent })],
       ['another tenant’s', 'volumes[0].volumeId', bare(mounts({}))],
       ['in a job', 'volumes[0].volumeId', job({ volumes: [mount({ volumeId: absent })] })],
@@ -328,7 +328,7 @@ describeCodes('mounts (7.5)', [
     code: 'volume_class_not_wired',
     status: 422,
     cases: [
-      ['objects', 'volumes[0].volumeId', mounts({ volumeId: object })],
+      ['[2.6.3 7.5.3] objects', 'volumes[0].volumeId', mounts({ volumeId: object })],
       ['read only', 'volumes[0].volumeId', mounts({ volumeId: object, readOnly: true })],
       ['by a change', 'volumes[0].volumeId', change('cache', { volumes: [mount({ volumeId: object })] })],
     ],
@@ -337,7 +337,7 @@ describeCodes('mounts (7.5)', [
     code: 'volume_not_ready',
     status: 409,
     cases: [
-      ['degraded', 'volumes[0].volumeId', mounts({ volumeId: degraded })],
+      ['[3.20 7.5.6] degraded', 'volumes[0].volumeId', mounts({ volumeId: degraded })],
       ['read only', 'volumes[0].volumeId', mounts({ volumeId: degraded, readOnly: true })],
       ['by a change', 'volumes[0].volumeId', change('cache', { volumes: [mount({ volumeId: degraded })] })],
     ],
@@ -346,7 +346,7 @@ describeCodes('mounts (7.5)', [
     code: 'volume_access_mode_conflict',
     status: 409,
     cases: [
-      ['another deployment', 'volumes[0].readOnly', mounts({ volumeId: writtenByOther })],
+      ['[2.6.4 2.6.5 7.5.1 8.11] another deployment', 'volumes[0].readOnly', mounts({ volumeId: writtenByOther })],
       ['another replica', 'volumes[0].readOnly', web({ replicas: 2, volumes: [mount()] })],
       ['another mount', 'volumes[1].readOnly', mounts({}, { mountPath: '/more' })],
       ['by scaling', 'volumes[0].readOnly', change('db', { replicas: 2 })],
@@ -362,7 +362,7 @@ describeCodes('mounts (7.5)', [
     code: 'volume_primary_mismatch',
     status: 409,
     cases: [
-      ['by name', 'nodeId', web({ nodeId: 'machine-2', volumes: [mount()] })],
+      ['[2.2.19 7.5.7] by name', 'nodeId', web({ nodeId: 'machine-2', volumes: [mount()] })],
       ['by id', 'nodeId', web({ nodeId: machine2, volumes: [mount()] })],
       ['by a change', 'nodeId', change('db', { nodeId: machine2 })],
     ],
@@ -376,7 +376,7 @@ describeCodes(
       code: 'volume_binding_unavailable',
       status: 422,
       cases: [
-        ['one', 'volumes', mounts({})],
+        ['[7.5.2] one', 'volumes', mounts({})],
         ['of a volume that is not there', 'volumes', mounts({ volumeId: absent })],
         ['by a change', 'volumes', change('cache', { volumes: [mount()] })],
         ['in a job', 'volumes', job({ volumes: [mount()] })],
@@ -393,7 +393,7 @@ describeCodes(
       code: 'node_candidates_unresolvable',
       status: 503,
       cases: [
-        ['a name', 'nodeId', web({ nodeId: 'machine-1' })],
+        ['[7.4.3] a name', 'nodeId', web({ nodeId: 'machine-1' })],
         ['an id', 'nodeId', web({ nodeId: machine1 })],
         ['in a dry run', 'nodeId', toDryRun(web({ nodeId: 'machine-1' }))],
       ],
@@ -427,7 +427,7 @@ describeCodes(
       code: 'job_node_candidates_unresolvable',
       status: 422,
       cases: [
-        ['no agent of a node that is enrolled is reached', 'nodeId', job({ nodeId: 'machine-1' }, '')],
+        ['[7.4.8] no agent of a node that is enrolled is reached', 'nodeId', job({ nodeId: 'machine-1' }, '')],
         ['nor by its id, in a dry run', 'nodeId', job({ nodeId: machine1 })],
       ],
     },

@@ -18,7 +18,7 @@ describe('deployments over HTTP', () => {
     lab.ask('PUT', `/api/v1/deployments/${name}`, { token, body, headers });
   const remove = (name: string, headers = {}) => lab.ask('DELETE', `/api/v1/deployments/${name}`, { token, headers });
 
-  it('are created with every default announced, and read back the same', async () => {
+  it('[2.2.30 3.2 4.3 4.5] are created with every default announced, and read back the same', async () => {
     const created = await post({ kind: 'Deployment', name: 'first', image: 'shop/web:1' });
 
     expect(created.status).to.equal(201);
@@ -34,7 +34,7 @@ describe('deployments over HTTP', () => {
     expect(read.headers.get('etag')).to.equal(`"${revision}"`);
   });
 
-  it('are stored with their archive entry and their event, at one revision', async () => {
+  it('[3.1] are stored with their archive entry and their event, at one revision', async () => {
     const { body } = await post(webDeployment('archived'));
     const { uid, revision } = body['metadata'] as { uid: string; revision: string };
 
@@ -46,7 +46,7 @@ describe('deployments over HTTP', () => {
     expect(JSON.parse(archive!.bytes.toString())).to.include({ change: 'create', revision: 1 });
   });
 
-  it('are refused with every reason at once, and nothing is stored', async () => {
+  it('[4.4] are refused with every reason at once, and nothing is stored', async () => {
     const before = await lab.store.revision();
     const refused = await post({ kind: 'Job', name: 'Bad_Name', image: 'x:latest', replicas: -1 });
 

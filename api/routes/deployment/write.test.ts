@@ -36,7 +36,7 @@ const cases: readonly FieldCase[] = [
     values: [{ URL: 'db://{{secret.web-db.user}}' }, { DSN: 'db://{{secret.web-db.password}}' }],
     beside: { secrets: [secret] },
   },
-  { field: 'volumes', values: [[mount], [{ ...mount, mountPath: '/srv', subPath: 'web' }]] },
+  { field: 'volumes', values: [[mount], [{ ...mount, mountPath: '/srv', subPath: 'web' }]] }, // [3.19]
   { field: 'networks', values: [['backend'], []] },
   { field: 'resources', values: [{ cpu: '500m', memory: '256Mi' }, { cpu: '1' }] },
   { field: 'placement', values: [onDisks, onFast] },
@@ -85,7 +85,7 @@ describe('a change of a deployment over HTTP', () => {
   for (const { field, values, fallback, beside } of cases) {
     const [first, second] = values;
 
-    it(`keeps ${field} unsent, replaces it sent, removes it by null, and does each once`, async () => {
+    it(`[4.7] keeps ${field} unsent, replaces it sent, removes it by null, and does each once`, async () => {
       const name = `of-${field.toLowerCase()}`;
       const base = { labels: { kept: 'yes' }, environment: { KEPT: 'yes' }, ...beside };
       const body = webDeployment(name, { ...base, [field]: first });
@@ -114,7 +114,7 @@ describe('a change of a deployment over HTTP', () => {
   }
 
   for (const sent of [null, 0, 7]) {
-    it(`leaves secretsVersion to rotations when it is sent as ${sent}`, async () => {
+    it(`[2.2.25] leaves secretsVersion to rotations when it is sent as ${sent}`, async () => {
       const name = `version-${sent}`;
       await rejectionLab.lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name) });
       const answer = await put(name, { secretsVersion: sent });

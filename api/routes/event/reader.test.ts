@@ -66,7 +66,7 @@ describe('events', () => {
     ['type=node.ready', []],
   ];
   for (const [query, expected] of filters) {
-    it(`are listed and watched as ${query} asks`, async () => {
+    it(`[6.4] are listed and watched as ${query} asks`, async () => {
       const { lab, token } = await eventful();
       const reader = await watch(lab, token, `&${query}`);
       const opening = await reader.take(expected.length + 1);

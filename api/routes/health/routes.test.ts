@@ -36,7 +36,7 @@ describe('health of the server', () => {
     ['ok before the store was looked at', undefined, true, 200],
     ['ok, with a warning, when the store nears its quota', { ...well, nearsQuota: true }, true, 200],
     ['degraded while etcd has raised an alarm', { ...well, alarms: ['NOSPACE'] }, true, 503],
-    ['degraded while the watch is away', well, false, 503],
+    ['[4.27] degraded while the watch is away', well, false, 503],
   ];
   for (const [name, report, connected, status] of cases) {
     it(`is ${name}`, async () => {

@@ -41,7 +41,7 @@ describe('networks over HTTP', () => {
     await lab.cache.barrier();
   };
 
-  it('are stored on the only node, shown, listed and announced', async () => {
+  it('[2.8.6 4.32] are stored on the only node, shown, listed and announced', async () => {
     const made = await accept('POST', 'networks', { name: 'backend', labels: { team: 'shop' }, internal: true });
     expect(made.status).to.equal(201);
     expect(made.headers.get('location')).to.equal('/api/v1/networks/backend');

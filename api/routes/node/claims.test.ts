@@ -212,7 +212,7 @@ describe('claims to a node', () => {
       ({ tenant }) => tenant,
     );
 
-  it('are released only by a request that names the tenant', async () => {
+  it('[4.34 5.3 7.4.6] are released only by a request that names the tenant', async () => {
     const before = await lab.store.revision();
     for (const token of [a, platform]) {
       const { status, body } = await release(token);
@@ -232,7 +232,7 @@ describe('claims to a node', () => {
     expect((await enrol(b)).status).to.equal(201);
   });
 
-  it('can be recorded for a second tenant, by administrators only, and grant it no access', async () => {
+  it('[2.8.4] can be recorded for a second tenant, by administrators only, and grant it no access', async () => {
     expect((await claim(lab.b, b)).body['code']).to.equal('auth_forbidden');
     expect((await claim(lab.b)).status).to.equal(201);
     expect((await claim(lab.b)).status).to.equal(200);
@@ -241,7 +241,7 @@ describe('claims to a node', () => {
     expect((await enrol(b)).body['code']).to.equal('node_owned_by_another_tenant');
   });
 
-  it('are at most two, and only to an enrolled machine', async () => {
+  it('[2.8.4] are at most two, and only to an enrolled machine', async () => {
     const third = '0b5c3a52-8d0e-4a53-9d0c-4f3c6b6f2a10';
     await lab.tenant(third);
     await claim(lab.b);
@@ -253,7 +253,7 @@ describe('claims to a node', () => {
     expect(body['code']).to.equal('resource_not_found');
   });
 
-  it('hand the node over when the claim of the owner is released', async () => {
+  it('[2.8.5] hand the node over when the claim of the owner is released', async () => {
     await claim(lab.b);
     expect((await release(a, lab.a)).status).to.equal(200);
     const mine = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: a });
@@ -294,7 +294,7 @@ describe('claims to a node', () => {
     expect(await listClaims(b)).to.deep.equal([lab.b]);
   });
 
-  it('leave the node unchanged when the second claim is released', async () => {
+  it('[2.8.5] leave the node unchanged when the second claim is released', async () => {
     await claim(lab.b);
     expect((await release(b, lab.b)).status).to.equal(200);
     expect(await listClaims(a)).to.deep.equal([lab.a]);

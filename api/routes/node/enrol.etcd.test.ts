@@ -39,7 +39,7 @@ describe('many machines that enrol under one name at once, on a real etcd', () =
     rmSync(folder, { recursive: true });
   });
 
-  it('have exactly one owner, round after round of releases', async () => {
+  it('[5.7] have exactly one owner, round after round of releases', async () => {
     const admins = await Promise.all([lab.a, lab.b].map(tenant => lab.tenantToken(tenant)));
     for (let round = 0; round < 3; round++) {
       const joins = await Promise.all(

@@ -53,7 +53,7 @@ describe('nodes', () => {
     return reply;
   };
 
-  it('join with a token of their tenant, and are shown with their free capacity', async () => {
+  it('[2.8.1 4.25] join with a token of their tenant, and are shown with their free capacity', async () => {
     const { node } = await enrolled();
     const { body } = await lab.ask('GET', `/api/v1/nodes/${node.id}`, { token: admin });
     const byName = await lab.ask('GET', '/api/v1/nodes/machine-1', { token: admin });
@@ -114,7 +114,7 @@ describe('nodes', () => {
     expect([thief.status, thief.body['code']]).to.deep.equal([409, 'join_token_used']);
   });
 
-  it('record an event when their labels change, by heartbeat or by another enrolment', async () => {
+  it('[2.7.10] record an event when their labels change, by heartbeat or by another enrolment', async () => {
     const [key, join] = [newKey(), await joinToken()];
     await enrol(join, enrolment(key));
     await enrol(join, enrolment(key));
@@ -172,7 +172,7 @@ describe('nodes', () => {
     });
   }
 
-  it('cannot take a name from another tenant, nor from another machine', async () => {
+  it('[2.8.3 7.4.5] cannot take a name from another tenant, nor from another machine', async () => {
     await enrolled();
     const [theirs, ours] = [await joinToken({}, await lab.tenantToken(lab.b)), await joinToken()];
     const before = await lab.store.revision();
@@ -183,7 +183,7 @@ describe('nodes', () => {
     expect(await lab.store.revision()).to.equal(before);
   });
 
-  it('have one owner when two enrol under one name at the same time', async () => {
+  it('[2.8.3 5.7] have one owner when two enrol under one name at the same time', async () => {
     const b = await lab.tenantToken(lab.b);
     const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => joinToken({}, n % 2 === 0 ? admin : b)));
     const answers = await Promise.all(tokens.map(token => enrol(token, enrolment(newKey()))));
@@ -223,7 +223,7 @@ describe('nodes', () => {
     expect((await lab.ask('POST', '/agent/v1/heartbeat', { token, body: beat })).status).to.equal(200);
   });
 
-  it('update labels and capacity with a heartbeat, and no other field', async () => {
+  it('[2.8.1] update labels and capacity with a heartbeat, and no other field', async () => {
     const { token, node } = await enrolled();
     const labels = { disk: 'ssd', 'mooring.io/tenant': 'x' };
     const beat = { labels, capacity: { ...capacity, cpu: 10 ** 12 }, agentVersion: '0.2.0' };
@@ -260,7 +260,7 @@ describe('nodes', () => {
     return link;
   };
 
-  it('receive their own assignments and no others', async () => {
+  it('[5.7] receive their own assignments and no others', async () => {
     const [one, two] = [await enrolled('machine-1'), await enrolled('machine-2')];
     const link = openLink(one);
     const lines: { type: string }[] = [];

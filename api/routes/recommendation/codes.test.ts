@@ -76,7 +76,7 @@ describeCodes(
       code: 'dvm_recommendation_tenant_required',
       status: 400,
       cases: [
-        ['to read', 'X-Tenant-ID', { method: 'GET', path: '/api/v1/dvm/recommendations' }],
+        ['[5.2 7.5.16] to read', 'X-Tenant-ID', { method: 'GET', path: '/api/v1/dvm/recommendations' }],
         ['before the query', 'X-Tenant-ID', { method: 'GET', path: '/api/v1/dvm/recommendations?priority=urgent' }],
         ['to apply', 'X-Tenant-ID', { path: `/api/v1/dvm/recommendations/${grow}/apply`, body: { parameters: sound } }],
         ['of the switch', 'X-Tenant-ID', { method: 'GET', path: '/api/v1/dvm/recommendations/auto-apply' }],
@@ -86,7 +86,7 @@ describeCodes(
       code: 'dvm_recommendation_unknown_priority',
       status: 400,
       cases: [
-        ['another word', 'priority', read('?priority=urgent')],
+        ['[4.14 7.5.18] another word', 'priority', read('?priority=urgent')],
         ['in capitals', 'priority', read('?priority=High')],
         ['nothing', 'priority', read('?priority=')],
         ['beside a type', 'priority', read('?type=capacity&priority=all')],
@@ -96,7 +96,7 @@ describeCodes(
       code: 'dvm_recommendation_unknown_type',
       status: 400,
       cases: [
-        ['another word', 'type', read('?type=size')],
+        ['[4.14 7.5.19] another word', 'type', read('?type=size')],
         ['nothing', 'type', read('?type=')],
         ['beside a priority', 'type', read('?type=Capacity&priority=low')],
       ],
@@ -120,7 +120,7 @@ describeCodes(
       code: 'dvm_recommendation_not_found',
       status: 404,
       cases: [
-        ['of a volume that is fine', 'id', apply(`rec_${fine}_grow`, sound)],
+        ['[7.5.14] of a volume that is fine', 'id', apply(`rec_${fine}_grow`, sound)],
         ['of another condition', 'id', apply(`rec_${full}_shrink`, sound)],
         ['no id', 'id', apply('rec_1', sound)],
         ['in a dry run', 'id', apply(`rec_${fine}_grow`, sound, {}, '?dryRun=true')],
@@ -130,7 +130,7 @@ describeCodes(
       code: 'dvm_recommendation_volume_missing',
       status: 409,
       cases: [
-        ['gone', 'volume_id', apply(`rec_${absent}_grow`, sound)],
+        ['[7.5.20] gone', 'volume_id', apply(`rec_${absent}_grow`, sound)],
         ['going', 'volume_id', apply(`rec_${going}_grow`, sound)],
         ['another tenant’s', 'volume_id', apply(grow, sound, { as: 'bare' })],
       ],
@@ -139,7 +139,7 @@ describeCodes(
       code: 'dvm_recommendation_not_applicable',
       status: 409,
       cases: [
-        ['without enough nodes', 'id', apply(`rec_${wide}_copies`, replicas(1))],
+        ['[4.31 7.5.13] without enough nodes', 'id', apply(`rec_${wide}_copies`, replicas(1))],
         ['in a dry run', 'id', apply(`rec_${wide}_copies`, replicas(1), {}, '?dryRun=true')],
       ],
     },
@@ -147,7 +147,7 @@ describeCodes(
       code: 'dvm_recommendation_unknown_action',
       status: 422,
       cases: [
-        ['another verb', 'parameters.action', apply(grow, { action: 'shrink' })],
+        ['[7.5.17] another verb', 'parameters.action', apply(grow, { action: 'shrink' })],
         ['none', 'parameters.action', apply(grow, {})],
         ['a number', 'parameters.action', apply(grow, { action: 5 })],
       ],
@@ -156,7 +156,7 @@ describeCodes(
       code: 'dvm_recommendation_bad_parameter',
       status: 422,
       cases: [
-        ['no size', 'parameters.target_size_bytes', apply(grow, { action: 'resize' })],
+        ['[7.5.11] no size', 'parameters.target_size_bytes', apply(grow, { action: 'resize' })],
         ['a size in words', 'parameters.target_size_bytes', apply(grow, resize('4Gi'))],
         ['a size below zero', 'parameters.target_size_bytes', apply(grow, resize(-1))],
         ['no replicas', 'parameters.target_replicas', apply(grow, { action: 'set_replicas' })],
@@ -172,7 +172,7 @@ describeCodes(
       code: 'dvm_recommendation_stale_measurement',
       status: 409,
       cases: [
-        ['less than it holds', 'parameters.target_size_bytes', apply(grow, resize(GIB))],
+        ['[7.5.15] less than it holds', 'parameters.target_size_bytes', apply(grow, resize(GIB))],
         ['in a dry run', 'parameters.target_size_bytes', apply(grow, resize(GIB), {}, '?dryRun=true')],
       ],
     },
@@ -180,7 +180,7 @@ describeCodes(
       code: 'dvm_recommendation_apply_invalid_spec',
       status: 409,
       cases: [
-        ['copies of what has none', 'spec', apply(grow, replicas(1))],
+        ['[7.5.10] copies of what has none', 'spec', apply(grow, replicas(1))],
         ['more than its node has', 'spec', apply(grow, resize(2 ** 40))],
       ],
     },
@@ -217,7 +217,7 @@ describeCodes(
       code: 'dvm_recommendation_insufficient_nodes',
       status: 409,
       cases: [
-        ['one more than nodes', 'parameters.target_replicas', apply(`rec_${lost}_copies`, replicas(3))],
+        ['[7.5.12 8.10] one more than nodes', 'parameters.target_replicas', apply(`rec_${lost}_copies`, replicas(3))],
         ['in a dry run', 'parameters.target_replicas', apply(`rec_${lost}_copies`, replicas(20), {}, '?dryRun=true')],
       ],
     },

@@ -90,7 +90,7 @@ describe('recommendations over HTTP', () => {
   const events = async (type: string) =>
     (await lab.store.list(ranges.events)).entries.map(entry => value<StoredEvent>(entry)).filter(e => e.type === type);
 
-  it('are computed on every read from what is measured, the most urgent first, and vanish with their condition', async () => {
+  it('[2.6.7 2.6.8 4.13] are computed on every read from what is measured, the most urgent first, and vanish with their condition', async () => {
     await declare('4', {}, { usedBytes: 8 * GIB });
     await declare('5', {}, { usedBytes: 9 * GIB });
     await declare(
@@ -133,7 +133,7 @@ describe('recommendations over HTTP', () => {
     expect((await read()).map(({ id }) => id)).not.to.include(first?.id);
   });
 
-  it('belong to the tenant that the header names', async () => {
+  it('[4.13 5.2] belong to the tenant that the header names', async () => {
     await declare('5', {}, { usedBytes: 9 * GIB });
     const other = await lab.tenantToken(lab.b);
     const own = await lab.ask('GET', PATH, { token: other, headers: { 'x-tenant-id': lab.b } });
@@ -147,7 +147,7 @@ describe('recommendations over HTTP', () => {
     expect([none.status, none.body['code']]).to.deep.equal([400, 'dvm_recommendation_tenant_required']);
   });
 
-  it('are applied to what was measured, with an event; a dry run says where and how long', async () => {
+  it('[4.31] are applied to what was measured, with an event; a dry run says where and how long', async () => {
     const id = await declare('5', {}, { usedBytes: 9 * GIB });
     const [found] = await read();
     const path = `${PATH}/${found!.id}/apply`;

@@ -57,7 +57,7 @@ describe('rotation over HTTP', () => {
     await lab.store.commit({ guards: [{ key, at }], puts: [{ key, bytes: encode(progress) }], deletes: [] });
   };
 
-  it('passes through its phases, each requested once and repeatable', async () => {
+  it('[3.15 4.9] passes through its phases, each requested once and repeatable', async () => {
     expect((await show()).body).to.deep.include({ phase: 'idle', next: 'stage', secret: 'web-db', holds: true });
     for (const phase of ['stage', 'promote', 'verify', 'retire']) {
       const answer = await rotate({ phase });
@@ -80,7 +80,7 @@ describe('rotation over HTTP', () => {
     expect(await state()).to.deep.equal({ last: 1, current: 1 });
   });
 
-  it('announces the keys that a stage without material mints, those that were supplied included', async () => {
+  it('[2.4.29] announces the keys that a stage without material mints, those that were supplied included', async () => {
     for (const query of ['?dryRun=true', '']) {
       const { body } = await rotate({ phase: 'stage' }, 'web', query);
       const [minted, ...others] = body['alterations'] as { field: string; from: unknown; to: unknown }[];
@@ -133,8 +133,8 @@ describe('rotation over HTTP', () => {
     field: string,
     expected?: string,
   ][] = [
-    ['a phase too early', [], { phase: 'promote' }, 'rotation_transition_invalid', 'phase', 'stage'],
-    ['a phase too late', ['stage'], { phase: 'retire' }, 'rotation_transition_invalid', 'phase', 'promote'],
+    ['[3.17] a phase too early', [], { phase: 'promote' }, 'rotation_transition_invalid', 'phase', 'stage'],
+    ['[7.3.34] a phase too late', ['stage'], { phase: 'retire' }, 'rotation_transition_invalid', 'phase', 'promote'],
     ['an unknown phase', [], { phase: 'jump' }, 'rotation_transition_invalid', 'phase', 'stage'],
     ['no phase', [], {}, 'rotation_transition_invalid', 'phase', 'stage'],
     ['an abort of nothing', [], { phase: 'abort' }, 'rotation_transition_invalid', 'phase', 'stage'],
@@ -164,7 +164,7 @@ describe('rotation over HTTP', () => {
     });
   }
 
-  it('refuses the next phase until the current one is reached, and names what it waits for', async () => {
+  it('[3.17] refuses the next phase until the current one is reached, and names what it waits for', async () => {
     await rotate({ phase: 'stage' });
     await say({ holds: false, waitsFor: 'the secrets store, which cannot be reached' });
     const answer = await rotate({ phase: 'promote' });
@@ -210,7 +210,7 @@ describe('rotation over HTTP', () => {
     expect((await show()).body).to.deep.include({ secret: 'smtp', phase: 'stage' });
   });
 
-  it('needs values for an external secret', async () => {
+  it('[2.4.30] needs values for an external secret', async () => {
     await deploy('outside', [{ vault_path: PATH, anchor: 'external' }]);
     const refused = await rotate({ phase: 'stage' }, 'outside');
     expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([

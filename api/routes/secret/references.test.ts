@@ -51,7 +51,7 @@ describe('references of deployments to a secret', () => {
     beforeEach(() => deploy('outside', { secrets: [reference('external')] }));
 
     for (const query of ['', '?dryRun=true']) {
-      it(`forbid generating it ${query}`, async () => {
+      it(`[2.4.12 2.4.30] forbid generating it ${query}`, async () => {
         for (const body of [
           { generate: { keys: ['password'] } },
           { generate: { keys: ['salt'] }, values: { a: 'b' } },
@@ -74,7 +74,7 @@ describe('references of deployments to a secret', () => {
       expect(answer.status, answer.text).to.equal(201);
     });
 
-    it('keep an existing value instead of generating it again, and announce that', async () => {
+    it('[2.4.12] keep an existing value instead of generating it again, and announce that', async () => {
       const body = { generate: { keys: ['password', 'salt'] }, values: { user: 'other' } };
       const dryRun = await put(body, '?dryRun=true');
       const answer = await put(body);
@@ -101,7 +101,7 @@ describe('references of deployments to a secret', () => {
     });
   });
 
-  it('with the anchor process, let it be generated again', async () => {
+  it('[2.4.12] with the anchor process, let it be generated again', async () => {
     await deploy('web', { secrets: [reference('process')] });
     const answer = await put({ generate: { keys: ['password'] } });
     expect([answer.status, answer.body['alterations']]).to.deep.equal([200, []]);

@@ -41,7 +41,7 @@ describe('secrets over HTTP', () => {
   };
   const storeText = async () => (await lab.store.list('')).entries.map(({ bytes }) => bytes.toString()).join('\n');
 
-  it('are written in versions, and no value is ever answered or stored in clear', async () => {
+  it('[4.28] are written in versions, and no value is ever answered or stored in clear', async () => {
     const first = await put(PATH, { values: { user: 'shop', password: VALUE } });
     expect([first.status, first.body['version'], first.body['keys']]).to.deep.equal([201, 1, ['password', 'user']]);
     const second = await put(PATH, { generate: { keys: ['password'] }, values: { user: 'shop' } });
@@ -102,7 +102,7 @@ describe('secrets over HTTP', () => {
     expect(walked).not.to.include(all);
   });
 
-  it('show the deployments that refer to them, and the keys used', async () => {
+  it('[4.12] show the deployments that refer to them, and the keys used', async () => {
     const composedSecrets = { URL: 'postgres://{{secret.web-db.user}}:{{secret.web-db.password}}@db' };
     await post('web', { secrets: [entry()], composedSecrets });
     await post('worker', { secrets: [entry({ name: 'STORE' })] });
@@ -118,7 +118,7 @@ describe('secrets over HTTP', () => {
   });
 
   describe('sent with a deployment', () => {
-    it('are written, stripped from the record, and announced', async () => {
+    it('[2.4.18 2.4.22] are written, stripped from the record, and announced', async () => {
       const created = await post('web', {
         secrets: [entry({ values: { password: VALUE }, generate: { keys: ['salt'] } })],
       });
@@ -175,7 +175,7 @@ describe('secrets over HTTP', () => {
       expect(await password()).to.equal(minted);
     });
 
-    it('are shown by GET with everything but material', async () => {
+    it('[2.4.14 2.4.22 4.6] are shown by GET with everything but material', async () => {
       const sent = [
         entry({ values: { password: VALUE } }),
         entry({ name: 'KEY', vault_path: 'resources/key', generate: { keys: ['private'] } }),
@@ -232,9 +232,9 @@ describe('secrets over HTTP', () => {
     if (verdict.stored) await lab.cache.reached(verdict.revision);
   };
   const guarded: readonly [part: 'values' | 'generate', material: unknown, code: string][] = [
-    ['values', { password: VALUE }, 'secret_material_would_persist'],
+    ['values', { password: VALUE }, 'secret_material_would_persist'], // [7.3.21]
     ['values', {}, 'secret_material_would_persist'],
-    ['generate', { keys: ['password'] }, 'secret_generate_would_persist'],
+    ['generate', { keys: ['password'] }, 'secret_generate_would_persist'], // [7.3.18]
     ['generate', {}, 'secret_generate_would_persist'],
   ];
   for (const [part, material, code] of guarded) {

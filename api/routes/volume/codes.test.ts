@@ -102,7 +102,7 @@ describeCodes('volumes (7.5)', [
     code: 'volume_snapshot_not_found',
     status: 404,
     cases: [
-      ['any', 'snapshots/{snap}', snapshots('GET', ready, '/snap_1')],
+      ['[7.5.8] any', 'snapshots/{snap}', snapshots('GET', ready, '/snap_1')],
       ['a path', 'snapshots/{snap}', snapshots('GET', degraded, '/Snap%201')],
     ],
   },
@@ -110,7 +110,7 @@ describeCodes('volumes (7.5)', [
     code: 'volume_snapshot_not_implemented',
     status: 501,
     cases: [
-      ['without a body', `volumes.${ready}.snapshots`, snapshots('POST', ready)],
+      ['[7.5.9] without a body', `volumes.${ready}.snapshots`, snapshots('POST', ready)],
       ['with any body', `volumes.${ready}.snapshots`, snapshots('POST', ready, '', { body: { name: 'nightly' } })],
       ['of a volume that is not there', `volumes.${absent}.snapshots`, snapshots('POST', absent, '', { body: [] })],
     ],

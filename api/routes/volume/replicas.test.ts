@@ -42,14 +42,14 @@ describe('copies of volumes over HTTP', () => {
   });
   afterEach(() => lab.stop());
 
-  it('are wanted once unless the volume says how often', async () => {
+  it('[2.6.2] are wanted once unless the volume says how often', async () => {
     const body = { name: 'more', class: 'replicated', sizeBytes: 2 ** 30 };
     const { status, body: made } = await lab.ask('POST', '/api/v1/dvm/volumes', { token, body });
     expect(status).to.equal(201);
     expect(made).to.include({ class: 'replicated', wantedReplicas: 1, phase: 'Pending', epoch: null });
   });
 
-  it('are asked for on a node, by its name or its id, and once', async () => {
+  it('[4.19] are asked for on a node, by its name or its id, and once', async () => {
     const { status, body } = await ask('POST', 'data/replicas', { node_id: 'machine-2' });
     expect(status).to.equal(200);
     expect(body).to.include({ id: ID, wantedReplicas: 2, epoch: 1 });

@@ -62,7 +62,7 @@ describe('volumes over HTTP', () => {
     return entry && value<StoredVolume>(entry);
   };
 
-  it('are stored, shown by id and by name, listed and announced', async () => {
+  it('[2.6.1 4.16] are stored, shown by id and by name, listed and announced', async () => {
     const made = await accept('POST', 'dvm/volumes', { ...sound, primaryNode: 'machine-1' });
     expect(made.status).to.equal(201);
     const { id } = made.body as { id: string };
@@ -134,7 +134,7 @@ describe('volumes over HTTP', () => {
     expect(held).to.have.length(3);
   });
 
-  it('belong to a tenant: another one neither sees nor deletes nor mounts them', async () => {
+  it('[4.16] belong to a tenant: another one neither sees nor deletes nor mounts them', async () => {
     const { id } = await make();
     await settle(id);
     const other = await lab.tenantToken(lab.b);
@@ -405,7 +405,7 @@ describe('volumes over HTTP', () => {
     expect(stored(id)?.metadata.deletedAt).to.equal(undefined);
   });
 
-  it('have no snapshots, and none can be made', async () => {
+  it('[2.6.9 2.6.10 3.21 4.17 4.18] have no snapshots, and none can be made', async () => {
     const { id } = await make();
     const other = await lab.tenantToken(lab.b);
     const path = `tenants/${lab.a}/volumes/${id}/snapshots`;

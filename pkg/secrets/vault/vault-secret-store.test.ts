@@ -74,7 +74,7 @@ describe('vault secret store', () => {
     forbidden: toCredentialPath(tenant, 'platform/root'),
   }));
 
-  it('sends every request to the mount of the tenant', async () => {
+  it('[2.4.4 5.5] sends every request to the mount of the tenant', async () => {
     await put();
     await store.read(web);
     const paths = vault.seen.map(({ path }) => path).filter(path => !path.startsWith('auth/'));

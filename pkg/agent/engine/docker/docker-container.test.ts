@@ -7,17 +7,17 @@ import { type HealthConfig, buildHealthConfig } from './docker-container.js';
 describe('health check for the engine', () => {
   const cases: ReadonlyArray<{ name: string; given: Omit<HealthCheck, 'type'>; config: HealthConfig }> = [
     {
-      name: 'gives one element to the shell',
+      name: '[2.3.5] gives one element to the shell',
       given: { command: ['wget -q -O- localhost'] },
       config: { Test: ['CMD-SHELL', 'wget -q -O- localhost'] },
     },
     {
-      name: 'passes several elements as they are',
+      name: '[2.3.6] passes several elements as they are',
       given: { command: ['/bin/check', '--fast now'] },
       config: { Test: ['CMD', '/bin/check', '--fast now'] },
     },
     {
-      name: 'leaves retries and timeout to the runtime where they are omitted',
+      name: '[2.3.8 2.3.12 8.3 8.4] leaves retries and timeout to the runtime where they are omitted',
       given: { command: ['true'], interval: '5s' },
       config: { Test: ['CMD-SHELL', 'true'], Interval: 5_000_000_000 },
     },

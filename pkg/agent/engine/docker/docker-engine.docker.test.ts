@@ -109,7 +109,7 @@ describe('the docker engine', () => {
     return text;
   };
 
-  it('makes every container from the one security template', async () => {
+  it('[2.4.17 3.31] makes every container from the one security template', async () => {
     const { HostConfig } = await inspectRaw(await run(0));
 
     const bare = (names: unknown) => (names as string[]).map(name => name.replace(/^CAP_/, '')).toSorted();
@@ -127,7 +127,7 @@ describe('the docker engine', () => {
     expect(HostConfig['NanoCpus']).to.equal(0);
   });
 
-  it('lets containers of a tenant find each other by name', async () => {
+  it('[2.2.8] lets containers of a tenant find each other by name', async () => {
     await run(0);
     const id = await run(1, {
       entrypoint: ['/bin/sh', '-c'],
@@ -286,7 +286,7 @@ describe('the docker engine', () => {
     expect(await engine.exec(id, ['/bin/sh', '-c', 'exit 0'], 20_000)).to.equal(undefined);
   });
 
-  it('reports an unhealthy container', async () => {
+  it('[2.3.9] reports an unhealthy container', async () => {
     const command = ['echo "no answer for $DB_password"; exit 7'];
     const healthCheck = { type: 'exec', command, interval: '1s', timeout: '10s', retries: 1 } as const;
     const id = await run(0, { healthCheck, secrets });
@@ -301,7 +301,7 @@ describe('the docker engine', () => {
     expect(failedCheck).to.include({ exitCode: 7, output: 'no answer for [redacted]' });
   });
 
-  it('kills a health check that exceeds its timeout with SIGKILL', async () => {
+  it('[2.3.13] kills a health check that exceeds its timeout with SIGKILL', async () => {
     const command = ["trap '' TERM INT HUP; echo $$ > /tmp/check; while :; do sleep 1; done"];
     const healthCheck = { type: 'exec', command, interval: '1s', timeout: '1s', retries: 3 } as const;
     const watching =
