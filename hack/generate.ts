@@ -15,7 +15,6 @@ import { renderManifestFiles } from './generate-manifests.js';
 import { renderManualPage } from './generate-manual.js';
 import { renderMetricsReference } from './generate-metrics.js';
 import { renderSettingsReference } from './generate-settings.js';
-import { renderMonitoringFiles } from './monitoring/render.js';
 
 const files: Readonly<Record<string, string>> = {
   'dashboard/model/generated-kinds.ts': renderDashboardKinds(),
@@ -28,7 +27,6 @@ const files: Readonly<Record<string, string>> = {
   'packaging/moor.1': await renderManualPage(),
   ...renderExampleObjects(),
   ...renderManifestFiles(),
-  ...renderMonitoringFiles(),
 };
 
 const checking = process.argv.includes('--check');
