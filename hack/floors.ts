@@ -74,7 +74,7 @@ export const openToTests: readonly string[] = ['dev'];
 export const homes: Readonly<Record<string, readonly string[]>> = {
   etcd3: ['pkg/store'],
   winston: ['pkg/log'],
-  'p-queue': ['pkg/reconcile', 'pkg/agent'],
+  'p-queue': ['pkg/reconcile', 'hack'],
   ajv: ['crds/rule'],
   typebox: ['crds'],
   croner: ['crds/job'],

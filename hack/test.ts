@@ -5,8 +5,7 @@
  *   test.ts quick|deep [suites…]
  *
  * A suite that cannot run on this machine is skipped by name, never counted as passed. `SHARE=1/2` has the first half of the
- * deep tier run, `SHARE=commit` the half that the commit draws. `MOORING_STALL_MS=700` has all of it stand still for that long now and then:
- * a test that needs the machine to go on without a break fails. `hack/sandbox.sh` sees to it that nothing of a run is left.
+ * deep tier run, `SHARE=commit` the half that the commit draws. `hack/sandbox.sh` sees to it that nothing of a run is left.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -25,7 +24,6 @@ import {
   type RunnerReport,
   type SuiteResult,
 } from './test/results.js';
-import { stall } from './test/stall.js';
 import { chooseShare, planFiles, type Suite, suites } from './test/suites.js';
 
 const MOCHA = createRequire(import.meta.url).resolve('mocha/lib/cli/cli.js');
@@ -129,12 +127,10 @@ const planned = suites.filter(({ name }) => isChosen(name)).map(suite => ({ suit
 const files = planned.flatMap(each => each.files ?? []);
 if (files.length === 0 && !chosen.includes('verify')) throw new Error(`the tier has no files of ${chosen.join()}`);
 if (tier === 'deep') console.log(`share ${share.at + 1} of ${share.of} of the deep tier: ${files.length} files`);
-const stop = stall(Number(process.env['MOORING_STALL_MS'] ?? 0));
 const [verified, report] = await Promise.all([
   tier === 'quick' && isChosen('verify') ? verify() : undefined,
   runFiles(files),
 ]);
-stop();
 
 const results = planned.map(({ suite: { name, needs }, files: own }) =>
   own

@@ -6,6 +6,8 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
+import PQueue from 'p-queue';
+
 import { reasons } from '../crds/reasons/index.js';
 import { programArguments } from '../pkg/version/index.js';
 import { findCircles } from './checks/circles.js';
@@ -19,7 +21,6 @@ import { findUnusedReasons } from './checks/reasons.js';
 import { readSources } from './checks/source-files.js';
 import { findAssertedTimes } from './checks/times.js';
 import { judgeConformance } from './conformance.js';
-import { runInLanes } from './test/lanes.js';
 
 interface Check {
   readonly name: string;
@@ -67,8 +68,7 @@ const checks: readonly Check[] = [
 
 const named = process.argv.slice(2);
 const chosen = checks.filter(({ name }) => named.length === 0 || named.includes(name));
-const results = await runInLanes(
-  availableParallelism(),
+const results = await new PQueue({ concurrency: availableParallelism() }).addAll(
   chosen.map(({ name, run }) => async () => {
     const findings = await run();
     for (const line of findings) console.log(line);
