@@ -56,7 +56,6 @@ build() {
   log=$(mktemp)
   build_step 'The programs could not be compiled.' \
     node_modules/typescript/bin/tsc -p . --noCheck --noEmit false --sourceMap --sourceRoot "$root" --outDir "$fresh"
-  build_step 'typebox could not be joined into one file.' "$fresh/hack/join-typebox.js" "$fresh"
   build_step 'The programs could not be bundled.' "$fresh/hack/bundle-programs.js" "$fresh"
   build_step 'The dashboard could not be bundled.' "$fresh/dashboard/bundle/main.js" "$fresh/dashboard/assets"
   build_step 'The documentation could not be rendered.' "$fresh/hack/site/main.js" "$fresh/site"

@@ -1,5 +1,5 @@
 /**
- * What we use of undici, for what is bundled, in place of the whole package (`hack/bundle.ts`): its own index also loads
+ * What we use of undici, for what is bundled, in place of the whole package (`hack/bundle-programs.ts`): its own index also loads
  * fetch, web sockets, caches and mocks, and Node's own copy of undici with them. A name that is missing here fails the build.
  */
 import Agent from 'undici/lib/dispatcher/agent.js';
