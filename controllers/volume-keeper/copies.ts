@@ -1,17 +1,26 @@
 import {
+  isForeignTerm,
   isMadeVolume,
   type VolumeMove,
   type VolumeReplica,
   type VolumeReport,
   type VolumeStatus,
+  type VolumeTerm,
 } from '../../crds/volume/index.js';
+import { decideLineage } from './lineage.js';
 import { countFailedMs, findReport, isSilent, listKnownCopies, type VolumeInput } from './input.js';
 import { isOfEpoch } from './promote.js';
 
 /** What is kept of the nodes of a volume beside the primary. */
-export interface Copies extends Pick<VolumeStatus, 'epoch' | 'copies' | 'leaving'> {
+export interface Copies extends Pick<VolumeStatus, 'epoch' | 'lineage' | 'copies' | 'leaving'> {
   /** Why some have no node. */
   readonly because?: string;
+}
+
+/** The epoch that copies are of, and the terms up to it. */
+interface CopiesTerm {
+  readonly epoch: number;
+  readonly lineage: readonly VolumeTerm[];
 }
 
 /** How long the node of a copy may be lost or fail until another takes one: longer than a machine takes to come back. */
@@ -48,17 +57,19 @@ export function decideCopies(
   if (volume.class !== 'replicated') return toCopies({ copies: [] }, leaving);
   const epoch = promotedTo ?? status?.epoch ?? Math.max(1, ...input.reports.map(report => report.epoch ?? 1));
   const all = promotedTo === undefined ? listKnownCopies(input) : listAfterPromotion(input);
-  if (primaryNode === undefined) return toCopies(all.length > 0 ? { epoch, copies: all } : { copies: [] }, leaving);
+  if (primaryNode === undefined && all.length === 0) return toCopies({ copies: [] }, leaving);
+  const term: CopiesTerm = { epoch, lineage: decideLineage(input, epoch) };
+  if (primaryNode === undefined) return toCopies({ ...term, copies: all }, leaving);
   const known = all
     .filter(({ nodeId }) => nodeId !== primaryNode && findHost(nodeId))
     .map(copy => observe(copy, input, primaryNode, epoch));
-  if (volume.metadata.deletedAt !== undefined) return toCopies({ epoch, copies: known }, leaving);
+  if (volume.metadata.deletedAt !== undefined) return toCopies({ ...term, copies: known }, leaving);
 
   const { replicas = 0, replicaNodes: named = [], excludedNodes = [], abandonedNodes = [] } = volume;
   const isAbandoned = ({ nodeId }: VolumeReplica) => abandonedNodes.includes(nodeId);
   const isFixed = (copy: VolumeReplica) =>
     copy.nodeId === move?.to ||
-    (!isAbandoned(copy) && (isOnSilentNode(copy, input) || mayHoldMore(findReport(input, copy.nodeId), epoch)));
+    (!isAbandoned(copy) && (isOnSilentNode(copy, input) || mayHoldMore(findReport(input, copy.nodeId), term)));
   const isCounted = (copy: VolumeReplica) => !isLostForLong(copy, input) && !isFailing(copy, input);
   const allowed = known.filter(({ nodeId }) => !excludedNodes.includes(nodeId) && !findHost(nodeId)?.isOutside);
   const spare = chooseBest(
@@ -92,7 +103,7 @@ export function decideCopies(
   const added = nodes.map(({ id }): VolumeReplica => ({ nodeId: id, state: 'syncing' }));
   const kept = staying.map(copy => (wanted.includes(copy) ? copy : { message: UNSAFE, ...copy }));
   const copies = [...kept, ...added.map(copy => observe(copy, input, primaryNode, epoch))];
-  return { ...toCopies({ epoch, copies }, leaving), ...(because !== undefined && { because }) };
+  return { ...toCopies({ ...term, copies }, leaving), ...(because !== undefined && { because }) };
 }
 
 /** The former primary is a copy from now on, and none is up to date with the new one yet. */
@@ -127,7 +138,12 @@ function chooseBest(copies: readonly VolumeReplica[], input: VolumeInput): reado
 function isServed(input: VolumeInput, primaryNode: string, epoch: number): boolean {
   const host = input.findHost(primaryNode);
   const report = findReport(input, primaryNode);
-  return host !== undefined && !isSilent(host) && report?.state === 'ready' && isOfEpoch(report, { epoch });
+  return (
+    host !== undefined &&
+    !isSilent(host) &&
+    report?.state === 'ready' &&
+    isOfEpoch(report, { epoch, lineage: input.status?.lineage ?? [] })
+  );
 }
 
 /** Whether nothing is lost without any other copy: those on nodes that send heartbeats are complete, and there is one. */
@@ -145,10 +161,11 @@ function isOnSilentNode({ nodeId }: VolumeReplica, { findHost }: VolumeInput): b
  * Whether a node may have bytes that no other has: it was not compared with the primary of this epoch yet, or something was set aside.
  * Only people remove such a copy.
  */
-function mayHoldMore(report: VolumeReport | undefined, epoch: number): boolean {
+function mayHoldMore(report: VolumeReport | undefined, { epoch, lineage }: CopiesTerm): boolean {
   if (!report) return false;
-  const { epoch: seen = 1, syncedEpoch = epoch, divergent = [] } = report;
-  return seen !== epoch || syncedEpoch < epoch || divergent.length > 0;
+  const { epoch: seen = 1, syncedEpoch = epoch, syncedGenerationId: generationId, divergent = [] } = report;
+  const isOther = isForeignTerm(report, lineage) || isForeignTerm({ epoch: syncedEpoch, generationId }, lineage);
+  return seen !== epoch || syncedEpoch < epoch || isOther || divergent.length > 0;
 }
 
 function isLostForLong({ nodeId }: VolumeReplica, { findHost }: VolumeInput): boolean {

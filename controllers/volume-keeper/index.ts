@@ -123,7 +123,8 @@ async function keep(queueKey: string, env: LoopEnv, { policy, times }: KeeperPar
   const status = stored && findRecordFault(stored) === undefined ? value<VolumeStatus>(stored) : undefined;
   const now = new Date(clock.now()).toISOString();
   const ages = times.measure(queueKey, readMarks(volume, status, cache), env);
-  const input = { volume, status, ...readInput(volume, cache, policy, ages), now };
+  const drawGenerationId = () => env.random.bytes(8).toString('hex');
+  const input = { volume, status, ...readInput(volume, cache, policy, ages), drawGenerationId, now };
   const decision = decideVolume(input);
   const stale = 'status' in decision ? listStaleReports(tenant, decision.status, cache) : [];
   const result = 'status' in decision ? waitFor(input, decision.status) : done;
@@ -180,16 +181,15 @@ function dropFinishedOrders({ volume, reports }: VolumeInput, status: VolumeStat
   return { metadata: { ...metadata, specHash: hashSpec(after) }, id, ...after };
 }
 
-/** A promotion counts only while the lost node is lost, and while both agents have said nothing else. */
+/** A promotion counts only while the lost node is lost, both agents have said nothing else, and the store is not known to be set back. */
 function guardPromotion(tenant: string, id: string, promotion: Promotion | undefined, cache: Cache): readonly Guard[] {
   if (!promotion) return [];
   const { from, to, still = [] } = promotion;
-  if (from === undefined) return guardReports(tenant, id, cache);
-  const reports = [from, to.id].map(nodeId => {
-    const key = keys.volumeReport(tenant, id, nodeId);
-    return { key, at: cache.get(key)?.revision ?? 0 };
-  });
-  return [...reports, ...still];
+  const guardKey = (key: string) => ({ key, at: cache.get(key)?.revision ?? 0 });
+  const history = [keys.setBack(), keys.restoreEpoch()].map(guardKey);
+  if (from === undefined) return [...history, ...guardReports(tenant, id, cache)];
+  const reports = [from, to.id].map(nodeId => guardKey(keys.volumeReport(tenant, id, nodeId)));
+  return [...history, ...reports, ...still];
 }
 
 /** What was decided by all that the agents have said counts only while none has said anything else. */

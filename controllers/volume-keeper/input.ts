@@ -1,5 +1,6 @@
 import type { NodeStatus } from '../../crds/node/index.js';
 import {
+  isForeignTerm,
   isMadeVolume,
   listVolumeNodes,
   type StoredVolume,
@@ -66,6 +67,12 @@ export interface VolumeInput {
   readonly listJobs: () => readonly string[];
   /** What this leader itself has seen: the clocks that wrote the times of records are not compared. */
   readonly ages: Ages<VolumeWait>;
+  /** The generation of an epoch that is issued. */
+  readonly drawGenerationId: () => string;
+  /** Every epoch that is issued is above it: those of a history that a declared restore has ended are below. */
+  readonly epochFloor: number;
+  /** The store is older than it was, and nobody has declared that yet: no epoch is issued, since it may have been before. */
+  readonly isSetBack: boolean;
   /** A label for what is recorded now: nothing is decided by it. */
   readonly now: string;
 }
@@ -104,23 +111,32 @@ export function findReport({ reports }: VolumeInput, nodeId: string | undefined)
 }
 
 /**
- * The nodes that have acted in a later epoch than the status tells of: the store is older than their disks. A takeover that has begun
- * goes on without a machine that is off for certain.
+ * The nodes that have acted in a later epoch than the status tells of, or in another generation of one that was not served since: the store is
+ * older than their disks. What is of another generation than one that was served is set aside. A takeover that has begun goes on
+ * without a machine that is off for certain.
  */
 export function listAhead({ status, reports, findHost }: VolumeInput): readonly VolumeHost[] {
-  const { epoch } = status ?? {};
+  const { epoch, servedEpoch = 0, lineage = [] } = status ?? {};
   if (!status || epoch === undefined) return [];
   const nodes = listVolumeNodes(status);
-  const later = reports.filter(report => report.state !== 'removed' && (report.epoch ?? 0) > epoch);
+  const isAhead = (report: VolumeReport) => {
+    const { epoch: seen = 0 } = report;
+    return seen > epoch || (seen === epoch && servedEpoch < epoch && isForeignTerm(report, lineage));
+  };
+  const later = reports.filter(report => report.state !== 'removed' && isAhead(report));
   const ahead = later.flatMap(({ nodeId }) => (nodes.includes(nodeId) ? (findHost(nodeId) ?? []) : []));
   return status.phase === 'Promoting' ? ahead.filter(({ lost }) => lost?.by !== 'fence') : ahead;
 }
 
-/** An epoch that any agent has seen, or that was ever ordered, is never used again. */
-export function nextEpoch({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): number {
+/** An epoch that any agent has seen, or that was ever ordered, is never used again; nor is one that a lost history may have issued. */
+export function nextEpoch({
+  status,
+  reports,
+  epochFloor,
+}: Pick<VolumeInput, 'status' | 'reports' | 'epochFloor'>): number {
   const { epoch = 1, finalFor = 0, lastMove } = status ?? {};
   const seen = reports.flatMap(report => [report.epoch ?? 0, report.final?.epoch ?? 0]);
-  return 1 + Math.max(epoch, finalFor, lastMove?.epoch ?? 0, ...seen);
+  return 1 + Math.max(epochFloor, epoch, finalFor, lastMove?.epoch ?? 0, ...seen);
 }
 
 /** For how long this leader has seen the agent of a node say that it cannot provide the volume. */

@@ -11,7 +11,7 @@ import {
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
-import { isOfEpoch, type Promotion } from './promote.js';
+import { isOfEpoch, type Promotion, SET_BACK } from './promote.js';
 
 /** How long nothing may use a volume before its move is aborted. */
 const DOWN_MS = 300_000;
@@ -159,6 +159,7 @@ function prepare(input: VolumeInput, move: VolumeMove, primaryNode: string, targ
   if (!copy) return { ...move, phase: 'Copying', message: `a copy is made on ${target.name}`, isCopyMade: true };
   if (copy.state !== 'synced')
     return { ...move, phase: 'Copying', message: `the copy on ${target.name} is not complete yet` };
+  if (input.isSetBack) return { ...move, phase: 'Waiting', message: SET_BACK };
   const jobs = input.listJobs();
   if (jobs[0] !== undefined)
     return { ...move, phase: 'Waiting', message: `jobs that mount it run to their end first: ${jobs.join(', ')}` };
@@ -227,7 +228,7 @@ function explainLate({ stoppedAt, message }: VolumeMove, { ages }: VolumeInput):
 
 /** The switch, once the primary and the copy have told of the same last snapshot: nothing was written after it. */
 function findSwitch(
-  { status, reports }: VolumeInput,
+  { status, reports, isSetBack }: VolumeInput,
   { epoch, to, generation }: VolumeMove,
   primaryNode: string,
   target: VolumeHost,
@@ -240,7 +241,7 @@ function findSwitch(
     own.final.snapshot === there.final.snapshot && own.final.epoch === epoch && there.final.epoch === epoch;
   const isTold = own.role === 'primary' && isOfEpoch(own, status);
   const isThere = there.state === 'ready' && there.role === 'replica' && there.syncedEpoch === status!.epoch;
-  if (!isSame || !isTold || !isThere) return undefined;
+  if (!isSame || !isTold || !isThere || isSetBack) return undefined;
   const by = generation === undefined ? 'drain' : 'order';
   return { from: primaryNode, to: target, epoch, syncedAt: there.final.at, planned: by };
 }

@@ -1,4 +1,11 @@
-import type { VolumeFailover, VolumeReplica, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import {
+  isForeignTerm,
+  type VolumeFailover,
+  type VolumeReplica,
+  type VolumeReport,
+  type VolumeStatus,
+  type VolumeTerm,
+} from '../../crds/volume/index.js';
 import {
   countFailedMs,
   findReport,
@@ -19,6 +26,10 @@ const PATIENCE_MS = 30_000;
 const DOUBLINGS_MAX = 5;
 /** How long one may say nothing of it, and how long a primary may not find its bytes: a disk is checked before it is mounted. */
 const LONG_PATIENCE_MS = 300_000;
+
+/** Why nothing is promoted or moved for now. */
+export const SET_BACK =
+  'no copy takes over while etcd is older than it was and that is not declared: restore its newest state, or declare the restore ("moor admin restore")';
 
 /** That a copy takes the place of the primary. */
 export interface Promotion {
@@ -46,7 +57,7 @@ export interface Promotion {
 export function findPromotion(input: VolumeInput, primaryNode: string | undefined): Promotion | undefined {
   const { volume, status } = input;
   const { epoch, phase } = status ?? {};
-  if (volume.class !== 'replicated' || epoch === undefined) return undefined;
+  if (volume.class !== 'replicated' || epoch === undefined || input.isSetBack) return undefined;
   if (phase !== 'Degraded' && phase !== 'Promoting' && phase !== 'Failed') return undefined;
   const former = primaryNode === undefined ? undefined : input.findHost(primaryNode);
   const isDeposed = former
@@ -147,7 +158,7 @@ function listComplete(input: VolumeInput, primaryNode: string | undefined, refus
   return copies
     .flatMap(({ nodeId }) => {
       const host = input.findHost(nodeId);
-      const syncedAt = findSyncedAt(findReport(input, nodeId), served);
+      const syncedAt = findSyncedAt(findReport(input, nodeId), served, status?.lineage);
       const isAble = host && !isSilent(host) && host.status !== 'joining';
       return isAble && syncedAt !== undefined ? [{ host, syncedAt }] : [];
     })
@@ -162,6 +173,7 @@ function listComplete(input: VolumeInput, primaryNode: string | undefined, refus
 
 /** Whether a copy takes the place of the primary, why none does, and what can be done about it. */
 export function explainTakeover(input: VolumeInput, primaryNode: string | undefined): string {
+  if (input.isSetBack) return SET_BACK;
   const hosts = listKnownCopies(input).flatMap(({ nodeId }) => input.findHost(nodeId) ?? []);
   const others = hosts.filter(({ id }) => id !== primaryNode);
   const complete = listComplete(input, primaryNode, []).map(({ host }) => host);
@@ -183,14 +195,23 @@ export function explainTakeover(input: VolumeInput, primaryNode: string | undefi
   return remedies.length > 0 ? `${cause}: ${remedies.join(', or ')}` : cause;
 }
 
-/** The moment that a copy shows, by the word of its own agent, when it is complete and of the epoch that was last served. */
-function findSyncedAt(report: VolumeReport | undefined, served: number): string | undefined {
-  if (report?.state !== 'ready' || report.role !== 'replica' || (report.syncedEpoch ?? -1) < served) return undefined;
-  return report.syncedAt;
+/**
+ * The moment that a copy shows, by the word of its own agent, when it is complete and of the epoch that was last served, or of one since.
+ * A copy of another history is not a copy of what was served, though the epoch has the same number.
+ */
+function findSyncedAt(
+  report: VolumeReport | undefined,
+  served: number,
+  lineage: readonly VolumeTerm[] = [],
+): string | undefined {
+  if (report?.state !== 'ready' || report.role !== 'replica') return undefined;
+  const { syncedEpoch: epoch = -1, syncedGenerationId: generationId } = report;
+  return epoch < served || isForeignTerm({ epoch, generationId }, lineage) ? undefined : report.syncedAt;
 }
 
 /** Whether what an agent says is about the epoch that its volume is in: agents that copy nothing name none. */
-export function isOfEpoch({ epoch, role }: VolumeReport, status: Pick<VolumeStatus, 'epoch'> | undefined): boolean {
+export function isOfEpoch(report: VolumeReport, status: Pick<VolumeStatus, 'epoch' | 'lineage'> | undefined): boolean {
+  const { epoch, role } = report;
   if (status?.epoch === undefined || (epoch === undefined && status.epoch === 1)) return true;
-  return epoch === status.epoch && role === 'primary';
+  return epoch === status.epoch && role === 'primary' && !isForeignTerm(report, status.lineage ?? []);
 }

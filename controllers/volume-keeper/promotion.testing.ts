@@ -8,11 +8,14 @@ export const at = (second: number) => new Date(Date.parse('2026-01-31T12:00:00.0
 const NOW = at(300);
 /** The time since then, by the clocks of all. */
 const countMs = (since: string | undefined, now = NOW) => Date.parse(now) - Date.parse(since ?? now);
-/** A leader that has led all the while, where every clock is right. */
+/** A leader that has led all the while, where every clock is right and no store was restored. */
 export const seenThroughout = (
   now: string,
   { volume, status, reports }: Pick<VolumeInput, 'volume' | 'status' | 'reports'>,
-): Pick<VolumeInput, 'ages'> => ({
+): Pick<VolumeInput, 'ages' | 'drawGenerationId' | 'epochFloor' | 'isSetBack'> => ({
+  drawGenerationId: () => 'd'.repeat(16),
+  epochFloor: 0,
+  isSetBack: false,
   ages: {
     phase: countMs(status?.since, now),
     asked: countMs(volume.move?.at, now),
@@ -96,6 +99,8 @@ export interface Given {
   readonly bound?: string;
   readonly mountedWith?: readonly MountedVolume[];
   readonly jobs?: readonly string[];
+  /** That the store was restored, and is declared or not. */
+  readonly store?: Partial<Pick<VolumeInput, 'epochFloor' | 'isSetBack'>>;
   /** What the leader has seen of it, where that is not as long as the times of records say. */
   readonly ages?: Partial<Record<'phase' | 'asked' | 'moving' | 'stopped' | 'aborted', number>>;
 }
@@ -119,6 +124,7 @@ export const decide = (given: Given) => {
     listMountedWith: () => mountedWith,
     listJobs: () => jobs,
     ...seen,
+    ...given.store,
     ages: { ...seen.ages, ...given.ages },
     now: NOW,
   };

@@ -13,6 +13,7 @@ import {
   sumVolumesByNode,
   toCandidate,
 } from '../../pkg/fleet/index.js';
+import { isSetBack, readRestoreEpoch } from '../../pkg/link/index.js';
 import { toResidencyRule } from '../../pkg/placement/index.js';
 import type { Ages } from '../../pkg/reconcile/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../pkg/store/index.js';
@@ -51,7 +52,7 @@ export function readInput(
   cache: Cache,
   policy: PlacementPolicy,
   ages: Ages<VolumeWait>,
-): Omit<VolumeInput, 'volume' | 'status' | 'now'> {
+): Omit<VolumeInput, 'volume' | 'status' | 'now' | 'drawGenerationId'> {
   const { tenant } = volume.metadata;
   const demand = readDemand(volume, cache, policy);
   return {
@@ -70,6 +71,9 @@ export function readInput(
     listMountedWith: () => listMountedWith(cache, volume),
     listJobs: () => listRunningJobs(cache, volume),
     ages,
+    // In seconds: in a history fewer epochs are issued of a volume than it lasts seconds.
+    epochFloor: Math.floor((readRestoreEpoch(cache) ?? 0) / 1000),
+    isSetBack: isSetBack(cache),
   };
 }
 

@@ -46,6 +46,7 @@ export const volumeStatus = object({
   message: text(''),
   primaryNode: maybe(name(UNUSABLE)),
   epoch: maybe(count(0)),
+  lineage: maybe(list(object({ epoch: count(0), generationId: text('') }))),
   finalFor: maybe(count(0)),
   move: maybe(
     object({
@@ -105,10 +106,12 @@ export const volumeReport = object({
   limits: maybe(text('')),
   usedBytes: maybe(count(0)),
   epoch: maybe(count(0)),
+  generationId: maybe(text('')),
   role: maybe(text('')),
   copies: maybe(copies),
   syncedAt: maybe(time(LONG_AGO)),
   syncedEpoch: maybe(count(0)),
+  syncedGenerationId: maybe(text('')),
   final: maybe(object({ epoch: count(0), snapshot: text(''), at: time(LONG_AGO) })),
   divergent: maybe(list(object(divergentMembers))),
   fencesAfterSeconds: maybe(count(0)),

@@ -1,4 +1,5 @@
 import type { AssignedReplication, VolumePeer, VolumeRole } from './replication.js';
+import type { VolumeTerm } from './terms.js';
 import { isHeldVolume, isMadeVolume, type StoredVolume, type VolumeSpec, type VolumeStatus } from './volume.js';
 
 /** A volume as the agent of one of its nodes gets it: nothing else of it leaves the control plane. */
@@ -25,6 +26,8 @@ export function toAssignedVolume(
   const { id, name, type, sizeBytes, metadata } = volume;
   const replication = toAssignedReplication(volume, status, nodeId, terms);
   const isDeleted = metadata.deletedAt !== undefined || role === 'leaving';
+  // Without its term an agent would take it for a volume that has no copies.
+  if (volume.class === 'replicated' && !isDeleted && !replication) return undefined;
   // While a node is ahead of what the store knows, nobody can say which copy is needed: none goes.
   const known = isHeldVolume(status) ? 0 : status.epoch;
   const removedIn = isDeleted && volume.class === 'replicated' ? known : undefined;
@@ -64,8 +67,8 @@ interface ReplicationTerms {
   readonly findPeer: (nodeId: string) => VolumePeer | undefined;
   readonly intervalSeconds: number;
   readonly fenceAfterSeconds: number;
-  /** That the control plane has issued an epoch of the volume. */
-  readonly proveEpoch: (epoch: number) => string;
+  /** That the control plane has issued a term of the volume. */
+  readonly proveTerm: (term: VolumeTerm) => string;
 }
 
 /** The part of a node in the replication of a volume; undefined where nothing is copied. */
@@ -73,11 +76,12 @@ function toAssignedReplication(
   { class: kind, metadata, discarded = [] }: StoredVolume,
   status: VolumeStatus,
   nodeId: string,
-  { findPeer, proveEpoch, ...terms }: ReplicationTerms,
+  { findPeer, proveTerm, ...terms }: ReplicationTerms,
 ): AssignedReplication | undefined {
   const role = findVolumeRole(status, nodeId);
-  const { epoch, primaryNode, copies, finalFor } = status;
-  if (kind !== 'replicated' || epoch === undefined || metadata.deletedAt !== undefined) return undefined;
+  const { lineage, primaryNode, copies, finalFor } = status;
+  const term = lineage?.at(-1);
+  if (kind !== 'replicated' || term === undefined || metadata.deletedAt !== undefined) return undefined;
   if (role === undefined || role === 'leaving') return undefined;
   const others = role === 'primary' ? copies.map(copy => copy.nodeId) : primaryNode === undefined ? [] : [primaryNode];
   const isHeld = role === 'primary' && isHeldVolume(status);
@@ -85,8 +89,8 @@ function toAssignedReplication(
   const isFinal = role === 'primary' && finalFor !== undefined;
   const discard = discarded.flatMap(each => (each.nodeId === nodeId ? [{ name: each.name, at: each.at }] : []));
   return {
-    epoch,
-    epochProof: proveEpoch(epoch),
+    ...term,
+    epochProof: proveTerm(term),
     role,
     peers,
     ...terms,

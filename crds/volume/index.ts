@@ -32,6 +32,7 @@ export type {
   VolumeReplica,
   VolumeRole,
 } from './replication.js';
+export { extendLineage, GENERATION_ID, isForeignTerm, isSameTerm, type VolumeTerm } from './terms.js';
 export { isDiscardFinished, listOpenDiscards } from './discards.js';
 export { countLagSeconds } from './replication.js';
 export { checkVolumeResize, findSizeProblem, type ResizeFacts } from './resize.js';

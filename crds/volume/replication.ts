@@ -1,8 +1,8 @@
-/** The control plane's leave to send or to receive copies: of one volume, for one epoch, between the nodes that are named. */
-export interface AssignedReplication {
-  /** Raised by each promotion and move. What comes with a lower one is refused. */
-  readonly epoch: number;
-  /** That the control plane has issued the epoch: shown with reports, since a store that was restored from an old backup does not know it. */
+import type { VolumeTerm } from './terms.js';
+
+/** The control plane's leave to send or to receive copies: of one volume, for one term, between the nodes that are named. What comes with a lower epoch is refused. */
+export interface AssignedReplication extends VolumeTerm {
+  /** That the control plane has issued the term: shown with reports, since a store that was restored from an old backup does not know it. */
   readonly epochProof?: string;
   readonly role: VolumeRole;
   /** On the primary: the nodes that are to have copies. On a replica: the primary alone. */

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { annotate, type CheckResult, createBodyCheck } from '../rule/index.js';
+import { GENERATION_ID } from './terms.js';
 import type { SeenVolume } from './volume.js';
 
 /** More volumes than a node is told of in one request of its agent. */
@@ -15,6 +16,7 @@ const message = Type.Optional(Type.String({ maxLength: MESSAGE_MAX }));
 const count = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 /** As many digits as the names of snapshots have for it. */
 const epoch = Type.Integer({ minimum: 0, maximum: 9_999_999_999 });
+const generationId = Type.Optional(Type.String({ pattern: `^${GENERATION_ID}$` }));
 const time = Type.String({
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d{1,9})?Z$',
   ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
@@ -61,11 +63,13 @@ export const volumeReportsSchema = Type.Object(
           capacityBytes: count,
           targetBytes: count,
           epoch: Type.Optional(epoch),
+          generationId,
           epochProof: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
           role: Type.Optional(Type.Enum(['primary', 'replica'], { type: 'string' })),
           copies: Type.Optional(Type.Array(copySchema, { maxItems: LISTED_MAX })),
           syncedAt: Type.Optional(time),
           syncedEpoch: Type.Optional(epoch),
+          syncedGenerationId: generationId,
           final: Type.Optional(finalSchema),
           divergent: Type.Optional(Type.Array(divergentSchema, { maxItems: LISTED_MAX })),
           fencesAfterSeconds: count,

@@ -14,6 +14,7 @@ import type {
   VolumeReplica,
   VolumeRole,
 } from './replication.js';
+import type { VolumeTerm } from './terms.js';
 
 export type VolumeClass = 'ephemeral' | 'replicated' | 'object';
 
@@ -88,16 +89,18 @@ export interface SeenVolume {
   readonly limits?: string;
   /** What it holds; left out where that cannot be measured. */
   readonly usedBytes?: number;
-  /** Of a replicated volume: what the agent acts as, and in which epoch. */
+  /** Of a replicated volume: what the agent acts as, and in which term. */
   readonly epoch?: number;
-  /** As it was assigned with the epoch; checked when it arrives, and not stored. */
+  readonly generationId?: string;
+  /** As it was assigned with the term; checked when it arrives, and not stored. */
   readonly epochProof?: string;
   readonly role?: VolumeRole;
   /** On the primary: how far each copy is. */
   readonly copies?: readonly SeenCopy[];
-  /** On a replica: the moment that its newest complete copy shows, and the epoch that this was taken in. */
+  /** On a replica: the moment that its newest complete copy shows, and the term in which its primary has sent it. */
   readonly syncedAt?: string;
   readonly syncedEpoch?: number;
+  readonly syncedGenerationId?: string;
   /** While the volume is to move: the last snapshot, once it is here. */
   readonly final?: FinalSnapshot;
   /** What was set aside here. */
@@ -136,6 +139,8 @@ export interface VolumeStatus {
   readonly primaryNode?: string;
   /** Raised by each promotion and move; of a replicated volume only. */
   readonly epoch?: number;
+  /** The terms that were issued, oldest first: the last is that of `epoch`. */
+  readonly lineage?: readonly VolumeTerm[];
   /** While it is to move: the epoch that it moves in. */
   readonly finalFor?: number;
   /** The move that is under way, and how the last one ended. */

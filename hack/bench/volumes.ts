@@ -24,7 +24,8 @@ import { interleave, median, ratio } from './rounds.js';
 const BY_HAND = 'vol_01jx4t9mk3v8q2zr5w7y6n0rdb';
 const MEBIBYTE = 2 ** 20;
 const SIZE = 4 * 1024 * MEBIBYTE;
-const [FIRST, SECOND] = [formatSyncName(1, 1), formatSyncName(1, 2)];
+const TERM = { epoch: 1, generationId: '0'.repeat(16) };
+const [FIRST, SECOND] = [formatSyncName(TERM, 1), formatSyncName(TERM, 2)];
 const CHANGED = 1024;
 /** Longer than btrfs waits before it writes what has changed. */
 const IDLE_MS = 35_000;
@@ -72,7 +73,7 @@ async function send(from: LabNode, { address = '', publicKey }: VolumePeer, name
   const stream = await from.peers.connect({ address, publicKey }, signal);
   const order = {
     volume: V,
-    epoch: 1,
+    term: TERM,
     choose: async () => ({ name, at: new Date(0).toISOString() }),
     hold: () => undefined,
     estimate: async () => undefined,

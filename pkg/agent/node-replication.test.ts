@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import type { Report } from '../../crds/report/index.js';
 import type { SeenVolume, StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { makeTerm } from '../../crds/volume/terms.testing.js';
 import { seededRandom, untilAborted } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
@@ -14,12 +15,15 @@ import { EngineUnreachableFault } from './engine/index.js';
 import { NodeLab } from './node-lab.testing.js';
 import { NodeVolumes } from './node-volumes.js';
 import { MemoryDriver } from './replication/memory-driver.testing.js';
+import { formatSyncName } from './replication/messages.js';
 import { type Peers, PeerFault } from './replication/peers.js';
+import { formatAsideName } from './replication/record.js';
 import { VolumeFault } from './volumes/index.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
-const S = 's-0000000001-0000000001';
+const S = formatSyncName(makeTerm(1), 1);
+const ASIDE = formatAsideName(makeTerm(1));
 
 describe('replicated volumes of a node', () => {
   let lab: NodeLab;
@@ -51,7 +55,7 @@ describe('replicated volumes of a node', () => {
     const told = { id: ID, phase: 'Ready', reason: 'volume_materializing', message: '', since: AT } as const;
     const copies = primaryNode === LAB_NODE.id ? [] : [{ nodeId: LAB_NODE.id, state: 'syncing' } as const];
     await lab.put(keys.volume(LAB_TENANT, ID), volume);
-    const status: VolumeStatus = { ...told, epoch, primaryNode, copies, ...change };
+    const status: VolumeStatus = { ...told, epoch, lineage: [makeTerm(epoch)], primaryNode, copies, ...change };
     await lab.put(keys.volumeStatus(LAB_TENANT, ID), status);
     await lab.clock.pass(2_000);
   };
@@ -108,7 +112,7 @@ describe('replicated volumes of a node', () => {
     await lab.stopAgent();
     lab.files.set(
       file,
-      JSON.stringify({ ...JSON.parse(lab.files.get(file)!), synced: { snapshot: S, at: AT, epoch: 1 } }),
+      JSON.stringify({ ...JSON.parse(lab.files.get(file)!), synced: { snapshot: S, at: AT, ...makeTerm(1) } }),
     );
     await lab.startAgent();
     await declare(2, LAB_NODE.id);
@@ -136,7 +140,7 @@ describe('replicated volumes of a node', () => {
     disk.volumes.set(ID, away);
     await lab.clock.pass(10_000);
     expect(report()).to.include({ state: 'ready', role: 'replica' }).and.to.have.property('divergent').with.length(1);
-    expect(away.snapshots.get('divergent-1')).to.equal('of the primary');
+    expect(away.snapshots.get(ASIDE)).to.equal('of the primary');
   });
 
   it('of which this node was the primary are set aside when nothing writes any more', async () => {
@@ -156,7 +160,7 @@ describe('replicated volumes of a node', () => {
     disk.write(ID, 'flushed at the end');
     await lab.clock.pass(30_000);
     expect(report()).to.include({ state: 'ready', role: 'replica' });
-    expect(disk.volumes.get(ID)!.snapshots.get('divergent-1')).to.equal('flushed at the end');
+    expect(disk.volumes.get(ID)!.snapshots.get(ASIDE)).to.equal('flushed at the end');
   });
 
   it('of which this node was the primary are not set aside while a container may run whose start was not answered', async () => {
@@ -183,7 +187,7 @@ describe('replicated volumes of a node', () => {
     await lab.delete(keys.replica(tenant, deployment, slot));
     await lab.clock.pass(120_000);
     expect(report()).to.include({ state: 'ready', role: 'replica' });
-    expect(disk.volumes.get(ID)!.snapshots.get('divergent-1')).to.equal('written meanwhile');
+    expect(disk.volumes.get(ID)!.snapshots.get(ASIDE)).to.equal('written meanwhile');
   });
 
   it('of which this node was the primary wait for what is known to write to them, and for nothing else', async () => {
@@ -295,7 +299,7 @@ describe('an order to remove a copy', () => {
       disk,
     );
     await disk.driver.materialise(volume);
-    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', epoch: 2 } }], true);
+    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', ...makeTerm(2) } }], true);
     await clock.pass(5_000);
     const order = async (removedIn?: number) => {
       node.assign([{ ...volume, isDeleted: true, ...(removedIn !== undefined && { removedIn }) }]);
@@ -351,7 +355,13 @@ function openVolumes(
 }
 
 const peer = { nodeId: 'node_2', publicKey: 'key', address: '127.0.0.1:1' };
-const asPrimary = { epoch: 1, role: 'primary', peers: [peer], intervalSeconds: 5, fenceAfterSeconds: 30 } as const;
+const asPrimary = {
+  ...makeTerm(1),
+  role: 'primary',
+  peers: [peer],
+  intervalSeconds: 5,
+  fenceAfterSeconds: 30,
+} as const;
 const volume = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 20 } as const;
 
 describe('the report of a volume', () => {
@@ -369,7 +379,7 @@ describe('the report of a volume', () => {
     sent = new Promise<void>(resolve => {
       send = resolve;
     });
-    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', epoch: 2 } }]);
+    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', ...makeTerm(2) } }]);
     await clock.pass(1_000);
     node.queue.add(`${ID} copies`);
     await clock.pass(1_000);

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import type { AssignedVolume } from '../../crds/volume/index.js';
+import { makeTerm } from '../../crds/volume/terms.testing.js';
 import { sleep } from '../clock/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
@@ -67,7 +68,7 @@ describe('the fence of replicated volumes', () => {
     name: 'data',
     type: 'volume',
     sizeBytes: 1,
-    replication: { epoch: 1, role, peers: [], intervalSeconds: 5, fenceAfterSeconds: 20, ...held },
+    replication: { ...makeTerm(1), role, peers: [], intervalSeconds: 5, fenceAfterSeconds: 20, ...held },
   });
   const open = async (boot = 'first') => {
     const stop = async (id: string) => {

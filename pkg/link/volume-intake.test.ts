@@ -13,6 +13,7 @@ import type {
   VolumeRole,
   VolumeStatus,
 } from '../../crds/volume/index.js';
+import { makeTerm } from '../../crds/volume/terms.testing.js';
 import { value } from '../store/index.js';
 import type { AssignmentLine } from './agent-link.js';
 import { DispatcherLab, LAB_NODE, LAB_TENANT, nodeRecord } from './dispatcher-lab.testing.js';
@@ -36,6 +37,7 @@ const status: VolumeStatus = {
   message: '',
   primaryNode: LAB_NODE.id,
   epoch: 3,
+  lineage: [makeTerm(3)],
   copies: [{ nodeId: 'node_b', state: 'syncing' }],
   since: AT,
 };
@@ -52,7 +54,8 @@ describe('what agents receive and report of a replicated volume', () => {
     lab.put(keys.node(LAB_TENANT, 'b'), { ...nodeRecord, id: 'node_b', name: 'b', publicKey: 'key-b', ...change });
   const putStatus = (change: Partial<VolumeStatus> = {}) =>
     lab.put(keys.volumeStatus(LAB_TENANT, ID), { ...status, ...change });
-  const prove = (epoch: number) => lab.keyring.digest(['mooring-volume-epoch', LAB_TENANT, ID, epoch].join('\n'));
+  const prove = (epoch: number, { generationId } = makeTerm(epoch)) =>
+    lab.keyring.digest(['mooring-volume-term', LAB_TENANT, ID, epoch, generationId].join('\n'));
   const follow = async (node: typeof other) => {
     const lines: (readonly AssignedVolume[])[] = [];
     const stop = lab.dispatcher.assignments(node, (line: AssignmentLine) => {
@@ -73,7 +76,7 @@ describe('what agents receive and report of a replicated volume', () => {
   it('the primary learns where its copies are, a replica who the primary is, and nobody else anything', async () => {
     const made = { id: ID, name: 'data', type: 'volume', sizeBytes: 2 ** 30 } as const;
     const act = (role: VolumeRole, peers: AssignedReplication['peers']): AssignedReplication => ({
-      epoch: 3,
+      ...makeTerm(3),
       epochProof: prove(3),
       role,
       peers,
@@ -96,13 +99,19 @@ describe('what agents receive and report of a replicated volume', () => {
     expect(lines).to.have.length(1);
     await putNode({ volumeAddress: '10.0.0.2:7072' });
     expect(lines[1]![0]!.replication!.peers[0]!.address).to.equal('10.0.0.2:7072');
-    await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [{ nodeId: LAB_NODE.id, state: 'syncing' }] });
+    await putStatus({
+      primaryNode: 'node_b',
+      epoch: 4,
+      lineage: [makeTerm(4)],
+      copies: [{ nodeId: LAB_NODE.id, state: 'syncing' }],
+    });
     expect(lines[2]![0]!.replication).to.include({ role: 'replica', epoch: 4 });
-    await putStatus({ primaryNode: 'node_b', epoch: 4, copies: [], leaving: [LAB_NODE.id] });
+    await putStatus({ primaryNode: 'node_b', epoch: 4, lineage: [makeTerm(4)], copies: [], leaving: [LAB_NODE.id] });
     expect(lines[3]![0]).to.include({ isDeleted: true, removedIn: 4 }).and.not.have.property('replication');
     await putStatus({
       primaryNode: 'node_b',
       epoch: 4,
+      lineage: [makeTerm(4)],
       copies: [],
       leaving: [LAB_NODE.id],
       phase: 'Degraded',
@@ -128,8 +137,8 @@ describe('what agents receive and report of a replicated volume', () => {
     expect((await follow(other)).lines[0]![0]!.replication).not.to.have.property('finalFor');
     await putStatus();
     expect(lines[2]![0]!.replication).not.to.have.property('finalFor');
-    const final = { epoch: 4, snapshot: 's-0000000003-0000000007', at: AT };
-    await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'ready', epoch: 3, role: 'replica', final }]);
+    const final = { epoch: 4, snapshot: 's', at: AT };
+    await lab.dispatcher.reportVolumes(other, [{ id: ID, state: 'ready', ...makeTerm(3), role: 'replica', final }]);
     await lab.cache.barrier();
     expect(held('node_b')).to.deep.include({ final });
   });
@@ -145,11 +154,11 @@ describe('what agents receive and report of a replicated volume', () => {
   it('each node reports for itself, about volumes that it has to do with', async () => {
     const copies: readonly SeenCopy[] = [{ nodeId: 'node_b', state: 'synced', syncedAt: AT, lagBytes: 0 }];
     const divergent: readonly DivergentBytes[] = [{ name: 'divergent-2', epoch: 2, at: AT }];
-    const primary: SeenVolume = { id: ID, state: 'ready', epoch: 3, role: 'primary', copies };
+    const primary: SeenVolume = { id: ID, state: 'ready', ...makeTerm(3), role: 'primary', copies };
     const replica: SeenVolume = {
       id: ID,
       state: 'ready',
-      epoch: 3,
+      ...makeTerm(3),
       role: 'replica',
       syncedAt: AT,
       syncedEpoch: 3,
@@ -186,14 +195,23 @@ describe('what agents receive and report of a replicated volume', () => {
     expect(lie).to.include({ state: 'failed' }).and.not.to.have.any.keys('epoch', 'epochProof', 'role');
     expect(lie?.message).to.contain('claims epoch 9999999999');
     const { lines } = await follow(other);
-    const { epoch, epochProof } = lines[0]![0]!.replication!;
-    await putStatus({ epoch: 2 });
-    expect(await claim({ epoch, epochProof: epochProof! })).to.include({ state: 'ready', epoch: 3 });
+    const { epoch, generationId, epochProof } = lines[0]![0]!.replication!;
+    const before = { epoch, generationId };
+    await putStatus({ epoch: 2, lineage: [makeTerm(2)] });
+    expect(await claim({ ...before, epochProof: epochProof! })).to.include({ state: 'ready', epoch: 3 });
     expect(held('node_b')).not.to.have.property('epochProof');
-    expect((await claim({ epoch, epochProof: 'f'.repeat(64) }))?.state, 'a proof of nothing').to.equal('failed');
+    expect((await claim({ ...before, epochProof: 'f'.repeat(64) }))?.state, 'a proof of nothing').to.equal('failed');
+    const again = { epoch: 3, generationId: 'a'.repeat(16) };
+    await putStatus({ epoch: 3, lineage: [makeTerm(2), again] });
+    expect(await claim({ ...before, epochProof: epochProof! }), 'issued again, it is of another history').to.include(
+      before,
+    );
+    expect((await claim({ ...again, epochProof: epochProof! }))?.state, 'what the store knows of').to.equal('ready');
+    const forged = { epoch: 3, generationId: 'b'.repeat(16), epochProof: epochProof! };
+    expect((await claim(forged))?.state, 'a proof of the other generation').to.equal('failed');
     await lab.put(keys.volumeStatus(LAB_TENANT, `vol_${'2'.repeat(26)}`), { ...status, id: `vol_${'2'.repeat(26)}` });
     await lab.put(keys.volume(LAB_TENANT, `vol_${'2'.repeat(26)}`), { ...volume, id: `vol_${'2'.repeat(26)}` });
-    const elsewhere = { id: `vol_${'2'.repeat(26)}`, state: 'ready', epoch: 4, epochProof: prove(4) } as const;
+    const elsewhere = { id: `vol_${'2'.repeat(26)}`, state: 'ready', ...makeTerm(4), epochProof: prove(4) } as const;
     await lab.dispatcher.reportVolumes(other, [elsewhere]);
     await lab.cache.barrier();
     const stored = lab.cache.get(keys.volumeReport(LAB_TENANT, elsewhere.id, 'node_b'));

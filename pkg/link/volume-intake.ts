@@ -11,6 +11,7 @@ import {
   toAssignedVolume,
   type VolumePeer,
   type VolumeStatus,
+  type VolumeTerm,
 } from '../../crds/volume/index.js';
 import { findNode } from '../fleet/index.js';
 import { type CacheChange, type Entry, findRecordFault, listValues, readValue, value } from '../store/index.js';
@@ -43,13 +44,13 @@ function findAssigned(
     findPeer: nodeId => findPeer(cache, tenant, nodeId),
     intervalSeconds: Math.max(1, volumeSyncSeconds),
     fenceAfterSeconds: failedAfterSeconds,
-    proveEpoch: epoch => keyring.digest(toProvenText(tenant, status.id, epoch)),
+    proveTerm: term => keyring.digest(toProvenText(tenant, status.id, term)),
   });
 }
 
-/** Of no node: one that was enrolled again still has acted in the epoch. */
-function toProvenText(tenant: string, id: string, epoch: number): string {
-  return ['mooring-volume-epoch', tenant, id, String(epoch)].join('\n');
+/** Of no node: one that was enrolled again still has acted in the term. */
+function toProvenText(tenant: string, id: string, { epoch, generationId }: VolumeTerm): string {
+  return ['mooring-volume-term', tenant, id, String(epoch), generationId].join('\n');
 }
 
 function findPeer(cache: DispatcherEnv['cache'], tenant: string, nodeId: string): VolumePeer | undefined {
@@ -61,7 +62,7 @@ function findPeer(cache: DispatcherEnv['cache'], tenant: string, nodeId: string)
 
 /**
  * The nodes whose agents are to hear of a change to a volume, to its status or to a node. A status says much that is not their
- * business: only where bytes are to be, in which epoch, whether they were made and whether they may be used. Of a node, how the others
+ * business: only where bytes are to be, in which term, whether they were made and whether they may be used. Of a node, how the others
  * reach it.
  */
 export function listConcerned({ cache }: Pick<DispatcherEnv, 'cache'>, change: CacheChange): readonly string[] {
@@ -86,9 +87,9 @@ function listPartners(cache: DispatcherEnv['cache'], tenant: string, entry: Entr
 
 function describeTold(status: VolumeStatus | undefined): string {
   if (!status) return '';
-  const { primaryNode, epoch, copies, leaving, finalFor } = status;
+  const { primaryNode, lineage, copies, leaving, finalFor } = status;
   const flags = [isMadeVolume(status), isHeldVolume(status)];
-  return JSON.stringify([primaryNode, epoch, copies.map(({ nodeId }) => nodeId), leaving, finalFor, ...flags]);
+  return JSON.stringify([primaryNode, lineage, copies.map(({ nodeId }) => nodeId), leaving, finalFor, ...flags]);
 }
 
 /**
@@ -110,8 +111,8 @@ export async function storeVolumeReports(
       const own = assigned && env.cache.get(keys.volume(node.tenant, assigned.id));
       // Bytes are gone only where that was ordered: what an agent says beside it is not believed.
       if (!status || !own || (seen.state === 'removed' && !assigned.isDeleted)) return undefined;
-      const believed = believeReport(seen, status, (epoch, proof) =>
-        env.keyring.matches(toProvenText(node.tenant, seen.id, epoch), proof),
+      const believed = believeReport(seen, status, (term, proof) =>
+        env.keyring.matches(toProvenText(node.tenant, seen.id, term), proof),
       );
       return { key: keys.volumeReport(node.tenant, seen.id, node.id), seen: { ...believed, nodeId: node.id }, of: own };
     });

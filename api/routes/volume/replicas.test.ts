@@ -241,7 +241,7 @@ describe('copies of volumes over HTTP', () => {
     const { generation } = stored().metadata;
     await ask('DELETE', path(toNodeId(2), 'divergent-1'));
     expect(stored().metadata.generation, 'asked for twice').to.equal(generation);
-    const told = { findPeer: () => undefined, proveEpoch: () => '', intervalSeconds: 5, fenceAfterSeconds: 30 };
+    const told = { findPeer: () => undefined, proveTerm: () => '', intervalSeconds: 5, fenceAfterSeconds: 30 };
     const status2 = value<VolumeStatus>(lab.cache.get(keys.volumeStatus(lab.a, ID))!);
     const orders = [2, 3].map(
       digit => toAssignedVolume(stored(), status2, toNodeId(digit), told)?.replication?.discard,

@@ -3,6 +3,7 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
 
 import type { VolumeRole } from '../../../crds/volume/index.js';
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { systemClock } from '../../clock/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
 import { StreamChecksum } from '../volumes/index.js';
@@ -14,12 +15,16 @@ import { TlsPeers } from './tls-peers.js';
 import { PeerWire } from './wire.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
-const [first, second, third] = [1, 2, 3].map(sequence => formatSyncName(2, sequence)) as [string, string, string];
+const [first, second, third] = [1, 2, 3].map(sequence => formatSyncName(makeTerm(2), sequence)) as [
+  string,
+  string,
+  string,
+];
 const lost = { name: 'divergent-1', epoch: 1, at: AT };
 const record: ReplicationRecord = {
-  epoch: 2,
+  ...makeTerm(2),
   role: 'replica',
-  synced: { snapshot: first, at: AT, epoch: 2 },
+  synced: { snapshot: first, at: AT, ...makeTerm(2) },
   divergent: [lost],
 };
 
@@ -64,7 +69,7 @@ describe('divergent bytes on a disk that is away', () => {
     const wire = new PeerWire(socket, { clock: systemClock, stallMs: 60_000 });
     const stream = Buffer.from(JSON.stringify({ more: `of ${snapshot}` }));
     try {
-      await wire.writeLine({ volume: V, epoch });
+      await wire.writeLine({ volume: V, ...makeTerm(epoch) });
       const { snapshots } = JSON.parse(await wire.readLine()) as { snapshots: readonly string[] };
       await wire.writeLine({ snapshot, at: AT, ...more });
       if (!snapshots.includes(snapshot)) {
@@ -128,9 +133,9 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are what only the copy on it had, when the new primary has sent another one beside it', async () => {
-    const fresher = formatSyncName(1, 7);
-    const synced = { snapshot: fresher, at: AT, epoch: 1 };
-    await begin({ epoch: 2, role: 'replica', synced }, fresher);
+    const fresher = formatSyncName(makeTerm(1), 7);
+    const synced = { snapshot: fresher, at: AT, ...makeTerm(1) };
+    await begin({ ...makeTerm(2), role: 'replica', synced }, fresher);
     mount();
     await send(first);
     mount(fresher);
@@ -140,9 +145,9 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are what only a former primary had, also when a copy has arrived since that was not recorded', async () => {
-    const own = formatSyncName(1, 7);
-    const synced = { snapshot: own, at: AT, epoch: 1 };
-    await begin({ epoch: 2, role: 'replica', synced }, own);
+    const own = formatSyncName(makeTerm(1), 7);
+    const synced = { snapshot: own, at: AT, ...makeTerm(1) };
+    await begin({ ...makeTerm(2), role: 'replica', synced }, own);
     isFull = true;
     expect(await send(first)).to.equal('closed');
     isFull = false;
@@ -153,16 +158,17 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are what a fresher copy had, also when its primary has them beside its volume and sends the difference to them', async () => {
-    const fresher = formatSyncName(1, 7);
-    await begin({ epoch: 2, role: 'replica', synced: { snapshot: fresher, at: AT, epoch: 1 } }, fresher);
-    const beside = { parent: fresher, origins: [formatSyncName(1, 3)] };
+    const fresher = formatSyncName(makeTerm(1), 7);
+    const synced = { snapshot: fresher, at: AT, ...makeTerm(1) };
+    await begin({ ...makeTerm(2), role: 'replica', synced }, fresher);
+    const beside = { parent: fresher, origins: [formatSyncName(makeTerm(1), 3)] };
     expect(await send(first, 2, beside)).to.deep.equal({ done: first });
     expect(await listDivergent()).to.deep.equal([fresher]);
     expect([...driver.volumes.get(V)!.snapshots.keys()]).to.have.members([fresher, first]);
   });
 
   it('are a copy again when the next primary has them, and are not sent', async () => {
-    const fresher = formatSyncName(1, 7);
+    const fresher = formatSyncName(makeTerm(1), 7);
     await begin({ ...record, divergent: [{ ...lost, name: fresher }] }, first, fresher);
     await assign(3);
     const before = driver.steps.length;
@@ -178,14 +184,14 @@ describe('divergent bytes on a disk that is away', () => {
     expect(await listDivergent(3, 'primary')).to.deep.equal([]);
     await node.assign('primary', 3, [{ nodeId: 'node_b', publicKey }], { discard: [{ name: 'other', at: AT }] });
     await assign(4);
-    await send(formatSyncName(4, 1), 4);
+    await send(formatSyncName(makeTerm(4), 1), 4);
     mount(first, 'divergent-1');
-    await send(formatSyncName(4, 2), 4);
+    await send(formatSyncName(makeTerm(4), 2), 4);
     expect(await listDivergent(4)).to.include('divergent-1');
   });
 
   it('are known when another disk has the same copy as the one that they are on', async () => {
-    const fresher = formatSyncName(1, 7);
+    const fresher = formatSyncName(makeTerm(1), 7);
     await begin({ ...record, divergent: [{ ...lost, name: fresher }] }, first, fresher);
     mount(first);
     await send(second);
@@ -219,7 +225,7 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are not taken for the copy that counts when they are removed by order at that moment', async () => {
-    const fresher = formatSyncName(1, 7);
+    const fresher = formatSyncName(makeTerm(1), 7);
     const aside = { ...lost, name: fresher };
     await begin({ ...record, divergent: [aside] }, first, fresher);
     const socket = await primary.connect(
@@ -227,7 +233,7 @@ describe('divergent bytes on a disk that is away', () => {
       new AbortController().signal,
     );
     const wire = new PeerWire(socket, { clock: systemClock, stallMs: 60_000 });
-    await wire.writeLine({ volume: V, epoch: 2 });
+    await wire.writeLine({ volume: V, ...makeTerm(2) });
     expect(JSON.parse(await wire.readLine())).to.deep.include({ snapshots: [fresher, first] });
     await node.assign('replica', 2, [{ nodeId: 'node_b', publicKey }], { discard: [aside] });
     await wire.writeLine({ snapshot: fresher, at: AT, isHeld: true });
@@ -237,7 +243,7 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are removed by order when the disk is back, also if they are the newest copy here until another arrives', async () => {
-    const synced = { snapshot: lost.name, at: AT, epoch: 1 };
+    const synced = { snapshot: lost.name, at: AT, ...makeTerm(1) };
     await begin({ ...record, synced }, lost.name);
     const discard = (epoch = 2) =>
       node.assign('replica', epoch, [{ nodeId: 'node_b', publicKey }], { discard: [lost] });
@@ -255,6 +261,8 @@ describe('divergent bytes on a disk that is away', () => {
     'divergent bytes without a name': { divergent: [null] },
     'no copy': { synced: 'copy' },
     'a copy without its epoch': { synced: { snapshot: first, at: AT } },
+    'a copy without its generation': { synced: { snapshot: first, at: AT, epoch: 2 } },
+    'no generation': { generationId: undefined },
     'no origins': { origins: 5 },
     'origins that are no names': { origins: [{}] },
     'no times': { times: [] },

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { seededRandom } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { Bandwidth } from './bandwidth.js';
@@ -34,7 +35,7 @@ describe('copies of a volume', () => {
 
   it('are synced in the epoch in which they said so, and told with what is under way', () => {
     const record = {
-      epoch: 2,
+      ...makeTerm(2),
       role: 'primary',
       times: { s: at(1) },
       common: { b: { snapshot: 's', epoch: 2 }, c: { snapshot: 's', epoch: 1 } },
@@ -58,7 +59,7 @@ describe('copies of a volume', () => {
 
   it('keep what is needed for the next difference, and nothing of nodes that are not named', () => {
     const record = {
-      epoch: 1,
+      ...makeTerm(1),
       role: 'primary',
       common: { b: { snapshot: 'old', epoch: 1 }, gone: { snapshot: 'older', epoch: 1 } },
     } as const;
@@ -67,10 +68,16 @@ describe('copies of a volume', () => {
   });
 
   it('are named so that they sort as they were taken', () => {
-    const names = [formatSyncName(1, 9), formatSyncName(1, 10), formatSyncName(2, 1), formatSyncName(10, 1)];
+    const taken = [
+      [1, 9],
+      [1, 10],
+      [2, 1],
+      [10, 1],
+    ] as const;
+    const names = taken.map(([epoch, sequence]) => formatSyncName(makeTerm(epoch), sequence));
     expect([...names].sort()).to.deep.equal(names);
     expect(names.every(isSyncName)).to.equal(true);
-    expect(readSyncName(names[1]!)).to.deep.equal({ epoch: 1, sequence: 10 });
+    expect(readSyncName(names[1]!)).to.deep.equal({ ...makeTerm(1), sequence: 10 });
     for (const name of ['divergent-1', 's-1-1', `${names[0]}\n`, `../${names[0]}`])
       expect(isSyncName(name)).to.equal(false);
   });

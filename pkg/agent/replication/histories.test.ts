@@ -5,7 +5,7 @@ import { until } from '../../../dev/testing/index.js';
 import { arm } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
-import { type LabNode, LabNodes, listCopies, pairUp, untilCopied, V } from './replication-lab.testing.js';
+import { ASIDE, type LabNode, LabNodes, listCopies, pairUp, untilCopied, V } from './replication-lab.testing.js';
 
 describe('copies of a volume that are of different histories', () => {
   const nodes = new LabNodes();
@@ -111,6 +111,65 @@ describe('copies of a volume that are of different histories', () => {
     await untilCopied('one two', onB);
   });
 
+  describe('that have the same epoch, which was issued again after a restore', () => {
+    const [lost, kept] = [{ generationId: 'aaaaaaaaaaaaaaaa' }, { generationId: 'bbbbbbbbbbbbbbbb' }];
+    const listAside = async (node: LabNode, disk: MemoryDriver, volume: AssignedVolume) => {
+      const { divergent = [] } = await node.replication.describe(volume);
+      return divergent.map(({ name, epoch }) => [name, epoch, disk.volumes.get(V)?.snapshots.get(name)] as const);
+    };
+    let c: LabNode;
+    let onC: MemoryDriver;
+
+    /** B was promoted in the history that was lost, and C has its copy. Then A is, in an epoch of the same number. */
+    beforeEach(async () => {
+      onC = new MemoryDriver();
+      c = await nodes.start('node_c', onC);
+      const first = await nodes.start('node_d', new MemoryDriver());
+      for (const copy of [a, b]) await copy.assign('replica', 1, [first.asPeer]);
+      const primary = await first.assign('primary', 1, [a.asPeer, b.asPeer]);
+      await until('copies', async () =>
+        (await first.replication.describe(primary)).copies!.every(({ state }) => state === 'synced'),
+      );
+      await c.assign('replica', 2, [b.asPeer], lost);
+      await b.assign('primary', 2, [c.asPeer], lost);
+      onB.write(V, 'of the lost history');
+      await untilCopied('of the lost history', onC);
+      await b.assign('primary', 2, [], lost);
+      await a.assign('primary', 2, [b.asPeer, c.asPeer], kept);
+      onA.write(V, 'of the one that is kept');
+    });
+
+    it('a copy of the other one is set aside and named, and not overwritten', async () => {
+      const copy = await c.assign('replica', 2, [a.asPeer], kept);
+      const { syncedGenerationId } = await c.replication.describe(copy);
+      expect(syncedGenerationId, 'it is of the other one until then').to.equal(lost.generationId);
+      await until('a copy', () => listCopies(onC).includes('of the one that is kept'));
+      const aside = ['s-0000000002-aaaaaaaaaaaaaaaa-0000000001', 2, 'of the lost history'];
+      await until('told', async () => (await listAside(c, onC, copy)).length > 0);
+      expect(await listAside(c, onC, copy)).to.deep.equal([aside]);
+      onA.write(V, 'of the one that is kept, and more');
+      await until('the next copy', () => listCopies(onC).includes('of the one that is kept, and more'));
+      expect(await listAside(c, onC, copy)).to.deep.equal([aside]);
+      expect(await c.replication.describe(copy)).to.include({ syncedEpoch: 2, syncedGenerationId: kept.generationId });
+    });
+
+    it('a former primary of the other one becomes a copy, and what it holds is set aside', async () => {
+      onB.write(V, 'of the lost history, and more');
+      const copy = await b.assign('replica', 2, [a.asPeer], kept);
+      const aside = [['divergent-2-aaaaaaaaaaaaaaaa', 2, 'of the lost history, and more']];
+      expect(await listAside(b, onB, copy)).to.deep.equal(aside);
+      await until('a copy', () => listCopies(onB).includes('of the one that is kept'));
+      expect(await listAside(b, onB, copy)).to.deep.equal(aside);
+    });
+
+    it('a copy of the other one is not promoted in that epoch, nor is its primary one again', async () => {
+      for (const node of [b, c]) {
+        const outcome = await node.assign('primary', 2, [], kept).catch((thrown: Error) => thrown.message);
+        expect(outcome).to.include('the same epoch in another history');
+      }
+    });
+  });
+
   describe('of which the former primary comes back', () => {
     const isAside = async (node: LabNode, volume: AssignedVolume) =>
       ((await node.replication.describe(volume)).divergent ?? []).length > 0;
@@ -135,7 +194,7 @@ describe('copies of a volume that are of different histories', () => {
       const copy = await b.assign('replica', 3, [a.asPeer]);
       await untilCopied('one, and more', onB);
       expect(await isAside(b, copy)).to.equal(false);
-      await until('what was set aside is not kept twice', () => !onA.volumes.get(V)!.snapshots.has('divergent-1'));
+      await until('what was set aside is not kept twice', () => !onA.volumes.get(V)!.snapshots.has(ASIDE));
     });
 
     it('it takes its volume back also when the copy has everything', async () => {
@@ -170,8 +229,9 @@ describe('copies of a volume that are of different histories', () => {
       await a.assign('replica', 2, [b.asPeer]).catch(() => undefined);
       const replica = await a.assign('replica', 2, [b.asPeer]);
       const { divergent, syncedAt } = await a.replication.describe(replica);
-      expect(divergent?.map(({ name }) => name)).to.deep.equal(['divergent-1-moved']);
-      expect(onA.volumes.get(V)!.snapshots.get('divergent-1-moved')).to.equal('one, and more');
+      const moved = `${ASIDE}-moved`;
+      expect(divergent?.map(({ name }) => name)).to.deep.equal([moved]);
+      expect(onA.volumes.get(V)!.snapshots.get(moved)).to.equal('one, and more');
       expect(syncedAt, 'it could not be promoted with everything').to.equal(undefined);
       await b.assign('primary', 2, [a.asPeer]);
       onB.write(V, 'one, and new');

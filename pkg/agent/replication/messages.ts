@@ -1,10 +1,11 @@
 import { isTypedId } from '../../../crds/grammar/index.js';
+import { GENERATION_ID, isSameTerm, type VolumeTerm } from '../../../crds/volume/index.js';
 import { PeerFault } from './peers.js';
 
 /** What two agents say to each other about one snapshot of one volume, in this order. */
 export interface PeerMessages {
-  /** The sender: which volume, in which epoch it is the primary, and what keeps it there: a driver reads its own streams only. */
-  readonly hello: { readonly volume: string; readonly epoch: number; readonly driver?: string };
+  /** The sender: which volume, in which term it is the primary, and what keeps it there: a driver reads its own streams only. */
+  readonly hello: VolumeTerm & { readonly volume: string; readonly driver?: string };
   /** The receiver: the snapshots that it has, and the moment that the one shows that counts: by name alone it may be of another history. */
   readonly held: { readonly snapshots: readonly string[]; readonly synced?: string; readonly at?: string };
   /** The sender: what follows. `isHeld`: nothing, since the receiver has that snapshot. */
@@ -46,7 +47,8 @@ export type PeerRejection = keyof typeof rejections;
 
 type Form = (value: unknown) => boolean;
 
-const SNAPSHOT = /^s-\d{10}-\d{10}$/;
+const SNAPSHOT = new RegExp(`^s-(\\d{10})-(${GENERATION_ID})-(\\d{10})$`);
+const GENERATION = new RegExp(`^${GENERATION_ID}$`);
 const NUMBER_MAX = 9_999_999_999;
 const LISTED_MAX = 200;
 /** Of promotions that are further back it is not known any more what they have left out. */
@@ -55,6 +57,8 @@ export const ORIGINS_MAX = 16;
 const isCount: Form = value => Number.isSafeInteger(value) && (value as number) >= 0;
 const isEpoch: Form = value => isCount(value) && (value as number) <= NUMBER_MAX;
 const isSnapshot: Form = value => typeof value === 'string' && SNAPSHOT.test(value);
+/** Whether it is a generation of a volume, as it was drawn. */
+export const isGenerationId: Form = value => typeof value === 'string' && GENERATION.test(value);
 const isTime: Form = value =>
   typeof value === 'string' &&
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value) &&
@@ -68,6 +72,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
   hello: {
     volume: value => typeof value === 'string' && isTypedId('vol', value),
     epoch: isEpoch,
+    generationId: isGenerationId,
     driver: maybe(value => typeof value === 'string'),
   },
   held: {
@@ -119,17 +124,26 @@ export function toRejectionFault(rejection: PeerRejection): PeerFault {
   return new PeerFault(rejections[rejection], { rejection });
 }
 
-/** The name of a snapshot for copies. Names sort as the snapshots were taken. */
-export function formatSyncName(epoch: number, sequence: number): string {
+/** The name of a snapshot for copies: the term that it was taken in, and the place in it. Names of one term sort as they were taken. */
+export function formatSyncName({ epoch, generationId }: VolumeTerm, sequence: number): string {
   const pad = (number: number) => String(number).padStart(10, '0');
-  return `s-${pad(epoch)}-${pad(sequence)}`;
+  return `s-${pad(epoch)}-${generationId}-${pad(sequence)}`;
 }
 
 /** Whether a snapshot was taken for copies; others are people's, or were set aside. */
 export const isSyncName = (name: string): boolean => isSnapshot(name);
 
-/** The epoch and the place in it of a snapshot for copies. */
-export function readSyncName(name: string): { readonly epoch: number; readonly sequence: number } {
-  const [, epoch, sequence] = name.split('-').map(Number);
-  return { epoch: epoch ?? 0, sequence: sequence ?? 0 };
+/** The term and the place in it of a snapshot for copies. */
+export function readSyncName(name: string): VolumeTerm & { readonly sequence: number } {
+  const [, epoch, generationId = '', sequence] = SNAPSHOT.exec(name) ?? [];
+  return { epoch: Number(epoch), generationId, sequence: Number(sequence) };
+}
+
+/**
+ * Whether what a snapshot shows is in the history that led to others, each of which stands for all that was taken in its term up to it.
+ * The numbers of two terms may be equal, and then neither is in the other.
+ */
+export function isIncluded(name: string, history: readonly string[]): boolean {
+  const { sequence, ...term } = readSyncName(name);
+  return history.map(readSyncName).some(each => isSameTerm(each, term) && sequence <= each.sequence);
 }

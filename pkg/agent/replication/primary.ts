@@ -188,7 +188,7 @@ export class PrimaryRounds {
       const stream = await peers.connect({ address, publicKey }, signal);
       const order = {
         volume: id,
-        epoch: record.epoch,
+        term: { epoch: record.epoch, generationId: record.generationId },
         origins: record.origins,
         isWhole: this.#copies.get(key)?.isWhole,
         choose: (held: PeerMessages['held']) => this.#snapshots.choose(id, isFresh, held),

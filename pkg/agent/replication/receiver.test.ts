@@ -5,17 +5,19 @@ import { text } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { systemClock } from '../../clock/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
 import { StreamChecksum } from '../volumes/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
+import { formatSyncName } from './messages.js';
 import { LabNode, V, W } from './replication-lab.testing.js';
 import { TlsPeers } from './tls-peers.js';
 import { PeerWire } from './wire.js';
 
-const SNAPSHOT = 's-0000000003-0000000001';
+const SNAPSHOT = formatSyncName(makeTerm(3), 1);
 const AT = '2026-01-01T00:00:00.000Z';
-const hello = { volume: V, epoch: 3 };
+const hello = { volume: V, ...makeTerm(3) };
 const header = { snapshot: SNAPSHOT, at: AT };
 const stream = Buffer.from(JSON.stringify({ more: 'content' }));
 const checksum = new StreamChecksum().add(stream).toHex();
@@ -111,6 +113,7 @@ describe('what a replica receives', () => {
     'another volume': { volume: W },
     'a lower epoch': { epoch: 2 },
     'a higher epoch': { epoch: 4 },
+    'another generation of the epoch': { generationId: 'f'.repeat(16) },
   })) {
     it(`is refused of ${name}`, async () => {
       expect(await greet({ ...hello, ...change }))
@@ -152,6 +155,8 @@ describe('what a replica receives', () => {
     'a volume that is no text': { ...hello, volume: { toString: 'x' } },
     'an epoch that is no number': { ...hello, epoch: '3' },
     'an epoch below zero': { ...hello, epoch: -1 },
+    'no generation': { ...hello, generationId: undefined },
+    'a generation that is a path': { ...hello, generationId: '../../../../etc/' },
     'more than is asked for': { ...hello, snapshot: SNAPSHOT },
     'a line that never ends': { ...hello, volume: 'v'.repeat(1_000_000) },
     'a prototype': JSON.parse(`{"__proto__": {"volume": "${V}", "epoch": 3}}`),
@@ -166,14 +171,14 @@ describe('what a replica receives', () => {
     'a path': { ...header, snapshot: '../../../etc/passwd' },
     'a name of the driver': { ...header, snapshot: '.data' },
     'a name of people': { ...header, snapshot: 'before-upgrade' },
-    'an epoch to come': { ...header, snapshot: 's-0000000004-0000000001' },
+    'an epoch to come': { ...header, snapshot: formatSyncName(makeTerm(4), 1) },
     'a path as its parent': { ...header, parent: '..' },
     'a time that is none': { ...header, at: 'yesterday' },
     'a size below zero': { ...header, bytes: -1 },
     'an origin that is a path': { ...header, origins: ['../x'] },
     'more origins than are kept': { ...header, origins: Array.from({ length: 17 }, () => SNAPSHOT) },
     'a snapshot that is said to be here': { ...header, isHeld: true },
-    'a parent that is not here': { ...header, parent: 's-0000000002-0000000009' },
+    'a parent that is not here': { ...header, parent: formatSyncName(makeTerm(2), 9) },
   };
   for (const [name, line] of Object.entries(hostileHeaders)) {
     it(`is refused with a header of ${name}`, async () => {

@@ -1,16 +1,23 @@
 import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 
-import type { AssignedVolume, DivergentBytes } from '../../../crds/volume/index.js';
+import { type AssignedVolume, type DivergentBytes, isSameTerm, type VolumeTerm } from '../../../crds/volume/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import type { SerialTasks } from '../volumes/serial-tasks.js';
-import { isSyncName, parsePeerMessage, type PeerMessages, readSyncName, type PeerRejection } from './messages.js';
+import {
+  isIncluded,
+  isSyncName,
+  parsePeerMessage,
+  type PeerMessages,
+  type PeerRejection,
+  readSyncName,
+} from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
-import { listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { formatAsideName, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import { PeerWire } from './wire.js';
 
 /** So many frames may be under way between the network and the disk. */
@@ -35,13 +42,13 @@ export interface ReceiverParts {
 interface Visit {
   readonly wire: PeerWire;
   readonly publicKey: string;
-  readonly epoch: number;
+  readonly term: VolumeTerm;
   readonly ended: Promise<void>;
 }
 
 /**
  * Takes copies: of a volume that the control plane has assigned here as a replica, from the one node that it names as its primary,
- * in the epoch that it names. To any other node nothing is said, not even whether the volume is here.
+ * in the term that it names. To any other node nothing is said, not even whether the volume is here.
  */
 export class Receiver {
   readonly #parts: ReceiverParts;
@@ -77,17 +84,17 @@ export class Receiver {
 
   /** Ends what the control plane does not allow any more. */
   check(): void {
-    for (const [volume, { wire, publicKey, epoch }] of this.#visits) {
-      if (this.#judge({ volume, epoch }, publicKey)) wire.close();
+    for (const [volume, { wire, publicKey, term }] of this.#visits) {
+      if (this.#judge({ volume, ...term }, publicKey)) wire.close();
     }
   }
 
-  #judge({ volume: id, epoch, driver }: PeerMessages['hello'], publicKey: string): PeerRejection | undefined {
+  #judge({ volume: id, driver, ...term }: PeerMessages['hello'], publicKey: string): PeerRejection | undefined {
     const volume = this.#parts.find(id);
     const { replication } = volume ?? {};
     const isNamed = replication?.role === 'replica' && replication.peers.some(peer => peer.publicKey === publicKey);
     if (!isNamed || volume?.isDeleted) return 'not_named';
-    if (epoch !== replication.epoch) return 'other_epoch';
+    if (!isSameTerm(term, replication)) return 'other_epoch';
     return driver === undefined || driver === this.#parts.driver.name ? undefined : 'other_driver';
   }
 
@@ -103,14 +110,14 @@ export class Receiver {
   }
 
   async #visit(wire: PeerWire, hello: PeerMessages['hello'], publicKey: string): Promise<void> {
-    const { volume, epoch } = hello;
+    const { volume, epoch, generationId } = hello;
     const before = this.#visits.get(volume);
     before?.wire.close(); // the one that is named dials again only when it has given the other up
     const work = (async () => {
       await before?.ended;
       await this.#receive(wire, hello);
     })();
-    const visit = { wire, publicKey, epoch, ended: work.catch(() => undefined) };
+    const visit = { wire, publicKey, term: { epoch, generationId }, ended: work.catch(() => undefined) };
     this.#visits.set(volume, visit);
     try {
       await work;
@@ -119,10 +126,11 @@ export class Receiver {
     }
   }
 
-  async #receive(wire: PeerWire, { volume, epoch }: PeerMessages['hello']): Promise<void> {
+  async #receive(wire: PeerWire, { volume, epoch, generationId }: PeerMessages['hello']): Promise<void> {
     const { driver, records, log, onReceived } = this.#parts;
     const record = await records.read(volume);
-    if (record?.role !== 'replica' || record.epoch !== epoch) return wire.writeLine({ refused: 'not_ready' });
+    const term = { epoch, generationId };
+    if (record?.role !== 'replica' || !isSameTerm(record, term)) return wire.writeLine({ refused: 'not_ready' });
     const there = await driver.listSnapshots(volume);
     const held = listForCopies(there, record);
     const known = there.filter(isSyncName); // a copy that was set aside is not sent again either, when it counts again
@@ -143,7 +151,7 @@ export class Receiver {
       return wire.skip();
     }
     const apart = listApart(record, header, { there, held });
-    const now = { snapshot, at, epoch, ...(finalFor !== undefined && { finalFor }) };
+    const now = { snapshot, at, ...term, ...(finalFor !== undefined && { finalFor }) };
     await this.#note(volume, { synced: now, origins }, apart);
     failpoint('volume.synced');
     const kept = new Set([snapshot, ...apart.map(({ name }) => name)]);
@@ -217,28 +225,32 @@ export class Receiver {
 }
 
 /**
- * What is here, or on a disk that is away, of an earlier epoch and the primary of this one has not: a fresher copy, or a former primary,
- * that had no contact when another was promoted. What a former primary has set aside already holds all that it has. Only `origins` tell
- * what the primary has: the parent of what it sends may have arrived there unrecorded, and go with the next snapshot.
+ * What is here, or on a disk that is away, and is not in the history of what the primary sends: of a fresher copy, of a former primary, or
+ * of another history in which the same epochs were issued. Only `origins` tell what the primary has: the parent of what it sends may have
+ * arrived there unrecorded, and go with the next snapshot.
  */
 function listApart(
-  { epoch, synced, divergent = [] }: ReplicationRecord,
-  { snapshot, origins = [] }: PeerMessages['header'],
+  { synced, origins: own = [], divergent = [] }: ReplicationRecord,
+  { snapshot, at, origins = [] }: PeerMessages['header'],
   { there, held }: { readonly there: readonly string[]; readonly held: readonly string[] },
 ): readonly DivergentBytes[] {
-  if (!synced || synced.epoch === epoch || !isSyncName(synced.snapshot)) return [];
-  const newest = held.findLast(each => readSyncName(each).epoch < epoch);
-  // What has arrived and was not recorded comes after the copy that counts only where the same primary has sent both.
-  const isAfter =
-    newest !== undefined && readSyncName(newest).epoch === synced.epoch && there.includes(synced.snapshot);
-  const names = new Set([newest, isAfter ? newest : synced.snapshot]);
-  return [...names].flatMap(name => {
-    if (name === undefined || name === snapshot) return [];
-    if (divergent.some(each => each.name === name)) return [];
-    const own = readSyncName(name).epoch;
-    const isIncluded = origins.some(origin => readSyncName(origin).epoch === own && name <= origin);
-    return isIncluded ? [] : [{ name, epoch: own, at: synced.at }];
-  });
+  const isHere = (name: string) => there.includes(name);
+  const counted = synced && isSyncName(synced.snapshot) ? [synced.snapshot] : [];
+  // The copy that counts has all that has led to it.
+  const history = synced && !isHere(synced.snapshot) ? [] : own;
+  const isCovered = (name: string) =>
+    isIncluded(name, [...origins, snapshot]) || (name !== synced?.snapshot && isIncluded(name, history));
+  // What a former primary has set aside holds all that it has.
+  const isAside = (name: string) =>
+    divergent.some(
+      each => each.name === name || (isHere(each.name) && each.name.startsWith(formatAsideName(readSyncName(name)))),
+    );
+  const apart = [...new Set([...held, ...counted])].filter(name => !isCovered(name) && !isAside(name));
+  const isInAnother = (name: string) =>
+    apart.some(other => other !== name && isHere(other) && isHere(name) && isIncluded(name, [other]));
+  return apart
+    .filter(name => !isInAnother(name))
+    .map(name => ({ name, epoch: readSyncName(name).epoch, at: synced?.at ?? at }));
 }
 
 function toPeerRejection(error: Error): PeerRejection {

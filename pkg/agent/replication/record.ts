@@ -1,25 +1,23 @@
 import { isTypedId } from '../../../crds/grammar/index.js';
-import type { FinalSnapshot, SeenVolume, VolumeRole } from '../../../crds/volume/index.js';
+import type { FinalSnapshot, SeenVolume, VolumeRole, VolumeTerm } from '../../../crds/volume/index.js';
 import { BrokenInvariantFault } from '../../fault/index.js';
 import { type Disk, readStateFile } from '../disk.js';
 import type { VolumeDriver } from '../volumes/index.js';
-import { isSyncName } from './messages.js';
+import { isGenerationId, isSyncName } from './messages.js';
 
 /** What this node has been to a volume, kept across restarts: what it may do next depends on it. */
-export interface ReplicationRecord {
-  /** The highest epoch that it has acted in, and what as. */
-  readonly epoch: number;
+export interface ReplicationRecord extends VolumeTerm {
+  /** What it has acted as in that term: the last, and of the highest epoch. */
   readonly role: VolumeRole;
-  /** That the control plane has issued the epoch, for one that does not know it any more. */
+  /** That the control plane has issued the term, for one that does not know it any more. */
   readonly epochProof?: string;
   /**
-   * On a replica: the copy that counts, and the epoch in which the primary has vouched for it. Of a former primary it is what it held
+   * On a replica: the copy that counts, and the term in which the primary has vouched for it. Of a former primary it is what it held
    * itself, until another copy has arrived.
    */
-  readonly synced?: {
+  readonly synced?: VolumeTerm & {
     readonly snapshot: string;
     readonly at: string;
-    readonly epoch: number;
     /** It is the last one before a move in that epoch, as the primary has said. */
     readonly finalFor?: number;
   };
@@ -29,10 +27,15 @@ export interface ReplicationRecord {
   readonly times?: Readonly<Record<string, string>>;
   /** On the primary: the newest snapshot that each node is known to have, and the epoch in which it said so. */
   readonly common?: Readonly<Record<string, { readonly snapshot: string; readonly epoch: number }>>;
-  /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is here too. */
+  /** The copies that became the volume, one promotion after another: what others have of their terms up to there is here too. */
   readonly origins?: readonly string[];
   /** All that was set aside here, until it is removed by order: what is not there may be on a disk that is away, and comes back with it. */
   readonly divergent?: NonNullable<SeenVolume['divergent']>;
+}
+
+/** The name of what a node held as the primary in a term, and has set aside; others that are of the same term begin with it. */
+export function formatAsideName({ epoch, generationId }: VolumeTerm): string {
+  return `divergent-${epoch}-${generationId}`;
 }
 
 /** The snapshots for copies, of all that are here: what was set aside is none of them, whatever its name. */
@@ -79,16 +82,18 @@ function toFile(id: string): string {
 }
 
 /** What could not be worked with is lost: a part of it would be taken for all that is known. */
-function isRecord({ epoch, role, ...record }: Partial<ReplicationRecord>): boolean {
+function isRecord({ epoch, generationId, role, ...record }: Partial<ReplicationRecord>): boolean {
   const { synced, final, times = {}, common = {}, origins = [], divergent = [], epochProof = '' } = record;
   const isCommon = (of: unknown) => isObject(of) && isText(of['snapshot']) && isCount(of['epoch']);
   const isShown = (of: unknown) => of === undefined || (isCommon(of) && isText((of as { at?: unknown }).at));
   const isDivergent = (of: unknown) => isObject(of) && isText(of['name']) && isCount(of['epoch']) && isText(of['at']);
   return (
     isCount(epoch) &&
+    isGenerationId(generationId) &&
     (role === 'primary' || role === 'replica') &&
     isText(epochProof) &&
     [synced, final].every(isShown) &&
+    (synced === undefined || isGenerationId(synced.generationId)) &&
     [times, common].every(isObject) &&
     Object.values(times).every(isText) &&
     Object.values(common).every(isCommon) &&

@@ -1,12 +1,14 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 
 import type { AssignedReplication, AssignedVolume, VolumePeer, VolumeRole } from '../../../crds/volume/index.js';
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { type Clock, seededRandom, systemClock } from '../../clock/index.js';
 import { until } from '../../../dev/testing/index.js';
 import { silentLogger } from '../../log/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { MemoryDriver } from './memory-driver.testing.js';
+import { formatAsideName } from './record.js';
 import { Replication } from './replication.js';
 import { TlsPeers } from './tls-peers.js';
 
@@ -74,7 +76,7 @@ export class LabNode {
     peers: readonly VolumePeer[],
     change: Partial<AssignedReplication> = {},
   ) {
-    const replication = { epoch, role, peers, intervalSeconds: 0.02, fenceAfterSeconds: 30, ...change };
+    const replication = { ...makeTerm(epoch), role, peers, intervalSeconds: 0.02, fenceAfterSeconds: 30, ...change };
     const { sizeBytes = 2 ** 20 } = this.#options;
     const volume: AssignedVolume = { id: V, name: 'data', type: 'volume', sizeBytes, replication };
     this.replication.assign(new Map([[V, volume]]));
@@ -115,6 +117,9 @@ export async function pairUp(primary: LabNode, copy: LabNode, epoch = 1) {
 export function listCopies(disk: MemoryDriver): readonly string[] {
   return [...(disk.volumes.get(V)?.snapshots.values() ?? [])];
 }
+
+/** What a primary of epoch 1 held, once it is set aside. */
+export const ASIDE = formatAsideName(makeTerm(1));
 
 /** Waits until a disk has one snapshot of volume V, with this content. */
 export async function untilCopied(content: string, disk: MemoryDriver): Promise<void> {

@@ -10,7 +10,7 @@ import { sampleCases, toScriptArguments, until } from '../../../dev/testing/inde
 import { createDirectoryDisk } from '../disk.js';
 import { type Lab, listTree, MIB, openLab } from '../volumes/driver-lab.testing.js';
 import { explainNoBtrfs } from '../volumes/open-driver.js';
-import { LabNode, V } from './replication-lab.testing.js';
+import { ASIDE, LabNode, V } from './replication-lab.testing.js';
 
 const missing = await explainNoBtrfs();
 
@@ -162,10 +162,7 @@ for (const choice of ['directory', 'btrfs'] as const) {
       const back = await a.assign('primary', 3, [b.asPeer], change);
       expect(readFileSync(join(await rootOf(0), 'file'), 'utf8')).to.equal('alone');
       await synced(a, back);
-      await until(
-        'nothing is kept twice',
-        async () => !(await labs[0].driver.listSnapshots(V)).includes('divergent-1'),
-      );
+      await until('nothing is kept twice', async () => !(await labs[0].driver.listSnapshots(V)).includes(ASIDE));
       await isCopied(b, a);
     });
 
@@ -196,12 +193,12 @@ for (const choice of ['directory', 'btrfs'] as const) {
       const replica = await a.assign('replica', 2, [b.asPeer]);
       writeFileSync(join(await rootOf(1), 'file'), 'promoted', { flush: true });
       const { divergent } = await a.replication.describe(replica);
-      expect(divergent?.map(({ name }) => name)).to.deep.equal(['divergent-1']);
+      expect(divergent?.map(({ name }) => name)).to.deep.equal([ASIDE]);
       await until('a copy on A', async () => {
         const { syncedEpoch } = await a.replication.describe(replica);
         return syncedEpoch === 2;
       });
-      await labs[0].driver.promote(V, 'divergent-1');
+      await labs[0].driver.promote(V, ASIDE);
       expect(readFileSync(join(await rootOf(0), 'file'), 'utf8')).to.equal('alone');
     });
   });

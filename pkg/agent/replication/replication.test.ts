@@ -10,6 +10,7 @@ import { Bandwidth } from './bandwidth.js';
 import { WHOLE_MIN } from './copies.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import {
+  ASIDE,
   type LabNode,
   type LabNodeOptions,
   LabNodes,
@@ -46,7 +47,9 @@ describe('replication of a volume', () => {
     await untilCopied('one', onB);
     onA.write(V, 'one two');
     await untilCopied('one two', onB);
-    expect(onB.steps.filter(step => step.startsWith('receive')).at(-1)).to.match(/^receive s-0{9}1-\d{10} after s-/);
+    expect(onB.steps.filter(step => step.startsWith('receive')).at(-1)).to.match(
+      /^receive s-0{9}1-0{15}1-\d{10} after s-/,
+    );
     await until('one snapshot', () => listCopies(onA).length === 1);
     const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
     await until('rest', async () => (await describe())?.lagBytes === 0);
@@ -295,16 +298,16 @@ describe('replication of a volume', () => {
     const replica = await a.assign('replica', 2, [toB]);
     const { divergent } = await a.replication.describe(replica);
     expect(divergent).to.have.length(1);
-    expect(divergent?.[0]).to.include({ name: 'divergent-1', epoch: 1 });
+    expect(divergent?.[0]).to.include({ name: ASIDE, epoch: 1 });
     onB.write(V, 'one, and new');
     await until('a copy on A', () => listCopies(onA).includes('one, and new'));
-    expect(onA.volumes.get(V)?.snapshots.get('divergent-1')).to.equal('one, and lost');
-    await onA.driver.dropSnapshot(V, 'divergent-1');
+    expect(onA.volumes.get(V)?.snapshots.get(ASIDE)).to.equal('one, and lost');
+    await onA.driver.dropSnapshot(V, ASIDE);
     expect(await a.replication.describe(replica)).to.not.have.property('divergent');
     onB.write(V, 'one, and newer');
     await until('another copy on A', () => listCopies(onA).includes('one, and newer'));
     await a.assign('replica', 2, [toB], { discard: divergent! });
-    expect([...a.files.values()].join(), 'forgotten by order').to.not.include('divergent-1');
+    expect([...a.files.values()].join(), 'forgotten by order').to.not.include(ASIDE);
   });
 
   it('knows what was set aside on a disk that was away for some copies', async () => {
@@ -327,8 +330,8 @@ describe('replication of a volume', () => {
     onA.volumes.set(V, disk);
     onB.write(V, 'five');
     await until('a copy on the disk', () => listCopies(onA).includes('five'));
-    expect((await a.replication.describe(replica)).divergent?.map(({ name }) => name)).to.deep.equal(['divergent-1']);
-    expect(disk.snapshots.get('divergent-1')).to.equal('one, and lost');
+    expect((await a.replication.describe(replica)).divergent?.map(({ name }) => name)).to.deep.equal([ASIDE]);
+    expect(disk.snapshots.get(ASIDE)).to.equal('one, and lost');
   });
 
   it('loses what was set aside when that is ordered, and nothing else of its name', async () => {
@@ -420,7 +423,7 @@ describe('replication of a volume', () => {
       expect(outcome).to.include(point);
       await node.assign(role, 2, [other.asPeer]);
       if (role === 'primary') expect(onB.read(V)).to.match(/^one/);
-      else expect(onA.volumes.get(V)?.snapshots.get('divergent-1')).to.equal('one, and lost');
+      else expect(onA.volumes.get(V)?.snapshots.get(ASIDE)).to.equal('one, and lost');
     });
   }
 

@@ -1,6 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { AssignedReplication, AssignedVolume, DivergentBytes, SeenVolume } from '../../../crds/volume/index.js';
+import {
+  type AssignedReplication,
+  type AssignedVolume,
+  type DivergentBytes,
+  isSameTerm,
+  type SeenVolume,
+} from '../../../crds/volume/index.js';
 import type { Clock, Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
@@ -36,7 +42,16 @@ export interface ReplicationParts {
 /** What a report says of the replication of a volume. */
 export type SeenReplication = Pick<
   SeenVolume,
-  'epoch' | 'epochProof' | 'role' | 'copies' | 'syncedAt' | 'syncedEpoch' | 'final' | 'divergent'
+  | 'epoch'
+  | 'generationId'
+  | 'epochProof'
+  | 'role'
+  | 'copies'
+  | 'syncedAt'
+  | 'syncedEpoch'
+  | 'syncedGenerationId'
+  | 'final'
+  | 'divergent'
 >;
 
 /** The part of this node in the replication of its volumes: as the control plane has last said, and in no other way. */
@@ -89,7 +104,7 @@ export class Replication {
     if (!replication) return {};
     const { clock, driver } = this.#parts;
     const before = await this.#records.read(id);
-    if (before?.epoch !== replication.epoch || before.role !== replication.role) {
+    if (!before || !isSettled(before, replication)) {
       // What a container writes while it is stopped belongs to what is set aside.
       const isDemoted = before?.role === 'primary' && replication.role === 'replica';
       const writer = isDemoted ? await this.#parts.findWriter?.(id) : undefined;
@@ -181,9 +196,9 @@ export class Replication {
       return { ...told, copies, ...(final && { final }) };
     }
     if (synced === undefined || !there.includes(synced.snapshot)) return told;
-    const { snapshot, at, finalFor } = synced;
+    const { at, snapshot, finalFor } = synced;
     const last = finalFor === undefined ? {} : { final: { epoch: finalFor, snapshot, at } };
-    return { ...told, syncedAt: at, syncedEpoch: synced.epoch, ...last };
+    return { ...told, ...toSeenCopy(synced), ...last };
   }
 
   /** What this node has been to a volume that it cannot provide now. */
@@ -191,7 +206,7 @@ export class Replication {
     const record = await this.#records.read(id).catch(() => undefined);
     if (!record) return {};
     const { divergent, synced } = record;
-    return { ...toSeen(record, divergent), ...(synced && { syncedAt: synced.at, syncedEpoch: synced.epoch }) };
+    return { ...toSeen(record, divergent), ...(synced && toSeenCopy(synced)) };
   }
 
   /** Why a container may not mount a volume here; undefined when it may. */
@@ -218,25 +233,31 @@ export class Replication {
 
 /** A report without what it says of copies, and of what a primary promises: what is not so any more is not told again. */
 export function withoutReplication(seen: SeenVolume): SeenVolume {
-  const { epoch: _e, role: _r, copies: _c, syncedAt: _at, syncedEpoch: _in, final: _f, divergent: _d, ...more } = seen;
-  const { epochProof: _p, fencesAfterSeconds: _a, unfenced: _u, ...rest } = more;
+  const { epoch: _e, generationId: _g, role: _r, copies: _c, final: _f, divergent: _d, ...more } = seen;
+  const { syncedAt: _at, syncedEpoch: _in, syncedGenerationId: _of, ...other } = more;
+  const { epochProof: _p, fencesAfterSeconds: _a, unfenced: _u, ...rest } = other;
   return rest;
 }
 
 function toSeen(
-  { epoch, epochProof, role }: ReplicationRecord,
+  { epoch, generationId, epochProof, role }: ReplicationRecord,
   divergent: readonly DivergentBytes[] = [],
 ): SeenReplication {
   return {
     epoch,
+    generationId,
     ...(epochProof !== undefined && { epochProof }),
     role,
     ...(divergent.length > 0 && { divergent }),
   };
 }
 
-function isSettled(record: ReplicationRecord | undefined, { epoch, role }: AssignedReplication): boolean {
-  return record?.epoch === epoch && record.role === role;
+function toSeenCopy({ at, epoch, generationId }: NonNullable<ReplicationRecord['synced']>): SeenReplication {
+  return { syncedAt: at, syncedEpoch: epoch, syncedGenerationId: generationId };
+}
+
+function isSettled(record: ReplicationRecord | undefined, assigned: AssignedReplication): boolean {
+  return record !== undefined && isSameTerm(record, assigned) && record.role === assigned.role;
 }
 
 /** How far the moment of a copy must have moved to be worth a write of the control plane. */
@@ -246,7 +267,8 @@ const NEWS_SHARE = 0.05;
 
 /** Whether a report says something new about copies. */
 export function isReplicationNews(before: SeenReplication, seen: SeenReplication): boolean {
-  if (before.epoch !== seen.epoch || before.role !== seen.role || before.syncedEpoch !== seen.syncedEpoch) return true;
+  if (!isSameTerm(before, seen) || before.role !== seen.role || before.syncedEpoch !== seen.syncedEpoch) return true;
+  if (before.syncedGenerationId !== seen.syncedGenerationId) return true;
   if (!isDeepStrictEqual(before.divergent, seen.divergent) || hasMoved(before.syncedAt, seen.syncedAt)) return true;
   if (!isDeepStrictEqual(before.final, seen.final)) return true;
   const { copies: old = [] } = before;

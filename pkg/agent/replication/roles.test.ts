@@ -1,13 +1,15 @@
 import { expect } from 'chai';
 
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
+import { formatSyncName } from './messages.js';
 import type { ReplicationRecord } from './record.js';
 import { decideRole, explainKept, type RoleStep } from './roles.js';
 
-const S = 's-0000000001-0000000004';
-const synced = { snapshot: S, at: '2026-01-01T00:00:00.000Z', epoch: 1 };
-const primary: ReplicationRecord = { epoch: 2, role: 'primary' };
-const replica: ReplicationRecord = { epoch: 2, role: 'replica', synced };
-const former: ReplicationRecord = { epoch: 2, role: 'replica', synced: { ...synced, snapshot: 'divergent-1' } };
+const S = formatSyncName(makeTerm(1), 4);
+const synced = { snapshot: S, at: '2026-01-01T00:00:00.000Z', ...makeTerm(1) };
+const primary: ReplicationRecord = { ...makeTerm(2), role: 'primary' };
+const replica: ReplicationRecord = { ...makeTerm(2), role: 'replica', synced };
+const former: ReplicationRecord = { ...makeTerm(2), role: 'replica', synced: { ...synced, snapshot: 'divergent-1' } };
 
 describe('the part of a node in the replication of a volume', () => {
   const cases: readonly (readonly [
@@ -40,11 +42,11 @@ describe('the part of a node in the replication of a volume', () => {
     ['is not promoted to what people have removed', former, ['primary', 3], [S], 'refuse'],
     ['is demoted with a higher epoch', primary, ['replica', 3], [S], 'demote'],
     ['is not demoted in the same epoch', primary, ['replica', 2], [S], 'refuse'],
-    ['is given up for another first primary', { epoch: 1, role: 'primary' }, ['replica', 1], [], 'step_back'],
-    ['is not given up once it has sent copies', { epoch: 1, role: 'primary' }, ['replica', 1], [S], 'refuse'],
+    ['is given up for another first primary', { ...makeTerm(1), role: 'primary' }, ['replica', 1], [], 'step_back'],
+    ['is not given up once it has sent copies', { ...makeTerm(1), role: 'primary' }, ['replica', 1], [S], 'refuse'],
     [
       'is not given up once it has taken a snapshot',
-      { epoch: 1, role: 'primary', times: { [S]: synced.at } },
+      { ...makeTerm(1), role: 'primary', times: { [S]: synced.at } },
       ['replica', 1],
       [],
       'refuse',
@@ -55,24 +57,43 @@ describe('the part of a node in the replication of a volume', () => {
   ];
   for (const [what, record, [role, epoch], snapshots, step] of cases) {
     it(what, () => {
-      const decided = decideRole(record, { role, epoch }, snapshots);
+      const decided = decideRole(record, { role, ...makeTerm(epoch) }, snapshots);
       expect(decided.kind).to.equal(step);
       if (decided.kind === 'promote') expect(decided.snapshot).to.equal(record?.synced?.snapshot);
       if (decided.kind === 'refuse') expect(decided.because).to.match(/.; ./);
     });
   }
 
+  const other = { epoch: 2, generationId: 'f'.repeat(16) };
+  for (const [what, record, role, kind] of [
+    [
+      'is taken anew by a copy in another generation of its epoch: what it has is of another history',
+      replica,
+      'replica',
+      'note',
+    ],
+    ['is given up by the primary of another generation of the same epoch', primary, 'replica', 'demote'],
+    ['is not that of the primary in another generation of the epoch of a copy', replica, 'primary', 'refuse'],
+    ['is not that of the primary in another generation again', primary, 'primary', 'refuse'],
+  ] as const) {
+    it(what, () => {
+      const decided = decideRole(record, { ...other, role }, [S]);
+      expect(decided.kind).to.equal(kind);
+      if (decided.kind === 'refuse') expect(decided.because).to.include('in another history');
+    });
+  }
+
   it('is not given up by one that has served: it says how to have its bytes back', () => {
-    const served: ReplicationRecord = { epoch: 1, role: 'primary', times: { [S]: synced.at } };
-    const step = decideRole(served, { role: 'replica', epoch: 1 }, [S]);
+    const served: ReplicationRecord = { ...makeTerm(1), role: 'primary', times: { [S]: synced.at } };
+    const step = decideRole(served, { role: 'replica', ...makeTerm(1) }, [S]);
     expect(step)
       .to.have.property('because')
       .that.matches(/restore a newer backup .*, or copy out what is here/);
   });
 
   it('is promoted to the copy that the primary has vouched for, and not to a later one of which that is not known', () => {
-    const later = 's-0000000001-0000000009';
-    expect(decideRole(replica, { role: 'primary', epoch: 3 }, [S, later])).to.deep.equal({
+    const later = formatSyncName(makeTerm(1), 9);
+    expect(decideRole(replica, { role: 'primary', ...makeTerm(3) }, [S, later])).to.deep.equal({
       kind: 'promote',
       snapshot: S,
     });

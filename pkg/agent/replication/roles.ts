@@ -1,9 +1,15 @@
-import type { AssignedReplication, AssignedVolume } from '../../../crds/volume/index.js';
+import { type AssignedReplication, type AssignedVolume, isSameTerm } from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import { isSyncName, ORIGINS_MAX, readSyncName } from './messages.js';
-import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import {
+  dropSpent,
+  formatAsideName,
+  listForCopies,
+  type ReplicationRecord,
+  type ReplicationRecords,
+} from './record.js';
 
 /** What has to be done before this node acts as it is told to. */
 export type RoleStep =
@@ -26,6 +32,9 @@ const SET_BACK =
 const SERVED =
   'this node was the primary of the volume in the same epoch; restore a newer backup of the control plane, or copy out what is here (docs/OPERATIONS.md) and remove the copy with force';
 
+const OTHER_HISTORY =
+  'this node has acted in the same epoch in another history of the volume, which a restore of the control plane has ended; promote another copy: what is here is set aside then';
+
 /** Whether a snapshot is what a former primary held. */
 const isSetAside = (name: string): boolean => name.startsWith('divergent-');
 
@@ -38,7 +47,7 @@ const refuse = (because: string): RoleStep => ({ kind: 'refuse', because });
  */
 export function decideRole(
   record: ReplicationRecord | undefined,
-  { epoch, role }: Pick<AssignedReplication, 'epoch' | 'role'>,
+  { epoch, generationId, role }: Pick<AssignedReplication, 'epoch' | 'generationId' | 'role'>,
   snapshots: readonly string[],
 ): RoleStep {
   if (!record) {
@@ -52,12 +61,15 @@ export function decideRole(
   if (epoch < record.epoch) {
     return refuse('the control plane tells of an earlier epoch than this copy has seen; restore a newer backup of it');
   }
+  const isSame = isSameTerm(record, { epoch, generationId });
+  // What others have written since the epoch was issued again is not here.
+  if (role === 'primary' && epoch === record.epoch && !isSame) return refuse(OTHER_HISTORY);
   if (role === record.role) {
-    if (epoch === record.epoch) return { kind: 'none' };
+    if (isSame) return { kind: 'none' };
     // No primary is promoted: between two epochs of one it was a copy, and what it had then is not in this record.
     return role === 'replica' ? { kind: 'note' } : refuse(SET_BACK);
   }
-  if (epoch === record.epoch) {
+  if (isSame) {
     // A volume that its first node seemed unable to make is made on another in the same epoch. One that was served has snapshots.
     if (role === 'replica' && epoch === 1 && !record.times && !snapshots.some(isSyncName)) return { kind: 'step_back' };
     if (role === 'replica') return refuse(SERVED);
@@ -95,17 +107,17 @@ export async function takeRole(
   replication: AssignedReplication,
   { clock, driver, records }: RoleParts,
 ): Promise<ReplicationRecord> {
-  const { epoch, role, epochProof } = replication;
+  const { epoch, generationId, role, epochProof } = replication;
   const record = await records.read(id);
   const snapshots = await driver.listSnapshots(id);
   const step = decideRole(record, replication, snapshots);
   if (step.kind === 'refuse') throw new VolumeFault('refused', step.because);
   if (step.kind === 'none') return record!;
-  const next = { ...(await takeStep()), epoch, role, ...(epochProof !== undefined && { epochProof }) };
+  const next = { ...(await takeStep()), epoch, generationId, role, ...(epochProof !== undefined && { epochProof }) };
   await records.write(id, next);
   return next;
 
-  async function takeStep(): Promise<Omit<ReplicationRecord, 'epoch' | 'role'>> {
+  async function takeStep(): Promise<Omit<ReplicationRecord, 'epoch' | 'generationId' | 'role'>> {
     if (step.kind === 'promote') {
       await driver.promote(id, step.snapshot);
       failpoint('volume.copy_promoted');
@@ -125,9 +137,9 @@ export async function takeRole(
 
 /** What a copy is recorded as that has become the volume. What it was set aside as is set aside no more. */
 function describePromoted({ synced, origins = [], divergent = [] }: ReplicationRecord, snapshots: readonly string[]) {
-  const { snapshot, at, epoch } = synced!;
-  // A former primary has all that was ever sent in its epoch.
-  const sent = snapshots.findLast(name => isSyncName(name) && readSyncName(name).epoch === epoch);
+  const { snapshot, at } = synced!;
+  // A former primary has all that was ever sent in its term.
+  const sent = snapshots.findLast(name => isSyncName(name) && isSameTerm(readSyncName(name), synced!));
   const origin = isSyncName(snapshot) ? snapshot : sent;
   const chain = new Set([...origins, ...(origin === undefined ? [] : [origin])]);
   const others = divergent.filter(({ name }) => name !== snapshot);
@@ -144,16 +156,17 @@ function describePromoted({ synced, origins = [], divergent = [] }: ReplicationR
  */
 async function setAside(
   id: string,
-  { epoch, times = {}, divergent = [], ...record }: ReplicationRecord,
+  { epoch, generationId, times = {}, divergent = [], ...record }: ReplicationRecord,
   { clock, driver }: Pick<RoleParts, 'clock' | 'driver'>,
 ): Promise<Pick<ReplicationRecord, 'divergent' | 'synced'>> {
   const there = await driver.listSnapshots(id);
-  const base = `divergent-${epoch}`;
+  const term = { epoch, generationId };
+  const base = formatAsideName(term);
   const moved = `${base}-moved`;
-  const newest = listForCopies(there, { ...record, epoch, divergent }).findLast(name => times[name] !== undefined);
+  const newest = listForCopies(there, { ...record, ...term, divergent }).findLast(name => times[name] !== undefined);
   const kept = there.filter(name => name === base || name.startsWith(`${base}-`));
   if (kept.length === 0 && newest !== undefined && !(await driver.isChanged(id, newest))) {
-    return { divergent, synced: { snapshot: newest, at: times[newest]!, epoch } };
+    return { divergent, synced: { snapshot: newest, at: times[newest]!, ...term } };
   }
   const last = kept.at(-1);
   // One that was taken before a crash, and written after: both are kept.
@@ -164,7 +177,7 @@ async function setAside(
   const at = new Date(Math.max(clock.now(), latest + 1)).toISOString();
   const snapshot = kept.at(-1)!;
   const listed = [...divergent, ...kept.map(name => ({ name, epoch, at }))];
-  return { divergent: listed, ...(snapshot !== moved && { synced: { snapshot, at, epoch } }) };
+  return { divergent: listed, ...(snapshot !== moved && { synced: { snapshot, at, ...term } }) };
 
   /** Where no snapshot can be taken, or not of everything, the files themselves are moved: a copy does not need them. */
   async function keep(name: string): Promise<string> {

@@ -1,5 +1,6 @@
 import type { Duplex, Readable } from 'node:stream';
 
+import type { VolumeTerm } from '../../../crds/volume/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
@@ -25,7 +26,8 @@ export interface SyncSnapshot {
 
 export interface SendOrder {
   readonly volume: string;
-  readonly epoch: number;
+  /** The one in which it is sent. */
+  readonly term: VolumeTerm;
   /** The copies that became the volume, one promotion after another. */
   readonly origins?: readonly string[] | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
@@ -49,12 +51,12 @@ export interface SendTools {
 
 /** Brings the receiver at the other end to a snapshot, by the difference to the newest that both have; answers which. */
 export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: SendTools): Promise<SyncSnapshot> {
-  const { volume, epoch, origins } = order;
+  const { volume, term, origins } = order;
   const wire = new PeerWire(stream, tools);
   const onAbort = () => wire.close();
   tools.signal.addEventListener('abort', onAbort, { once: true });
   try {
-    await wire.writeLine({ volume, epoch, driver: tools.driver.name });
+    await wire.writeLine({ volume, ...term, driver: tools.driver.name });
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
     if (held.kind === 'refused') throw toRejectionFault(held.refused);
     const { shared = held.snapshots, ...chosen } = await order.choose(held);

@@ -1,4 +1,10 @@
-import type { AssignedReplication, AssignedVolume, FinalSnapshot, VolumePeer } from '../../../crds/volume/index.js';
+import {
+  type AssignedReplication,
+  type AssignedVolume,
+  type FinalSnapshot,
+  isSameTerm,
+  type VolumePeer,
+} from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import type { Logger } from '../../log/index.js';
@@ -62,7 +68,7 @@ export class SyncSnapshots {
     const record = await this.#parts.records.read(id);
     const { replication } = volume ?? {};
     if (volume?.isDeleted || replication?.role !== 'primary' || record?.role !== 'primary') return undefined;
-    return record.epoch === replication.epoch ? { replication, record } : undefined;
+    return isSameTerm(record, replication) ? { replication, record } : undefined;
   }
 
   /** The newest snapshot whose moment is known, how old it is, and whether the volume has changed since. */
@@ -112,7 +118,7 @@ export class SyncSnapshots {
       const isUsable = newest !== undefined && !(isOther && newest === synced);
       const finalFor = final?.snapshot === newest ? final?.epoch : undefined;
       if (isUsable && (!isFresh || isShared)) return { name: newest, at: times[newest]!, finalFor, shared };
-      return { ...(await this.#take(id, replication.epoch, own, record)), shared };
+      return { ...(await this.#take(id, own, record)), shared };
     });
   }
 
@@ -141,7 +147,7 @@ export class SyncSnapshots {
     const { final } = record;
     const isLast = final?.epoch === epoch && own.at(-1) === final.snapshot;
     if (isLast && !(await driver.isChanged(id, final.snapshot))) return final;
-    const { name: snapshot, at } = await this.#take(id, record.epoch, own, record);
+    const { name: snapshot, at } = await this.#take(id, own, record);
     failpoint('volume.final_taken');
     const last = { epoch, snapshot, at };
     await records.write(id, { ...((await records.read(id)) ?? record), final: last });
@@ -158,11 +164,13 @@ export class SyncSnapshots {
     this.#remember(id).final = undefined;
   }
 
-  async #take(id: string, epoch: number, own: readonly string[], record: ReplicationRecord): Promise<SyncSnapshot> {
+  async #take(id: string, own: readonly string[], record: ReplicationRecord): Promise<SyncSnapshot> {
     const { clock, driver, records } = this.#parts;
     const memory = this.#remember(id);
-    const used = [...own, ...Object.keys(record.times ?? {})].map(readSyncName).filter(each => each.epoch === epoch);
-    const name = formatSyncName(epoch, Math.max(0, ...used.map(({ sequence }) => sequence)) + 1);
+    const used = [...own, ...Object.keys(record.times ?? {})]
+      .map(readSyncName)
+      .filter(each => isSameTerm(each, record));
+    const name = formatSyncName(record, Math.max(0, ...used.map(({ sequence }) => sequence)) + 1);
     // Copies are compared by their moments: a clock that was set back must not make a later one look staler.
     const latest = Math.max(...Object.values(record.times ?? {}).map(time => Date.parse(time)));
     const at = new Date(Math.max(clock.now(), latest + 1)).toISOString();

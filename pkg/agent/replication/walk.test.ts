@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 
+import { isSameTerm, type VolumeTerm } from '../../../crds/volume/index.js';
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { sampleRuns } from '../../../dev/testing/index.js';
 import { isSyncName } from './messages.js';
 import { V } from './replication-lab.testing.js';
@@ -12,6 +14,10 @@ const KINDS = ['failure', 'death before', 'death after'] as const;
 /** Everything that was ever written to the volume is a word. */
 const toWords = (text: string) => text.split(' ').filter(word => word !== '');
 
+interface Term extends VolumeTerm {
+  readonly primary: number;
+}
+
 class Walk {
   readonly world: WalkWorld;
   readonly told: string[] = [];
@@ -23,8 +29,9 @@ class Walk {
   readonly #taken = new Map<string, string>();
   /** Nobody touches the disks, or has anything removed. */
   readonly #isCalm: boolean;
-  #epoch = 1;
-  #primary = 0;
+  /** What the control plane knows to have issued; a restore takes the last from it. */
+  readonly #terms: Term[] = [{ ...makeTerm(1), primary: 0 }];
+  #issued = 1;
 
   constructor(seed: number) {
     this.world = new WalkWorld(seed, ['a', 'b', 'c']);
@@ -39,11 +46,21 @@ class Walk {
     return this.world.nodes[this.#draw(this.world.nodes.length)]!;
   }
 
+  get #term(): Term {
+    return this.#terms.at(-1)!;
+  }
+
+  get #primary(): WalkNode {
+    return this.world.nodes[this.#term.primary]!;
+  }
+
   #tell(node: WalkNode, change: object = {}): Promise<void> {
-    const isPrimary = this.world.nodes[this.#primary] === node;
-    const primary = this.world.nodes[this.#primary]!.name;
+    const { epoch, generationId } = this.#term;
+    const isPrimary = this.#primary === node;
+    const primary = this.#primary.name;
     const replica = { peers: [{ nodeId: primary, publicKey: primary }] };
-    return node.tell(isPrimary ? 'primary' : 'replica', this.#epoch, { ...(!isPrimary && replica), ...change });
+    const more = { generationId, ...(!isPrimary && replica), ...change };
+    return node.tell(isPrimary ? 'primary' : 'replica', epoch, more);
   }
 
   async begin(): Promise<void> {
@@ -86,14 +103,21 @@ class Walk {
     node.disk.write(V, `${node.disk.read(V)}${word} `);
   }
 
-  async #promote(at = this.#draw(3)): Promise<void> {
+  /** In the next epoch that the control plane knows of, or in a later one. */
+  async #promote(at = this.#draw(3), least = 0): Promise<void> {
     const { nodes } = this.world;
     const { syncedAt } = await nodes[at]!.describe();
-    if (at === this.#primary || syncedAt === undefined) return;
-    this.#epoch++;
-    this.#primary = at;
-    this.told.push(`${nodes[at]!.name} is promoted in ${this.#epoch}`);
+    if (at === this.#term.primary || syncedAt === undefined) return;
+    const epoch = Math.max(this.#term.epoch + 1, least);
+    this.#terms.push({ ...makeTerm(++this.#issued), epoch, primary: at });
+    this.told.push(`${nodes[at]!.name} is promoted in ${epoch}`);
     await this.#tell(nodes[at]!);
+  }
+
+  /** The control plane is restored from a backup, and issues the same epochs again. */
+  #restore(): void {
+    this.#terms.splice(Math.max(1, this.#terms.length - 1 - this.#draw(2)));
+    this.told.push(`a store of epoch ${this.#term.epoch} is restored`);
   }
 
   async #discard(node: WalkNode): Promise<void> {
@@ -121,7 +145,8 @@ class Walk {
     } else if (drawn < 0.7) {
       await this.#promote();
       for (const each of nodes) if (random.next() < 0.5) await this.#tell(each);
-    } else if (drawn < 0.85) await this.#tell(node);
+    } else if (drawn < 0.8) await this.#tell(node);
+    else if (drawn < 0.85) this.#restore();
     else if (this.#isCalm) return;
     else if (drawn < 0.95) {
       if (node.record?.role !== 'replica') return; // of a primary the bytes are away
@@ -191,16 +216,17 @@ class Walk {
     for (const node of nodes) node.mishap = undefined;
     this.told.push('all is well');
     this.#connect(() => true);
+    const seen = nodes.map(({ record }) => record?.epoch ?? 0);
     for (let round = 0; round < 3; round++) {
       await this.#catchUp();
-      await this.#promote();
+      await this.#promote(undefined, Math.max(...seen) + 1); // a restore was declared
     }
     for (const node of nodes) node.kill();
   }
 
   async #catchUp(): Promise<void> {
     const { nodes } = this.world;
-    const primary = nodes[this.#primary]!;
+    const primary = this.#primary;
     const ask = async () => {
       primary.kill(); // started again, it asks all nodes what they have
       await this.#restart();
@@ -210,7 +236,8 @@ class Walk {
     };
     const sent = await ask();
     this.#check();
-    if (primary.record?.role !== 'primary' || primary.record.epoch !== this.#epoch) return; // its copy is on the other disk
+    if (primary.record?.role !== 'primary' || !isSameTerm(primary.record, this.#term)) return; // its copy is on the other disk
+    if (nodes.some(({ record }) => record!.epoch > this.#term.epoch)) return; // the store is older than it
     const copies = nodes.map(node => {
       const { content, snapshots } = node.disk.volumes.get(V)!;
       return node === primary ? content : snapshots.get(node.record?.synced?.snapshot ?? '');

@@ -1,6 +1,7 @@
 import { type Duplex, duplexPair } from 'node:stream';
 
 import type { AssignedReplication, AssignedVolume, VolumeRole } from '../../../crds/volume/index.js';
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { type Random, seededRandom, untilAborted } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { silentLogger } from '../../log/index.js';
@@ -160,7 +161,7 @@ export class WalkNode {
       .filter(each => each !== this)
       .map(({ name }) => ({ nodeId: name, publicKey: name, address: name }));
     const intervalSeconds = 5 + (clock.now() % 2); // another one has the copies looked at now
-    const replication = { epoch, role, peers, intervalSeconds, fenceAfterSeconds: 30, ...change };
+    const replication = { ...makeTerm(epoch), role, peers, intervalSeconds, fenceAfterSeconds: 30, ...change };
     this.assigned = { id: V, name: 'data', type: 'volume', sizeBytes: 2 ** 20, replication };
     await this.settle();
   }
