@@ -173,7 +173,7 @@ function judge(input: VolumeInput, primaryNode: string | undefined, planned: Mov
   // Out of these phases no way leads back to Degraded.
   const takeover = status?.phase === 'Promoting' || status?.phase === 'Failed' ? status.phase : undefined;
   if (ahead[0]) {
-    const message = `${listNames(ahead)} ${isOne(ahead) ? 'has' : 'have'} seen a later epoch than the control plane knows of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
+    const message = `${listNames(ahead)} ${isOne(ahead) ? 'has' : 'have'} seen an epoch that the control plane does not know of, which was restored from an old backup: restore a newer one; deleting the nodes that are ahead gives up what only they have`;
     const phase = takeover ?? (hasBytes ? 'Degraded' : 'Materializing');
     const tried = takeover && status?.refusedBy;
     return { phase, reason: 'volume_epoch_behind', message, primaryNode, ...(tried && { refusedBy: tried }) };

@@ -273,7 +273,7 @@ describe('takeover by a copy that was chosen', () => {
     const reports = [primary('b', 5), primary('c', 6, { state: 'failed' })];
     const { status: held } = decide({ status: restored, reports, hosts: others });
     expect(held.reason).to.equal('volume_epoch_behind');
-    expect(held.message).to.match(/^c has seen a later epoch .*: restore a newer one; deleting the nodes/);
+    expect(held.message).to.match(/^c has seen an epoch that .*: restore a newer one; deleting the nodes/);
     const failed: VolumeStatus = { ...held, phase: 'Failed' };
     expect(decide({ status: failed, hosts: [] }).status).to.include({ phase: 'Failed', reason: 'volume_node_gone' });
   });

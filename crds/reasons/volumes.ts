@@ -66,7 +66,7 @@ export const volumeReasons = {
   },
   volume_epoch_behind: {
     meaning:
-      'A node has acted in a later epoch of the volume than the control plane knows of: an old backup was restored. What uses the volume is stopped.',
+      'A node has acted in an epoch of the volume that the control plane does not know of: an old backup was restored. What uses the volume is stopped.',
     remedy:
       'Restore a newer backup of the control plane; docs/OPERATIONS.md says what to do without one. Deleting the nodes that are ahead gives up what only they have.',
   },

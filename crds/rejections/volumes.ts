@@ -156,7 +156,7 @@ export const volumeRejections = defineEntries('7.5', {
     status: 409,
     expected: ({ names }: { names: readonly string[] }) =>
       `a copy beside which nothing was set aside, or force=true; ${names.join(', ')} is there`,
-    sample: { names: ['divergent-1'] },
+    sample: { names: ['divergent-1-9f2c41d07ab35e68'] },
     why: 'What was set aside is on no other node: it was written by a former primary and never copied.',
     remedy:
       'Copy out what you need, as docs/OPERATIONS.md says, and remove it ("moor volumes divergent delete"). To give it up with the copy, repeat the request with force=true ("moor volumes replicas remove --force").',

@@ -9,6 +9,8 @@ export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'size
   readonly isDeleted?: true;
   /** With `isDeleted`, of a replicated volume: the epoch that the store knows, 0 while a node has a later one. Newer bytes than the order stay. */
   readonly removedIn?: number;
+  /** The terms that the order knows of: bytes of another history stay too. */
+  readonly lineage?: readonly VolumeTerm[];
   /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
   readonly isMade?: true;
   readonly replication?: AssignedReplication;
@@ -39,7 +41,7 @@ export function toAssignedVolume(
     type,
     sizeBytes,
     ...(isDeleted && { isDeleted: true as const }),
-    ...(removedIn !== undefined && { removedIn }),
+    ...(removedIn !== undefined && { removedIn, lineage: status.lineage ?? [] }),
     ...(isMade && { isMade: true as const }),
     ...(replication && { replication }),
   };

@@ -55,6 +55,6 @@ describe('the commands of the guide of replicated volumes, from the page', () =>
         },
       },
     });
-    expect(printed).to.match(/node-1 +divergent-1 +1 /);
+    expect(printed).to.match(/node-1 +divergent-1-[0-9a-f]{16} +1 /);
   });
 });

@@ -1,5 +1,5 @@
 import type { AdvertisedSetBack } from '../../crds/node/index.js';
-import type { AssignedVolume, SeenVolume } from '../../crds/volume/index.js';
+import { type AssignedVolume, isForeignTerm, type SeenVolume } from '../../crds/volume/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { untilAborted } from '../clock/index.js';
 import { asError, Fault } from '../fault/index.js';
@@ -130,9 +130,10 @@ export class NodeVolumes {
     const listed = (await this.#env.volumes?.list().catch(() => undefined)) ?? [];
     const here = new Set(listed.map(({ id }) => id));
     const [newer, removed] = [[] as string[], [] as string[]];
-    for (const { id, isDeleted, removedIn, replication } of assigned) {
-      const { epoch = 0 } = (await this.#replication?.recall(id)) ?? {};
-      if (epoch > (replication?.epoch ?? removedIn ?? epoch)) newer.push(id);
+    for (const { id, isDeleted, removedIn, lineage = [], replication } of assigned) {
+      const { epoch = 0, generationId } = (await this.#replication?.recall(id)) ?? {};
+      const isOther = isForeignTerm({ epoch, generationId }, replication ? [replication] : lineage);
+      if (epoch > (replication?.epoch ?? removedIn ?? epoch) || isOther) newer.push(id);
       else if (isDeleted && here.has(id)) removed.push(id);
       here.delete(id);
     }

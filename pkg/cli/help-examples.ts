@@ -80,7 +80,7 @@ export const helpExamples: Readonly<Record<string, readonly string[]>> = {
   'volumes replicas add': ['moor volumes replicas add data attic --wait'],
   'volumes replicas remove': ['moor volumes replicas remove data attic'],
   'volumes divergent list': ['moor volumes divergent list data'],
-  'volumes divergent delete': ['moor volumes divergent delete data attic divergent-3 --dry-run'],
+  'volumes divergent delete': ['moor volumes divergent delete data attic divergent-3-9f2c41d07ab35e68 --dry-run'],
   recommendations: ['moor recommendations', 'moor recommendations --priority high'],
   'recommendations apply': ['moor recommendations apply rec_1 --dry-run'],
   'recommendations auto-apply': ['moor recommendations auto-apply on'],

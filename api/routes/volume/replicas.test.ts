@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import type { StoredEvent } from '../../../crds/event/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { type StoredVolume, toAssignedVolume, type VolumeStatus } from '../../../crds/volume/index.js';
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
 import { ID, RECORDED_AT as AT, toNodeId, writeRecords } from './volume-records.testing.js';
@@ -219,7 +220,7 @@ describe('copies of volumes over HTTP', () => {
     const divergent = [aside(2, 'divergent-1'), aside(3, 'divergent-1'), aside(3, 'divergent-2')];
     await settle({ phase: 'Degraded', copies, divergent });
     await refuse('DELETE', path('machine-2', 'divergent-1'), undefined, '409 volume_not_ready id');
-    await settle({ copies, divergent });
+    await settle({ copies, divergent, lineage: [makeTerm(1)] });
     await refuse('DELETE', path('machine-1', 'divergent-1'), undefined, '404 resource_not_found node_id');
     await refuse('DELETE', path('machine-2', 'divergent-2'), undefined, '404 resource_not_found name');
     await refuse('DELETE', path('machine-2', '%2e%2e'), undefined, '404 endpoint_not_found path');

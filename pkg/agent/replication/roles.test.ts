@@ -117,8 +117,16 @@ describe('an order to remove bytes', () => {
   ];
   for (const [what, record, removedIn, isKept] of cases) {
     it(what, () => {
-      const order = removedIn === undefined ? {} : { removedIn };
+      const order = removedIn === undefined ? {} : { removedIn, lineage: [1, 2, 3].map(makeTerm) };
       expect(explainKept(record, order) !== undefined).to.equal(isKept);
     });
   }
+
+  it('of another history is refused, also when its epoch is later, with the way to have the bytes told', () => {
+    const lineage = [{ epoch: 2, generationId: 'f'.repeat(16) }, makeTerm(3)];
+    for (const removedIn of [2, 3]) {
+      const order = { removedIn, lineage: lineage.slice(0, removedIn - 1) };
+      expect(explainKept(replica, order)).to.match(/another history .* bytes are kept: ask for the copy again/);
+    }
+  });
 });

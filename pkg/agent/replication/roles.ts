@@ -1,4 +1,10 @@
-import { type AssignedReplication, type AssignedVolume, isSameTerm } from '../../../crds/volume/index.js';
+import {
+  type AssignedReplication,
+  type AssignedVolume,
+  isForeignTerm,
+  isSameTerm,
+  type VolumeTerm,
+} from '../../../crds/volume/index.js';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
@@ -84,15 +90,20 @@ export function decideRole(
 const NEWER =
   'the order to remove it is of an earlier epoch than this node, or another one, has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents tell (docs/OPERATIONS.md, volume_epoch_behind)';
 
+const FOREIGN =
+  'the order to remove it is of another history of the volume than this node has acted in, which a restore of the control plane has ended, so its bytes are kept: ask for the copy again ("moor volumes replicas add"), and what only it has is set aside and told; remove it then with force';
+
 /**
  * Why bytes stay whose removal is ordered; undefined when they go. A store that was restored from an old backup has orders that were carried
  * out long ago, about bytes that have come since. Servers of earlier releases say no epoch: they are obeyed.
  */
 export function explainKept(
-  record: Pick<ReplicationRecord, 'epoch'> | undefined,
-  { removedIn }: Pick<AssignedVolume, 'removedIn'>,
+  record: VolumeTerm | undefined,
+  { removedIn, lineage = [] }: Pick<AssignedVolume, 'removedIn' | 'lineage'>,
 ): string | undefined {
-  return record && removedIn !== undefined && removedIn < record.epoch ? NEWER : undefined;
+  if (!record || removedIn === undefined) return undefined;
+  if (removedIn < record.epoch) return NEWER;
+  return isForeignTerm(record, lineage) ? FOREIGN : undefined;
 }
 
 export interface RoleParts {
