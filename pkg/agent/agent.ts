@@ -117,7 +117,7 @@ export class Agent {
       keepRemovingOrphans(run, ids => this.#findGoneNodes(run, ids), this.#env, this.#options),
       run.volumes.recover(hold, signal),
       this.#every(DISK_MS, signal, () => run.volumes.check()),
-      this.#every(DISK_MS, signal, () => this.#env.disk.retry()),
+      this.#every(DISK_MS, signal, () => this.#env.disk.probe()),
       run.volumes.replicate(run, signal),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -52,10 +52,36 @@ describe('a state folder on a file system that is really full', () => {
     expect(state.conditions.map(({ message }) => message).join()).to.match(/ENOSPC.*free some disk space/);
 
     unlinkSync(join(folder, 'ballast'));
-    await state.retry();
+    await state.probe();
     expect(state.conditions).to.deep.equal([]);
     expect(await inner.read('node.json')).to.equal(`${large}19`);
     await state.write('attempts.json', large);
     expect(readdirSync(folder)).to.have.members(['attempts.json', 'node.json']);
+  });
+
+  it('says so also when nothing is to be written, and after a write that is not kept, until there is room for more than a name', async () => {
+    const isTold = () => state.conditions.map(({ reason }) => reason).includes('state_folder_unwritable');
+    await state.probe();
+    expect(isTold()).to.equal(false);
+    expect(readdirSync(folder)).to.deep.equal([]);
+    fill();
+    writeFileSync(join(folder, 'empty'), ''); // a name alone still has room
+    await state.probe();
+    expect(isTold(), 'of an idle agent').to.equal(true);
+
+    unlinkSync(join(folder, 'ballast'));
+    await state.probe();
+    expect(isTold()).to.equal(false);
+    fill();
+    await state.write('attempts.json', 'x'.repeat(10_000)).catch(() => undefined);
+    await state.probe();
+    expect(isTold(), 'after a write').to.equal(true);
+
+    truncateSync(join(folder, 'ballast'), statSync(join(folder, 'ballast')).size - 8192);
+    await state.write('node.json', 'small');
+    expect(isTold(), 'a few pages are free').to.equal(true);
+    unlinkSync(join(folder, 'ballast'));
+    await state.probe();
+    expect(isTold()).to.equal(false);
   });
 });

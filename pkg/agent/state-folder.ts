@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import type { AdvertisedCondition } from '../../crds/node/index.js';
 import { asError, Fault } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
@@ -9,6 +11,8 @@ export class StateFolderFault extends Fault {
 }
 
 const PROBE_FILE = 'probe';
+/** A disk that is full still takes a name, and one that packs what it keeps takes much of what is always the same. */
+const PROBE = createHash('shake256', { outputLength: 48 * 1024 }).digest('base64');
 
 /** The disk of an agent that goes on without it where it can: a full disk is no reason to leave containers stopped. */
 export class StateFolder implements Disk {
@@ -39,12 +43,13 @@ export class StateFolder implements Disk {
     try {
       await this.#disk.write(name, text);
     } catch (thrown) {
+      this.#unwritten.set(PROBE_FILE, PROBE); // nobody else writes this again: a shorter text that fits says nothing
       throw new StateFolderFault(this.#noteFailure(thrown), { cause: thrown });
     }
     this.#noteSuccess();
   }
 
-  /** Never fails: what cannot be written is tried again with the next file, and by `retry`. */
+  /** Never fails: what cannot be written is tried again with the next file, and by `probe`. */
   keep(name: string, text: string): Promise<void> {
     this.#unwritten.set(name, text);
     // One after the other, so that an older text never ends last.
@@ -60,10 +65,9 @@ export class StateFolder implements Disk {
     return this.#disk.remove(name);
   }
 
-  /** Looks whether there is room again, once it was missing. */
-  async retry(): Promise<void> {
-    if (this.#failure === undefined) return;
-    await this.keep(PROBE_FILE, '');
+  /** Looks whether there is room, also for an agent that has nothing to write. */
+  async probe(): Promise<void> {
+    await this.keep(PROBE_FILE, PROBE);
     if (!this.#unwritten.has(PROBE_FILE)) await this.#disk.remove(PROBE_FILE).catch(() => undefined); // the next one does
   }
 
