@@ -368,6 +368,24 @@ describe('the fence of replicated volumes', () => {
       expect(promise(fence)).to.equal(20);
     });
 
+    it('says at once that what it promised does not stand while the disk takes nothing, and when it stands again', async () => {
+      const fence = await begin();
+      await fence.admit(V, 'writer');
+      changed.length = 0;
+      refused = new Error('EROFS');
+      for (let beat = 0; beat < 2; beat++) {
+        await clock.pass(5_000);
+        fence.recordContact(fence.now());
+        await clock.pass(0);
+        expect([promise(fence), changed], `beat ${beat}`).to.deep.equal([undefined, [V]]);
+      }
+      refused = undefined;
+      await clock.pass(5_000);
+      fence.recordContact(fence.now());
+      await clock.pass(0);
+      expect([promise(fence), changed]).to.deep.equal([20, [V, V]]);
+    });
+
     it('promises nothing when the agent ends by order, and is let go once that is known', async () => {
       const fence = await begin();
       fence.withdraw();

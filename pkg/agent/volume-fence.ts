@@ -315,14 +315,21 @@ export class VolumeFence {
     try {
       await this.#env.disk.write(FILE, JSON.stringify(record));
       this.#saved = record.volumes;
-      this.#isUnsaved = false;
+      this.#noteUnsaved(false);
       return true;
     } catch (thrown) {
-      this.#isUnsaved = true;
+      this.#noteUnsaved(true);
       this.#env.log.warn('the state folder cannot be written: make room in it, or repair its disk', {
         error: asError(thrown),
       });
       return false;
     }
+  }
+
+  /** What is promised follows at once: a copy must not be promoted on a word that does not stand any more. */
+  #noteUnsaved(isUnsaved: boolean): void {
+    if (this.#isUnsaved === isUnsaved) return;
+    this.#isUnsaved = isUnsaved;
+    for (const id of this.#armed) this.#onPromise(id);
   }
 }
