@@ -9,7 +9,7 @@ import { openVolumeDriver } from '../../pkg/agent/volumes/index.js';
 import { systemClock } from '../../pkg/clock/index.js';
 
 const [root = '', publicKey = '', size = '0'] = process.argv.slice(2);
-const driver = await openVolumeDriver('btrfs', { clock: systemClock, root, reserveBytes: 2 ** 30 });
+const driver = await openVolumeDriver('btrfs', { clock: systemClock, root, reserveBytes: 2 ** 30, keepRemovedMs: 0 });
 await driver.recover();
 let node: LabNode | undefined;
 

@@ -118,6 +118,7 @@ export class Agent {
       run.volumes.recover(hold, signal),
       this.#every(DISK_MS, signal, () => run.volumes.check()),
       this.#every(DISK_MS, signal, () => this.#env.disk.probe()),
+      this.#every(DISK_MS, signal, () => run.volumes.ageRemoved(DISK_MS, run.gate)),
       run.volumes.replicate(run, signal),
       this.#every(DOUBLES_MS, signal, () => this.#stopDoubles(run)),
       run.diskLimit.limit === undefined || this.#every(DISK_MS, signal, () => this.#measureDisk(run)),

@@ -3,10 +3,12 @@ import { hostname } from 'node:os';
 
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { parseCpu, parseMemory, parsePortRange, type PortRange } from '../../crds/grammar/index.js';
+import { parseCpu, parseDuration, parseMemory, parsePortRange, type PortRange } from '../../crds/grammar/index.js';
 import type { LogFormat, LogLevel } from '../log/index.js';
 import { type PeerAddress, parsePeerAddress } from './replication/index.js';
 import type { VolumeDriverChoice } from './volumes/index.js';
+
+const DAY_MS = 86_400_000;
 
 /** What `moor agent` is started with. */
 export interface AgentFlags {
@@ -31,6 +33,8 @@ export interface AgentFlags {
   readonly registryLoginsFile: string;
   readonly volumeDriver: VolumeDriverChoice;
   readonly volumeReserve: number;
+  /** Milliseconds. */
+  readonly volumeKeepRemoved: number;
   readonly bindRoot: readonly string[];
   readonly volumeListen?: PeerAddress;
   readonly volumeAddress?: string;
@@ -91,6 +95,11 @@ export function readFlags(argv: readonly string[], environment: NodeJS.ProcessEn
         .default('auto'),
     )
     .option('--volume-reserve <amount>', 'what volumes leave free on the disk of the state folder', bytes, 2 ** 30)
+    .addOption(
+      new Option('--volume-keep-removed <duration>', 'for how long removed volumes stay on this disk; 0s: not at all')
+        .argParser(duration)
+        .default(DAY_MS, '24h'),
+    )
     .option(
       '--bind-root <folder>',
       'folder whose subfolders may be volumes of type bind, each by the name of its volume; may be repeated',
@@ -119,7 +128,8 @@ export function readFlags(argv: readonly string[], environment: NodeJS.ProcessEn
 }
 
 const FOR_MACHINES = 'docker-host host-port-address reserved-host-ports registry-logins-file'.split(' ');
-const FOR_VOLUMES = 'volume-driver volume-reserve bind-root volume-listen volume-address volume-bandwidth'.split(' ');
+const FOR_VOLUMES =
+  'volume-driver volume-reserve volume-keep-removed bind-root volume-listen volume-address volume-bandwidth'.split(' ');
 const FOR_CLUSTERS = ['kubeconfig', 'namespace', 'capacity'];
 
 /** Options that an engine has no use for: one that would do nothing is refused. */
@@ -150,6 +160,12 @@ function bytes(text: string): number {
   const amount = parseMemory(text) ?? 0;
   if (amount <= 0) throw new InvalidArgumentError('must be bytes with a unit such as 512Mi or 10Gi, above zero');
   return amount;
+}
+
+function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('must be such as 24h, 90m or 0s');
+  return ms;
 }
 
 function address(text: string): PeerAddress {

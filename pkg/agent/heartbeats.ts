@@ -23,7 +23,7 @@ const AGAIN = {
 interface HeartbeatParts {
   readonly hold: NodeHold;
   readonly gate: RestoreGate;
-  readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed' | 'compare'>;
+  readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed' | 'compare' | 'recordContact'>;
   readonly monitor: EngineMonitor;
   readonly state: Pick<StateFolder, 'conditions'>;
   readonly view: ContainerView;
@@ -73,7 +73,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       sampler.markSent(usage);
       gate.noteReply(store);
       hold.confirm();
-      fence.recordContact(sentAt);
+      parts.volumes.recordContact(sentAt);
       if (wasAbsent) fence.close();
       waitMs = Math.min(heartbeatMs, failedAfterMs / 4);
       failures = 0;

@@ -17,7 +17,7 @@ import { HttpLink, parseJoinToken } from '../link/index.js';
 import type { Logger } from '../log/index.js';
 import { RegistryLogins, systemResolver } from '../registry/index.js';
 import { createMetrics } from '../metrics/index.js';
-import { listenForMetrics, runProcess } from '../process/index.js';
+import { listenForMetrics, type ProcessEnv, runProcess } from '../process/index.js';
 import { openTracer } from '../trace/index.js';
 import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
@@ -55,14 +55,15 @@ function openCluster(flags: AgentFlags, environment: NodeJS.ProcessEnv, log: Log
 
 /** Nothing is changed yet: another agent may have the node. Volumes are mounted again before a container that uses one is started. */
 async function openVolumes(flags: AgentFlags, clock: Clock, log: Logger) {
-  const { stateDir, volumeDriver, volumeReserve, bindRoot } = flags;
+  const { stateDir, volumeDriver, volumeReserve, volumeKeepRemoved: keepRemovedMs, bindRoot } = flags;
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   if (flags.engine === 'kubernetes') return {};
   // The engine mounts no relative path, and the kernel names mounts by the path without links.
   const state = await realpath(stateDir);
   const root = join(state, 'volumes');
   const kept = { root, reserveBytes: volumeReserve, state: createDirectoryDisk(state) };
-  const driver = await openVolumeDriver(volumeDriver, { clock, ...kept });
+  const driver = await openVolumeDriver(volumeDriver, { clock, keepRemovedMs, ...kept });
+  await driver.removed.look();
   log.info('volumes are kept', { driver: driver.name });
   // A root that holds the agent's own files would give a tenant the key of the node.
   const bad = await findBadRoot(bindRoot, state);
@@ -85,7 +86,11 @@ function readJoinToken({ joinTokenFile }: AgentFlags, environment: NodeJS.Proces
   return text ? parseJoinToken(text) : undefined;
 }
 
-await runProcess('agent', readFlags, async (flags, { clock, random, log: processLog }, signal) => {
+async function run(
+  flags: AgentFlags,
+  { clock, random, log: processLog }: ProcessEnv,
+  signal: AbortSignal,
+): Promise<void> {
   const { name, labels, namePrefix, controlPlane, stopGraceSeconds, stateDir } = flags;
   const log = processLog.with({ node: name });
   if (!flags.server.startsWith('https:') && !flags.plainHttp) {
@@ -149,4 +154,8 @@ await runProcess('agent', readFlags, async (flags, { clock, random, log: process
   listener?.close();
   await Promise.all([engine.close(), peers.close(), tracer?.close()]);
   log.info('agent stopped');
-});
+}
+
+const [first, ...words] = process.argv.slice(2);
+if (first === 'volumes') await (await import('./removed-command.js')).runRemovedCommand(words);
+else await runProcess('agent', readFlags, run);

@@ -128,6 +128,12 @@ export class NodeHold {
   }
 }
 
+/** Whether the agent of a state folder runs, as far as this machine shows it. */
+export async function isAgentRunning({ disk, processes }: Pick<HoldEnv, 'disk' | 'processes'>): Promise<boolean> {
+  const runs = readRuns(await disk.read(FILE));
+  return runs.some(({ boot, process = '' }) => boot === processes?.boot && processes?.isRunning(process) === true);
+}
+
 /** What cannot be read is left out: then this run waits until the lease of the one before has ended. */
 function readRuns(text = '[]'): readonly StoredRun[] {
   try {

@@ -9,6 +9,7 @@ import type { ContainerMount, ContainerStatus } from './engine/index.js';
 import { VolumeFitter } from './fit-volume.js';
 import { normaliseMessage } from './normalise-message.js';
 import type { NodeHold } from './node-hold.js';
+import type { RestoreGate } from './restore-gate.js';
 import { isReplicationNews, Replication, withoutReplication } from './replication/index.js';
 import { type GuardParts, VolumeFence } from './volume-fence.js';
 import { VolumeWriters } from './volume-writers.js';
@@ -58,6 +59,8 @@ export class NodeVolumes {
   readonly #said = new Map<string, SeenVolume>();
   /** What each held when it was last measured: the room of the node depends on it, also while everything is told anew. */
   readonly #used = new Map<string, number>();
+  /** A heartbeat was answered since that was last asked. */
+  #isAnswered = false;
   readonly #replication: Replication | undefined;
   readonly #fitter: VolumeFitter;
   readonly fence: VolumeFence;
@@ -162,6 +165,27 @@ export class NodeVolumes {
     await Promise.race([recovered, untilAborted(signal)]);
   }
 
+  /** A heartbeat that was sent at `sentAt` was answered. */
+  recordContact(sentAt: number): void {
+    this.#isAnswered = true;
+    this.fence.recordContact(sentAt);
+  }
+
+  /**
+   * Lets time pass for what was removed and is kept, while the control plane answers and is obeyed: whoever restores etcd needs the time until
+   * then, and may need what a lost order has removed.
+   */
+  async ageRemoved(ms: number, gate: Pick<RestoreGate, 'isOpen'>): Promise<void> {
+    const isHeard = this.#isAnswered && gate.isOpen;
+    this.#isAnswered = false;
+    if (!isHeard) return;
+    await this.#env.volumes?.removed
+      ?.age(ms)
+      .catch((thrown: unknown) =>
+        this.#env.log.warn('what was removed cannot be looked at: see the disk of the volumes', { error: asError(thrown) }),
+      );
+  }
+
   /** Makes sure that the volumes of a replica are there, and that no other container writes to them; answers what its container mounts. */
   async prepare(
     { uid, template: { volumes: mounts = [] } }: Replica,
@@ -226,7 +250,7 @@ export class NodeVolumes {
       const driver = this.#demandDriver(id);
       if (volume.isDeleted) {
         await this.#replication?.demandOrder(volume);
-        await driver.remove(id);
+        await driver.remove(id, { volume: volume.name, replication: await this.#replication?.remember(id) });
         await this.#replication?.remove(id);
         this.#used.delete(id);
         return { id, state: 'removed' };

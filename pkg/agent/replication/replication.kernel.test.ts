@@ -25,7 +25,7 @@ const SCRIPT = `
   const { createDirectoryDisk } = ${load('../disk.js')};
   const { LabNode } = ${load('./replication-lab.testing.js')};
   const { systemClock } = ${load('../../clock/index.js')};
-  const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes: 0 });
+  const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes: 0, keepRemovedMs: 0 });
   await driver.recover();
   const node = await LabNode.open(nodeId, driver, { key: createPrivateKey(key), disk: createDirectoryDisk(state), sizeBytes });
   await node.assign(role, 1, peers, change);

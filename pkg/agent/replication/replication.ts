@@ -209,6 +209,11 @@ export class Replication {
     return { ...toSeen(record, divergent), ...(synced && toSeenCopy(synced)) };
   }
 
+  /** All that is known of a volume, for what is kept of it when it is removed. */
+  async remember(id: string): Promise<object | undefined> {
+    return this.#records.read(id).catch(() => undefined);
+  }
+
   /** Why a container may not mount a volume here; undefined when it may. */
   async explainUnusable({ id, replication }: AssignedVolume): Promise<string | undefined> {
     if (!replication) return undefined;

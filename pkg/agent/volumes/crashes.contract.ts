@@ -29,7 +29,7 @@ const SCRIPT = `
   const { openVolumeDriver } = ${load('./index.js')};
   const { systemClock } = ${load('../../clock/index.js')};
   const arriving = () => createReadStream(file);
-  const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes: 0 });
+  const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes: 0, keepRemovedMs: 0 });
   await driver.recover();
 `;
 

@@ -30,6 +30,7 @@ import { A, arriving, type Lab, listTree, MIB, openLab, catchCause } from './dri
 import type { VolumeFault } from './driver.js';
 import { listMounts } from './mounts.js';
 import { programEnvironment } from './run-tool.js';
+import { describeRemoved } from './removed.contract.js';
 import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
 
@@ -61,6 +62,8 @@ describe('the directory driver', () => {
 
   describe('and snapshots', () => describeSnapshots('directory', 64 * MIB));
 
+  describe('and removed volumes, which', () => describeRemoved('directory', 64 * MIB));
+
   const kills: Readonly<Record<string, CrashedCall>> = {
     'volume.recorded': 'materialise',
     'volume.resizing': 'grow',
@@ -70,7 +73,8 @@ describe('the directory driver', () => {
     'volume.promoting': 'promote',
     'volume.swapping': 'promote',
     'volume.released': 'remove',
-    'volume.removing': 'remove',
+    'volume.removed': 'remove',
+    'volume.deleting': 'remove',
   };
 
   describe('and a kill', () => describeCrashes('directory', 64 * MIB, kills));

@@ -43,10 +43,10 @@ export function listTree(folder: string): string {
 }
 
 /** A folder for a driver, and the driver. */
-export async function openLab(choice: 'btrfs' | 'directory', reserveBytes = 0) {
+export async function openLab(choice: 'btrfs' | 'directory', reserveBytes = 0, keepRemovedMs = 0) {
   const base = mkdtempSync(join(tmpdir(), 'mooring-volumes-'));
   const root = join(base, 'volumes');
-  const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes });
+  const driver = await openVolumeDriver(choice, { clock: systemClock, root, reserveBytes, keepRemovedMs });
   await driver.recover();
   return {
     root,

@@ -99,7 +99,7 @@ export function describeDriver(choice: 'btrfs' | 'directory', sizeBytes: number)
 
   it('does not say that a volume is removed while its bytes cannot be, and starts all the same', async () => {
     await make(A);
-    const left = join(lab.root, `.removed-${A}`);
+    const left = join(lab.root, `.deleted-${A}.1`);
     mkdirSync(left);
     writeFileSync(join(left, 'held'), '');
     const hold = (flag: string) => spawnSync('chattr', [flag, join(left, 'held')]).status === 0;

@@ -55,6 +55,34 @@ export interface IncomingSnapshot {
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
+/** What an agent knows of a volume that it removes, for one who brings it back. */
+export interface RemovedAbout {
+  /** Its name, which nobody else may know any more. */
+  readonly volume: string;
+  /** What the node was to it, where it is replicated. */
+  readonly replication?: object | undefined;
+}
+
+/** A removed volume as people are told of it. */
+export interface ToldRemoval {
+  /** `vol_….1`: a copy that was removed may be made and removed again. */
+  readonly name: string;
+  readonly volume?: string;
+  readonly bytes: number;
+  /** When it goes, if its agent runs all the time: milliseconds of the wall clock, which decide nothing. */
+  readonly until: number;
+}
+
+/** The bytes of removed volumes that are still there. */
+export interface RemovedBytes {
+  /** What was there at the last look. */
+  readonly told: readonly ToldRemoval[];
+  /** What deleting all of them would give back, as far as it is measured. */
+  countBytes(): Promise<number>;
+  /** Adds to the time that each was kept, and deletes those whose time is over. */
+  age(ms: number): Promise<void>;
+}
+
 /**
  * Volumes on the disk of one machine.
  *
@@ -132,8 +160,14 @@ export interface VolumeDriver {
   /** The volume becomes what the snapshot holds. What it held before is kept as the snapshot `keepAs`, if one is named. */
   promote(id: string, snapshot: string, keepAs?: string): Promise<void>;
 
-  /** Removes the volume with its snapshots. Does nothing when there is none; refused while the disk that may hold it is not mounted. */
-  remove(id: string): Promise<void>;
+  /**
+   * Removes the volume with its snapshots, which may be kept for a time (`removed`), with what is told of it here. Does nothing when there is
+   * none; refused while the disk that may hold it is not mounted.
+   */
+  remove(id: string, about?: RemovedAbout): Promise<void>;
+
+  /** What was removed and is kept. Left out by a driver that keeps nothing. */
+  readonly removed?: RemovedBytes;
 
   /** Everything that is there, also what was not asked for. Changes nothing. */
   list(): Promise<readonly LocalVolume[]>;

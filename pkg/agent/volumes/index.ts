@@ -1,7 +1,7 @@
 /**
  * Volumes on the disk of a node: one interface (`VolumeDriver`), two drivers.
  *
- *     const driver = await openVolumeDriver('auto', { clock, root: '/var/lib/mooring/volumes', reserveBytes });
+ *     const driver = await openVolumeDriver('auto', { clock, root: '/var/lib/mooring/volumes', reserveBytes, keepRemovedMs });
  *     await driver.recover();
  *     await driver.materialise({ id, sizeBytes });
  *

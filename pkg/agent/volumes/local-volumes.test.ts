@@ -22,7 +22,13 @@ describe('volumes beside one that takes long', () => {
   afterEach(() => rmSync(root, { recursive: true }));
 
   const open = (change: Partial<Backend>) =>
-    new LocalVolumes({ clock: systemClock, root, reserveBytes: 0, backend: { ...directoryBackend, ...change } });
+    new LocalVolumes({
+      clock: systemClock,
+      root,
+      reserveBytes: 0,
+      keepRemovedMs: 0,
+      backend: { ...directoryBackend, ...change },
+    });
   /** The kernel never answers for A. */
   const settle: Backend['settle'] = (folder, size) =>
     folder.endsWith(A) ? never : directoryBackend.settle(folder, size);
@@ -85,6 +91,7 @@ describe('volumes beside one that takes long', () => {
       clock,
       root,
       reserveBytes: 0,
+      keepRemovedMs: 0,
       backend: { ...directoryBackend, recover: () => never },
     });
     const made = driver.materialise({ id: B, sizeBytes: SIZE });

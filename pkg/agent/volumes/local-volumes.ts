@@ -1,4 +1,4 @@
-import { readdir, rename } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 
@@ -11,24 +11,18 @@ import {
   type IncomingSnapshot,
   type LocalVolume,
   type OutgoingSnapshot,
+  type RemovedAbout,
   type VolumeDriver,
   VolumeFault,
   type VolumeUsage,
 } from './driver.js';
-import { isPresent, makePrivateFolder, removeFolder, syncFolder } from './files.js';
+import { isPresent, makePrivateFolder, syncFolder } from './files.js';
+import { RemovedVolumes } from './removed-volumes.js';
 import { checkSum, createStallFault, StallWatch, StreamChecksum, summing, toOutgoing } from './stream-checksum.js';
 import { openBelow } from './sub-path.js';
 import { SerialTasks } from './serial-tasks.js';
 import { checkRecord, checkSnapshotName, roundSize, throwLost, throwVolumeFault } from './volume-checks.js';
-import {
-  listKeptIds,
-  listRemovedIds,
-  readRecord,
-  takeRecord,
-  toRemovedName,
-  type VolumeRecord,
-  writeRecord,
-} from './volume-record.js';
+import { listKeptIds, readRecord, takeRecord, type VolumeRecord, writeRecord } from './volume-record.js';
 import { VolumeSizes, type VolumeSizesEnv } from './volume-sizes.js';
 
 const UNREADABLE = 'its record cannot be read; materialise it again';
@@ -39,8 +33,10 @@ const LANES = 8;
 /** A stream that sent nothing for so long is given up. */
 const STALL_MS = 300_000;
 
-export interface LocalVolumesEnv extends VolumeSizesEnv {
+export interface LocalVolumesEnv extends Omit<VolumeSizesEnv, 'removed'> {
   readonly clock: Clock;
+  /** For how long volumes that were removed are kept; 0: not at all. */
+  readonly keepRemovedMs: number;
   /** For tests. Default: five minutes. */
   readonly stallMs?: number;
 }
@@ -51,6 +47,7 @@ export class LocalVolumes implements VolumeDriver {
   readonly #backend: LocalVolumesEnv['backend'];
   readonly #turns = new SerialTasks();
   readonly #sizes: VolumeSizes;
+  readonly removed: RemovedVolumes;
   readonly #mark: DiskMark;
   readonly #receiving = new Map<string, AbortController>();
   readonly changeMark = (id: string) => this.#backend.readChangeMark(join(this.#env.root, id)); // asked for often: not in turn
@@ -66,7 +63,8 @@ export class LocalVolumes implements VolumeDriver {
     this.#env = env;
     this.#backend = env.backend;
     this.name = env.backend.name;
-    this.#sizes = new VolumeSizes(env, this.#turns);
+    this.removed = new RemovedVolumes(env);
+    this.#sizes = new VolumeSizes({ ...env, removed: this.removed }, this.#turns);
     this.#mark = new DiskMark(env.root, env.state);
   }
 
@@ -74,9 +72,7 @@ export class LocalVolumes implements VolumeDriver {
     const { root } = this.#env;
     this.#begun = undefined;
     await this.#untilBegun();
-    const remove = (id: string) => () => this.#inTurn(id, () => removeFolder(join(root, toRemovedName(id))));
-    const removals = (await listRemovedIds(root)).map(remove);
-    const waiting = [...(await listKeptIds(root)).map(id => () => this.#bringBack(id)), ...removals];
+    const waiting = [...(await listKeptIds(root)).map(id => () => this.#bringBack(id)), () => this.removed.finish()];
     const work = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift()) await next().catch(() => undefined); // told by `list`
     };
@@ -238,20 +234,18 @@ export class LocalVolumes implements VolumeDriver {
     });
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string, about?: RemovedAbout): Promise<void> {
     this.#receiving.get(id)?.abort(new VolumeFault('failed', 'the volume is being removed; send it elsewhere'));
     await this.#turns.run(`${id} receives`, () => Promise.resolve());
     await this.#inTurn(id, async folder => {
-      const removed = join(this.#env.root, toRemovedName(id));
-      await removeFolder(removed);
-      if (!(await this.#mark.confirm(() => isPresent(folder)))) return;
-      const record = await takeRecord(folder);
-      if (record) checkRecord(record, this.name);
-      await this.#backend.release(folder);
-      failpoint('volume.released');
-      await rename(folder, removed);
-      failpoint('volume.removing');
-      await removeFolder(removed);
+      if (await this.#mark.confirm(() => isPresent(folder))) {
+        const record = await takeRecord(folder);
+        if (record) checkRecord(record, this.name);
+        await this.#backend.release(folder);
+        failpoint('volume.released');
+        await this.removed.take(id, about);
+      }
+      await this.removed.settle(id);
     });
   }
 

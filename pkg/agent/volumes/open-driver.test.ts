@@ -40,7 +40,7 @@ describe('the driver of a machine', () => {
         mkdirSync(join(root, name));
         writeFileSync(join(root, name, 'volume.json'), record);
       }
-      const driver = await openVolumeDriver('auto', { clock: systemClock, root, reserveBytes: 0 });
+      const driver = await openVolumeDriver('auto', { clock: systemClock, root, reserveBytes: 0, keepRemovedMs: 0 });
       expect(driver.name).to.equal('directory');
     } finally {
       rmSync(root, { recursive: true });

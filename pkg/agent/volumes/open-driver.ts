@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { btrfsBackend } from './btrfs-backend.js';
 import { directoryBackend } from './directory-backend.js';
-import { type VolumeDriver, type VolumeDriverName, VolumeFault } from './driver.js';
+import { type VolumeDriverName, VolumeFault } from './driver.js';
 import { LocalVolumes, type LocalVolumesEnv } from './local-volumes.js';
 import { isInstalled, runTool } from './run-tool.js';
 import { listKeptIds, readRecord } from './volume-record.js';
@@ -17,7 +17,7 @@ const backends = { btrfs: btrfsBackend, directory: directoryBackend } as const;
 export async function openVolumeDriver(
   choice: VolumeDriverChoice,
   env: Omit<LocalVolumesEnv, 'backend'>,
-): Promise<VolumeDriver> {
+): Promise<LocalVolumes> {
   const missing = choice === 'directory' ? undefined : await explainNoBtrfs();
   const name = chooseDriver(choice, { found: await listDrivers(env.root), missing });
   return new LocalVolumes({ ...env, backend: backends[name] });

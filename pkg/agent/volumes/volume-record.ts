@@ -57,19 +57,7 @@ export async function listKeptIds(root: string): Promise<readonly string[]> {
   return (await listNames(root)).filter(name => isTypedId('vol', name)).sort();
 }
 
-const REMOVED = '.removed-';
-
-/** Where a volume is on its way out. */
-export function toRemovedName(id: string): string {
-  return `${REMOVED}${id}`;
-}
-
-/** The volumes whose removal has begun and not ended. */
-export async function listRemovedIds(root: string): Promise<readonly string[]> {
-  const names = (await listNames(root)).filter(name => name.startsWith(REMOVED));
-  return names.map(name => name.slice(REMOVED.length)).filter(id => isTypedId('vol', id));
-}
-
-async function listNames(root: string): Promise<readonly string[]> {
+/** The names of all that is in a folder, which may not be there. */
+export async function listNames(root: string): Promise<readonly string[]> {
   return (await readdir(root).catch(ignoreMissing)) ?? [];
 }

@@ -14,7 +14,7 @@ const NEWS_BYTES = 256 * 2 ** 20;
 const NONE = 1;
 
 export interface RoomEnv {
-  readonly driver: Pick<VolumeDriver, 'describe' | 'list'>;
+  readonly driver: Pick<VolumeDriver, 'describe' | 'list' | 'removed'>;
   readonly root: string;
   /** Where the agent keeps its own files: on the same disk while nothing else is mounted for volumes. */
   readonly stateDir: string;
@@ -22,13 +22,14 @@ export interface RoomEnv {
   readonly reserveBytes: number;
 }
 
-/** What the disk of the volumes has for volumes now, those that are there included. `usedBytes`: what is in them. */
+/** What the disk of the volumes has for volumes now, those that are there included, and what was removed, since it makes way. `usedBytes`: what is in them. */
 export async function measureRoom(env: RoomEnv, usedBytes = 0): Promise<number> {
   const { driver, root, stateDir, state, reserveBytes } = env;
   if (await new DiskMark(root, state).isAway()) return NONE;
   const volumes = await driver.list();
+  const removedBytes = (await driver.removed?.countBytes()) ?? 0; // after the list: one that goes meanwhile counts twice, and not never
   const { bavail, bsize } = await statfs(root).catch(() => statfs(stateDir));
-  return countRoom({ freeBytes: bavail * bsize, reserveBytes, usedBytes }, driver.describe(), volumes);
+  return countRoom({ freeBytes: bavail * bsize + removedBytes, reserveBytes, usedBytes }, driver.describe(), volumes);
 }
 
 type Measure = (usedBytes?: number) => Promise<number>;

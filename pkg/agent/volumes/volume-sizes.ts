@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { FailpointFault } from '../../failpoint/index.js';
 import type { Disk } from '../disk.js';
 import type { Backend } from './backend.js';
+import type { RemovedVolumes } from './removed-volumes.js';
 import type { SerialTasks } from './serial-tasks.js';
 import { checkRecord, checkReserve, checkShrink, roundSize, stepSize, toVolumeFault } from './volume-checks.js';
 import { readRecord, type VolumeRecord, writeRecord } from './volume-record.js';
@@ -18,6 +19,8 @@ export interface VolumeSizesEnv {
   readonly state?: Disk;
   /** What volumes leave free on the machine's file system, in bytes. */
   readonly reserveBytes: number;
+  /** What makes way for volumes that are made or grow. */
+  readonly removed: Pick<RemovedVolumes, 'makeRoom'>;
 }
 
 /** Brings volumes to the sizes that their records say, as far as the machine's disk has room for them. */
@@ -84,11 +87,12 @@ export class VolumeSizes {
     return backend.limits.enforcesSize ? stepSize(from, wanted) : wanted;
   }
 
-  /** Throws when the disk would not be left its reserve. What the volume has taken already is not counted again. */
+  /** Throws when the disk would not be left its reserve, also without what was removed. What the volume has taken already is not counted again. */
   async checkRoom(folder: string, sizeBytes: number): Promise<void> {
-    const { backend, root, reserveBytes } = this.#env;
+    const { backend, root, reserveBytes, removed } = this.#env;
     const missing = await backend.countMissing(folder, sizeBytes);
     if (missing === 0) return;
+    await removed.makeRoom(missing + reserveBytes);
     const { bavail, bsize } = await statfs(root);
     checkReserve(missing, { freeBytes: bavail * bsize, reserveBytes });
   }
