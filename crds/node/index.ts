@@ -25,12 +25,14 @@ export {
   checkHeartbeat,
   checkJoinTokenRequest,
   checkRenewal,
+  REMOVED_MAX,
   SET_BACK_MAX,
   USAGE_MAX,
 } from './requests.js';
 export type {
   AdvertisedCondition,
   AdvertisedEngine,
+  AdvertisedRemovals,
   AdvertisedSetBack,
   Capacity,
   NodeClaim,
@@ -41,6 +43,7 @@ export type {
   NodePresence,
   NodeStatus,
   NodeUsage,
+  RemovedVolume,
   ReplicaUsage,
   StoredNode,
 } from './node.js';

@@ -32,6 +32,8 @@ export interface StoredNode {
   readonly lacks?: readonly string[];
   /** What the agent found on its machine. */
   readonly conditions?: readonly AdvertisedCondition[];
+  /** Volumes that were removed there and whose bytes are kept for a time; left out where there are none. */
+  readonly removedVolumes?: AdvertisedRemovals;
   /** Only while its agent holds, because the store was set back. */
   readonly setBack?: AdvertisedSetBack;
   /** What people have decided about the machine. They stand through restarts and silence. */
@@ -51,6 +53,24 @@ export interface AdvertisedCondition {
   /** A `Reason`, or the word of an agent of another release. */
   readonly reason: string;
   readonly message: string;
+}
+
+/** The removed volumes whose bytes are still on a node: the first few, those that were removed last first. */
+export interface AdvertisedRemovals {
+  readonly volumes: readonly RemovedVolume[];
+  /** How many were left out. */
+  readonly more?: number;
+}
+
+/** A removed volume whose bytes are still there. */
+export interface RemovedVolume {
+  /** Its id and a number, by which its agent brings it back. */
+  readonly name: string;
+  /** What it was called. */
+  readonly volume?: string;
+  readonly bytes: number;
+  /** When they go, if the agent runs all the time and nobody needs their room: told by the clock of the machine. */
+  readonly until: string;
 }
 
 /** What would become of a node if its agent did what a store says that was set back. Of each the first few. */

@@ -206,6 +206,27 @@ const setBackSchema = Type.Object(
   { additionalProperties: false },
 );
 
+/** Removed volumes that one heartbeat tells of. */
+export const REMOVED_MAX = 100;
+
+const removedVolumeSchema = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^vol_[0-9a-z]{26}\\.[1-9][0-9]{0,8}$',
+      ...annotate({ 'x-expected': 'the id of a volume and a number' }),
+    }),
+    volume: Type.Optional(dnsLabelSchema),
+    bytes: amount,
+    until: Type.String({ maxLength: 32, ...annotate({ 'x-expected': 'a time' }) }),
+  },
+  { additionalProperties: false },
+);
+
+const removedVolumesSchema = Type.Object(
+  { volumes: Type.Array(removedVolumeSchema, { maxItems: REMOVED_MAX }), more: Type.Optional(amount) },
+  { additionalProperties: false },
+);
+
 /** `POST /agent/v1/heartbeat`. */
 export const heartbeatSchema = Type.Object(
   {
@@ -220,6 +241,7 @@ export const heartbeatSchema = Type.Object(
     lacks: Type.Optional(Type.Array(feature, { maxItems: 32 })),
     containersSeenMsAgo: Type.Optional(Type.Integer({ minimum: 0 })),
     usage: Type.Optional(Type.Array(usageSchema, { maxItems: USAGE_MAX })),
+    removedVolumes: Type.Optional(removedVolumesSchema),
     setBack: Type.Optional(setBackSchema),
   },
   { additionalProperties: false },

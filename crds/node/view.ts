@@ -1,5 +1,5 @@
 import type { Metadata } from '../meta/index.js';
-import type { AdvertisedCondition, AdvertisedEngine, Capacity, NodeCondition } from './node.js';
+import type { AdvertisedCondition, AdvertisedEngine, AdvertisedRemovals, Capacity, NodeCondition } from './node.js';
 
 /** A node as the server shows it. */
 export interface NodeView {
@@ -18,6 +18,8 @@ export interface NodeView {
   readonly volumeDriver?: string | null;
   /** What its engine cannot do. */
   readonly lacks?: readonly string[];
+  /** Volumes that were removed there, whose bytes its agent still has. */
+  readonly removedVolumes?: AdvertisedRemovals | null;
   readonly unobservedSince?: string;
   readonly metadata: Metadata;
 }

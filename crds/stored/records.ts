@@ -136,6 +136,14 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       volumeDriver: maybe(text('')),
       lacks: maybe(list(text(''))),
       conditions: maybe(list(condition)),
+      removedVolumes: maybe(
+        object({
+          volumes: list(
+            object({ name: text(''), volume: maybe(text('')), bytes: count(0), until: time(LONG_AGO) }),
+          ),
+          more: maybe(count(0)),
+        }),
+      ),
       setBack: maybe(
         object({ containers: names, newer: names, removed: names, unknown: names, more: maybe(count(0)) }),
       ),

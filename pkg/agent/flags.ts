@@ -9,6 +9,7 @@ import { type PeerAddress, parsePeerAddress } from './replication/index.js';
 import type { VolumeDriverChoice } from './volumes/index.js';
 
 const DAY_MS = 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
 
 /** What `moor agent` is started with. */
 export interface AgentFlags {
@@ -164,7 +165,7 @@ function bytes(text: string): number {
 
 function duration(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('must be such as 24h, 90m or 0s');
+  if (ms === undefined || ms > YEAR_MS) throw new InvalidArgumentError('must be such as 24h, 90m or 0s, at most 8760h');
   return ms;
 }
 

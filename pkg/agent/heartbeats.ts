@@ -6,6 +6,7 @@ import type { AgentEnv, AgentOptions } from './agent-env.js';
 import type { EngineMonitor } from './engine-monitor.js';
 import type { ContainerView } from './container-view.js';
 import { describeHeld } from './describe-held.js';
+import { describeRemoved } from './describe-removed.js';
 import type { NodeHold } from './node-hold.js';
 import type { NodeVolumes } from './node-volumes.js';
 import type { RestoreGate } from './restore-gate.js';
@@ -64,6 +65,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
         ...(volumeAddress !== undefined && { volumeAddress }),
         ...(env.volumes && { volumeDriver: env.volumes.name }),
         ...(lacks && { lacks }),
+        ...describeRemoved(env.volumes?.removed?.told),
         ...(await describeHeld(parts)),
       };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };

@@ -43,7 +43,8 @@ export async function sendHeartbeat(link: AgentLink, beat: Heartbeat): Promise<H
   } catch (thrown) {
     if (!isFieldUnknown(thrown)) throw thrown;
     const { conditions: _conditions, containersSeenMsAgo: _seen, engine: _engine, ...older } = beat;
-    const { usage: _usage, volumeAddress: _address, volumeDriver: _driver, setBack: _older, ...known } = older;
+    const { usage: _usage, volumeAddress: _address, volumeDriver: _driver, setBack: _older, ...others } = older;
+    const { removedVolumes: _removed, ...known } = others;
     return await link.heartbeat(known);
   }
 }

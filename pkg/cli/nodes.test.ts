@@ -39,6 +39,24 @@ describe('moor nodes', () => {
     });
   }
 
+  it('are described with the removed volumes that are still on their disk', async () => {
+    const known = { cpu: 1000, memory: 2 ** 30, disk: 2 ** 30 };
+    const until = '2030-01-02T00:00:00.000Z';
+    const volumes = [
+      { name: 'vol_1.1', volume: 'data', bytes: 2 ** 27, until },
+      { name: 'vol_2.1', bytes: 0, until },
+    ];
+    const described = { ...node('ready', 'ready'), labels: {}, capacity: known, free: known, agent: { version: '1' } };
+    const body = { ...described, removedVolumes: { volumes, more: 2 } };
+    lab.api.replies.set('GET /api/v1/nodes/n1', { status: 200, body });
+    lab.api.replies.set('GET /api/v1/nodes/n1/replicas', { status: 200, body: { items: [], lastReportAt: null } });
+    lab.api.replies.set('GET /api/v1/events&subject=node_1', { status: 200, body: { items: [] } });
+    const { out } = await lab.moor(['describe', 'node', 'n1']);
+    expect(out).to.match(/^Removed volumes that are still on its disk \(and 2 more\):\n +NAME +VOLUME +SIZE +KEPT UNTIL$/m);
+    expect(out).to.match(/^ +vol_1\.1 +data +128MiB +2030-01-02T00:00:00\.000Z$/m);
+    expect(out).to.match(/^ +vol_2\.1 +- /m);
+  });
+
   it('are deleted, with force also those that have volumes', async () => {
     const path = '/api/v1/nodes/n1';
     lab.api.replies.set(`DELETE ${path}`, replyRefused(409, 'node_has_volumes'));

@@ -7,7 +7,7 @@ const EFFECTS = [
   ['containers', 'containers that would be removed or replaced'],
   ['removed', 'volumes whose bytes would be removed'],
   ['newer', 'volumes that are newer there than etcd knows (they stay, and nothing may use them)'],
-  ['unknown', 'volumes that etcd does not have there (their bytes stay on the disk, set aside)'],
+  ['unknown', 'volumes that etcd does not have there (their bytes stay on the disk, and nothing uses them)'],
 ] as const;
 
 /** What `moor admin restore --preview` prints: what a declaration would do, node by node. */
@@ -22,7 +22,14 @@ export function renderPreview({ setBack, nodes }: RestorePreview): string {
   return `${[...lines, 'Nothing was declared. To declare it: moor admin restore'].join('\n')}\n`;
 }
 
-function describeNode({ tenant, name, isPresent, setBack }: NodePreview): readonly string[] {
+function describeNode(node: NodePreview): readonly string[] {
+  const { volumes = [], more = 0 } = node.removedVolumes ?? {};
+  const names = volumes.map(({ name, volume }) => (volume === undefined ? name : `${volume} (${name})`));
+  const kept = [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+  return [...describeEffects(node), ...(kept === '' ? [] : [`  removed volumes that can be brought back there: ${kept}`])];
+}
+
+function describeEffects({ tenant, name, isPresent, setBack }: NodePreview): readonly string[] {
   const title = `node ${name} (tenant ${tenant})`;
   if (!isPresent) return [`${title}: sends no heartbeats`];
   if (!setBack) return [`${title}: does not hold, and does what etcd says`];

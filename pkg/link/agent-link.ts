@@ -3,6 +3,7 @@ import type { AssignedNetwork, SeenNetwork } from '../../crds/network/index.js';
 import type {
   AdvertisedCondition,
   AdvertisedEngine,
+  AdvertisedRemovals,
   AdvertisedSetBack,
   Capacity,
   ReplicaUsage,
@@ -119,6 +120,8 @@ export interface Heartbeat {
   readonly containersSeenMsAgo?: number;
   /** What its containers used, when that was measured since the last heartbeat. */
   readonly usage?: readonly ReplicaUsage[];
+  /** Removed volumes whose bytes it still has; left out where it has none. */
+  readonly removedVolumes?: AdvertisedRemovals;
   /** Only while the agent holds, because the store was set back. */
   readonly setBack?: SeenSetBack;
 }

@@ -27,6 +27,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         volumeDriver,
         lacks,
         conditions = stored.conditions ?? [],
+        removedVolumes,
         setBack,
       } = beat;
       const advertised = {
@@ -38,6 +39,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         ...(volumeDriver !== undefined && { volumeDriver }),
         ...(lacks && { lacks }),
         ...(conditions.length > 0 && { conditions }),
+        ...(removedVolumes && { removedVolumes }),
         ...(setBack && { setBack: toAdvertised(setBack) }),
       };
       if (isDeepStrictEqual(advertised, pickAdvertised(stored))) return true;
@@ -49,7 +51,7 @@ export async function recordAdvertisement(env: DispatcherEnv, node: NodeIdentity
         specHash: hashSpec(advertised),
       };
       const { conditions: _former, engine: _replaced, volumeAddress: _left, ...others } = stored;
-      const { volumeDriver: _other, lacks: _able, setBack: _declared, ...rest } = others;
+      const { volumeDriver: _other, lacks: _able, removedVolumes: _gone, setBack: _declared, ...rest } = others;
       const updated: StoredNode = { ...rest, metadata, ...advertised };
       const puts: Put[] = [{ key, bytes: encode(updated) }];
       const event = toLabelsChangedEvent(stored, updated);
@@ -88,7 +90,8 @@ function toAdvertised(setBack: SeenSetBack): AdvertisedSetBack {
 
 /** What a heartbeat can change. */
 function pickAdvertised(node: StoredNode) {
-  const { labels, capacity, agentVersion, engine, volumeAddress, volumeDriver, lacks, conditions, setBack } = node;
+  const { labels, capacity, agentVersion, engine, volumeAddress, volumeDriver, lacks, conditions } = node;
+  const { removedVolumes, setBack } = node;
   return {
     labels,
     capacity,
@@ -98,6 +101,7 @@ function pickAdvertised(node: StoredNode) {
     ...(volumeDriver !== undefined && { volumeDriver }),
     ...(lacks && { lacks }),
     ...(conditions && { conditions }),
+    ...(removedVolumes && { removedVolumes }),
     ...(setBack && { setBack }),
   };
 }

@@ -42,6 +42,14 @@ describe('the preview of a restore', () => {
     });
   });
 
+  it('has what was removed on a node and can be brought back there', async () => {
+    const volumes = [{ name: `${ID}.1`, volume: 'data', bytes: 5, until: '2030-01-01T00:00:00.000Z' }];
+    await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, removedVolumes: { volumes } });
+    expect((await previewRestore(lab.store)).nodes).to.deep.equal([
+      { tenant: LAB_TENANT, name: 'n1', isPresent: true, removedVolumes: { volumes } },
+    ]);
+  });
+
   it('changes nothing', async () => {
     const before = await lab.store.revision();
     await previewRestore(lab.store);

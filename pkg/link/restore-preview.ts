@@ -1,5 +1,5 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
-import type { AdvertisedSetBack, StoredNode } from '../../crds/node/index.js';
+import type { AdvertisedRemovals, AdvertisedSetBack, StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { StoredVolume } from '../../crds/volume/index.js';
 import { findRecordFault, type Store, value } from '../store/index.js';
@@ -21,6 +21,8 @@ interface NodePreview {
   readonly isPresent: boolean;
   /** Left out where its agent does not hold: it has not seen that the store was set back, or that is not so. */
   readonly setBack?: AdvertisedSetBack;
+  /** Volumes that were removed there and can be brought back. */
+  readonly removedVolumes?: AdvertisedRemovals;
 }
 
 /** Reads what agents that hold have said. Changes nothing. */
@@ -38,10 +40,12 @@ export async function previewRestore(store: Store): Promise<RestorePreview> {
   const present = new Set(alive!.entries.map(({ key }) => splitKey(key).join('/')));
   const previews = nodes!.entries.map((entry): NodePreview => {
     const [id = '', name = ''] = splitKey(entry.key);
-    const told = findRecordFault(entry) === undefined ? value<StoredNode>(entry).setBack : undefined;
+    const { setBack: told, removedVolumes } = findRecordFault(entry) === undefined ? value<StoredNode>(entry) : {};
     const isPresent = present.has(`${id}/${name}`);
     const toName = (volume: string) => names.get(`${id}/${volume}`) ?? volume;
-    return { tenant: tenantNames.get(id) ?? id, name, isPresent, ...(told && { setBack: withNames(told, toName) }) };
+    const kept = removedVolumes && { removedVolumes };
+    const held = told && { setBack: withNames(told, toName) };
+    return { tenant: tenantNames.get(id) ?? id, name, isPresent, ...held, ...kept };
   });
   return { ...(setBack && setBack.restoreEpoch >= epoch && { setBack }), nodes: previews };
 }

@@ -48,6 +48,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     volumeAddress = null,
     volumeDriver = null,
     lacks = [],
+    removedVolumes = null,
   } = node;
   const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
   const seen = written?.id === id ? written : undefined;
@@ -70,6 +71,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     volumeAddress,
     volumeDriver,
     lacks,
+    removedVolumes,
     claims: listClaims(env.cache, node),
     conditions: [
       ...listNodeConditions(node, seen),

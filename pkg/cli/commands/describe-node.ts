@@ -59,7 +59,15 @@ export async function describeNode(
     ['Enrolled', ago(node.metadata.createdAt)],
   ];
   const runs = items.length === 0 ? `${ink.bold('Replicas:'.padEnd(15))} none\n` : formatReplicas(items, look);
-  return formatFacts(facts, look) + formatNodeConditions(node, look) + runs + formatEvents(events, look);
+  const stands = formatFacts(facts, look) + formatNodeConditions(node, look) + runs;
+  return stands + formatRemovals(node, look) + formatEvents(events, look);
+}
+
+function formatRemovals({ removedVolumes }: NodeView, { ink }: CellContext): string {
+  const { volumes = [], more = 0 } = removedVolumes ?? {};
+  const rows = volumes.map(({ name, volume = '-', bytes, until }) => [name, volume, formatBytes(bytes), until]);
+  const title = `Removed volumes that are still on its disk${more > 0 ? ` (and ${more} more)` : ''}`;
+  return formatSection(title, ['NAME', 'VOLUME', 'SIZE', 'KEPT UNTIL'], rows, ink.bold);
 }
 
 function formatNodeConditions({ conditions = [] }: NodeView, { ink }: CellContext): string {
