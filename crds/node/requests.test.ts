@@ -117,7 +117,8 @@ describe('a heartbeat', () => {
   });
 
   it('says which removed volumes it still has', () => {
-    const check = (volume: object) => faults(checkHeartbeat({ ...heartbeat, removedVolumes: { volumes: [volume], more: 3 } }));
+    const check = (volume: object) =>
+      faults(checkHeartbeat({ ...heartbeat, removedVolumes: { volumes: [volume], more: 3 } }));
     const sound = { name: `vol_${'1'.repeat(26)}.12`, volume: 'data', bytes: 5, until: '2030-01-01T00:00:00.000Z' };
     expect(check(sound)).to.deep.equal([]);
     for (const bad of [{ name: '../etc' }, { volume: 'No Name' }, { bytes: -1 }, { until: 'x'.repeat(99) }])

@@ -138,9 +138,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       conditions: maybe(list(condition)),
       removedVolumes: maybe(
         object({
-          volumes: list(
-            object({ name: text(''), volume: maybe(text('')), bytes: count(0), until: time(LONG_AGO) }),
-          ),
+          volumes: list(object({ name: text(''), volume: maybe(text('')), bytes: count(0), until: time(LONG_AGO) })),
           more: maybe(count(0)),
         }),
       ),

@@ -249,13 +249,13 @@ describe('volumes, on a real engine', () => {
     await until('the volume to be gone', async () => (await find('far')) === undefined, 120_000);
   });
 
-  it('are deleted with their bytes', async () => {
+  it('are deleted, and their bytes kept for a time', async () => {
     const { id } = (await find('data'))!;
     await shop.remove('db');
     await until('nothing to mount it', async () => (await remove('data')).ok, 120_000);
     await until('the volume to be gone', async () => (await find('data')) === undefined, 120_000);
     const left = await readdir(join(plane.folder, 'agent-shop-2', 'volumes'));
-    expect(left.filter(name => name.includes(id))).to.deep.equal([]);
+    expect(left.filter(name => name.includes(id))).to.deep.equal([`.removed-${id}.1`]);
     const again = await make({ name: 'data', primaryNode: 'shop-2' });
     await reaches('data', 'Ready');
     await shop.apply({
@@ -348,7 +348,11 @@ describe('volumes, on a real engine', () => {
       await until('the volume to be gone', async () => (await find('disk')) === undefined, 120_000);
       expect((await listMounts()).filter(({ path }) => path.includes(id))).to.deep.equal([]);
       await until('the device to be given back', async () => (await devices()).length === 0, 60_000);
-      expect(await readdir(join(state, 'volumes')), 'only what names the disk').to.deep.equal(['disk.json']);
+      const left = await readdir(join(state, 'volumes'));
+      expect(left.toSorted(), 'what is kept for a time, and what names the disk').to.deep.equal([
+        `.removed-${id}.1`,
+        'disk.json',
+      ]);
     });
   });
 });

@@ -121,7 +121,8 @@ export function readFlags(argv: readonly string[], environment: NodeJS.ProcessEn
       environment['MOORING_TRACE_ENDPOINT'] ?? '',
     )
     .addOption(new Option('--log-level <level>').choices(['error', 'warn', 'info', 'debug']).default('info'))
-    .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'));
+    .addOption(new Option('--log-format <format>').choices(['json', 'pretty']).default('json'))
+    .addHelpText('after', '\nRemoved volumes that are still on this machine: moor agent volumes --help');
   const flags = command.parse(argv, { from: 'user' }).opts<AgentFlags>();
   const unused = listUnused(flags.engine).filter(name => command.getOptionValueSource(toAttribute(name)) === 'cli');
   for (const name of unused) command.error(`error: --${name} says nothing to the engine ${flags.engine}: leave it out`);

@@ -63,7 +63,7 @@ async function openVolumes(flags: AgentFlags, clock: Clock, log: Logger) {
   const root = join(state, 'volumes');
   const kept = { root, reserveBytes: volumeReserve, state: createDirectoryDisk(state) };
   const driver = await openVolumeDriver(volumeDriver, { clock, keepRemovedMs, ...kept });
-  await driver.removed.look();
+  await driver.removed.see();
   log.info('volumes are kept', { driver: driver.name });
   // A root that holds the agent's own files would give a tenant the key of the node.
   const bad = await findBadRoot(bindRoot, state);

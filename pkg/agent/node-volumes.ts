@@ -179,11 +179,11 @@ export class NodeVolumes {
     const isHeard = this.#isAnswered && gate.isOpen;
     this.#isAnswered = false;
     if (!isHeard) return;
-    await this.#env.volumes?.removed
-      ?.age(ms)
-      .catch((thrown: unknown) =>
-        this.#env.log.warn('what was removed cannot be looked at: see the disk of the volumes', { error: asError(thrown) }),
-      );
+    await this.#env.volumes?.removed?.age(ms).catch((thrown: unknown) =>
+      this.#env.log.warn('what was removed cannot be looked at: see the disk of the volumes', {
+        error: asError(thrown),
+      }),
+    );
   }
 
   /** Makes sure that the volumes of a replica are there, and that no other container writes to them; answers what its container mounts. */

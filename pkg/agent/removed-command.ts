@@ -30,7 +30,9 @@ export async function runRemovedCommand(argv: readonly string[]): Promise<void> 
 
 async function list({ stateDir }: StateOption): Promise<void> {
   for (const { name, volume = '-', bytes = 0, keptMs } of await listRemoved(toVolumesPath(stateDir))) {
-    process.stdout.write(`${name}  ${volume}  ${formatBytes(bytes)}  kept for ${formatCount(Math.floor(keptMs / 60_000), 'minute')}\n`);
+    process.stdout.write(
+      `${name}  ${volume}  ${formatBytes(bytes)}  kept for ${formatCount(Math.floor(keptMs / 60_000), 'minute')}\n`,
+    );
   }
 }
 

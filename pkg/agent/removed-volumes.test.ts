@@ -93,7 +93,12 @@ describe('removed volumes of a node', () => {
   });
 
   it('are told of by the hundred, the latest first, and under names that a volume can have', () => {
-    const all = Array.from({ length: 130 }, (_, n) => ({ name: `${ID}.${n + 1}`, volume: 'No Name', bytes: 0, until: 0 }));
+    const all = Array.from({ length: 130 }, (_, n) => ({
+      name: `${ID}.${n + 1}`,
+      volume: 'No Name',
+      bytes: 0,
+      until: 0,
+    }));
     const { volumes = [], more } = describeRemoved(all).removedVolumes ?? {};
     expect([volumes.length, more]).to.deep.equal([100, 30]);
     expect(volumes[0]).to.deep.equal({ name: `${ID}.130`, bytes: 0, until: AT });

@@ -37,7 +37,9 @@ export async function restoreRemoved(stateDir: string, name: string, processes?:
   }
   const folder = join(root, id);
   if (await isPresent(folder)) {
-    throw new RestoreFault(`${id} is on this machine already, as another copy: have it removed first, or copy files by hand`);
+    throw new RestoreFault(
+      `${id} is on this machine already, as another copy: have it removed first, or copy files by hand`,
+    );
   }
   if (found.replication) await restoreRecord(new ReplicationRecords(disk), id, found.replication as ReplicationRecord);
   await rename(toKeptPath(root, name), folder);
@@ -50,7 +52,9 @@ export async function restoreRemoved(stateDir: string, name: string, processes?:
 async function restoreRecord(records: ReplicationRecords, id: string, record: ReplicationRecord): Promise<void> {
   const known = await records.read(id);
   if (known && !isDeepStrictEqual(known, record)) {
-    throw new RestoreFault(`the agent knows of another copy of ${id}: start it, so that it completes its removal, and try again`);
+    throw new RestoreFault(
+      `the agent knows of another copy of ${id}: start it, so that it completes its removal, and try again`,
+    );
   }
   await records.write(id, record);
 }

@@ -52,7 +52,9 @@ describe('moor nodes', () => {
     lab.api.replies.set('GET /api/v1/nodes/n1/replicas', { status: 200, body: { items: [], lastReportAt: null } });
     lab.api.replies.set('GET /api/v1/events&subject=node_1', { status: 200, body: { items: [] } });
     const { out } = await lab.moor(['describe', 'node', 'n1']);
-    expect(out).to.match(/^Removed volumes that are still on its disk \(and 2 more\):\n +NAME +VOLUME +SIZE +KEPT UNTIL$/m);
+    expect(out).to.match(
+      /^Removed volumes that are still on its disk \(and 2 more\):\n +NAME +VOLUME +SIZE +KEPT UNTIL$/m,
+    );
     expect(out).to.match(/^ +vol_1\.1 +data +128MiB +2030-01-02T00:00:00\.000Z$/m);
     expect(out).to.match(/^ +vol_2\.1 +- /m);
   });

@@ -15,7 +15,12 @@ describe('moor admin restore --preview', () => {
         { tenant: 't', name: 'n1', isPresent: true, setBack: told },
         { tenant: 't', name: 'n2', isPresent: true, setBack: none },
         { tenant: 't', name: 'n3', isPresent: false },
-        { tenant: 't', name: 'n4', isPresent: true, removedVolumes: { volumes: [{ ...gone, volume: 'data' }, gone], more: 2 } },
+        {
+          tenant: 't',
+          name: 'n4',
+          isPresent: true,
+          removedVolumes: { volumes: [{ ...gone, volume: 'data' }, gone], more: 2 },
+        },
       ],
     });
     expect(

@@ -26,7 +26,10 @@ function describeNode(node: NodePreview): readonly string[] {
   const { volumes = [], more = 0 } = node.removedVolumes ?? {};
   const names = volumes.map(({ name, volume }) => (volume === undefined ? name : `${volume} (${name})`));
   const kept = [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
-  return [...describeEffects(node), ...(kept === '' ? [] : [`  removed volumes that can be brought back there: ${kept}`])];
+  return [
+    ...describeEffects(node),
+    ...(kept === '' ? [] : [`  removed volumes that can be brought back there: ${kept}`]),
+  ];
 }
 
 function describeEffects({ tenant, name, isPresent, setBack }: NodePreview): readonly string[] {

@@ -56,8 +56,10 @@ export function addVolumes(program: Commander, run: Run): void {
     );
   volumes
     .command('delete <name>')
-    .description('delete a volume with its bytes; refused while something mounts it')
-    .option('--wait', 'until its bytes are gone')
+    .description(
+      'delete a volume; refused while something mounts it. Its bytes are kept on the machine for the time that its agent is set to',
+    )
+    .option('--wait', 'until its node has removed it')
     .action((name: string, { wait = false }: { wait?: boolean }) =>
       run(async () => (await import('./commands/delete.js')).deleteObject, { kind: 'volume', name, wait }),
     );

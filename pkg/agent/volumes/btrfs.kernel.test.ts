@@ -26,7 +26,7 @@ import { describeDriver } from './driver.contract.js';
 import { A, arriving, B, type Lab, listTree, MIB, openLab, catchCause } from './driver-lab.testing.js';
 import { listLoopDevices, listMounts } from './mounts.js';
 import { explainNoBtrfs, openVolumeDriver } from './open-driver.js';
-import { describeRemoved } from './removed.contract.js';
+import { describeKeptVolumes } from './removed.contract.js';
 import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
 
@@ -106,7 +106,7 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
 
   describe('and snapshots', () => describeSnapshots('btrfs', 512 * MIB));
 
-  describe('and removed volumes, which', () => describeRemoved('btrfs', 128 * MIB));
+  describe('and removed volumes, which', () => describeKeptVolumes('btrfs', 128 * MIB));
 
   const kills: Readonly<Record<string, CrashedCall>> = {
     'volume.recorded': 'materialise',
@@ -256,7 +256,12 @@ describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () =>
         join(lab.root, A, 'volume.json'),
         JSON.stringify({ driver: 'btrfs', sizeBytes: 256 * MIB, from: 128 * MIB }),
       );
-      const strict = await openVolumeDriver('btrfs', { clock: systemClock, root: lab.root, reserveBytes: 2 ** 60, keepRemovedMs: 0 });
+      const strict = await openVolumeDriver('btrfs', {
+        clock: systemClock,
+        root: lab.root,
+        reserveBytes: 2 ** 60,
+        keepRemovedMs: 0,
+      });
       await strict.recover();
       expect(await strict.list()).to.deep.equal([{ id: A, sizeBytes: 128 * MIB }]);
       expect(statSync(join(lab.root, A, 'image')).size).to.equal(128 * MIB);

@@ -30,7 +30,7 @@ import { A, arriving, type Lab, listTree, MIB, openLab, catchCause } from './dri
 import type { VolumeFault } from './driver.js';
 import { listMounts } from './mounts.js';
 import { programEnvironment } from './run-tool.js';
-import { describeRemoved } from './removed.contract.js';
+import { describeKeptVolumes } from './removed.contract.js';
 import { describeSnapshots } from './snapshots.contract.js';
 import { StreamChecksum } from './stream-checksum.js';
 
@@ -62,7 +62,7 @@ describe('the directory driver', () => {
 
   describe('and snapshots', () => describeSnapshots('directory', 64 * MIB));
 
-  describe('and removed volumes, which', () => describeRemoved('directory', 64 * MIB));
+  describe('and removed volumes, which', () => describeKeptVolumes('directory', 64 * MIB));
 
   const kills: Readonly<Record<string, CrashedCall>> = {
     'volume.recorded': 'materialise',

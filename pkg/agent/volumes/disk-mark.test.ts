@@ -106,7 +106,13 @@ describe('a disk of volumes that is not mounted', () => {
   });
 
   it('is known again when an earlier release has made what is on it', async () => {
-    const earlier = new LocalVolumes({ clock: systemClock, root, reserveBytes: 0, keepRemovedMs: 0, backend: directoryBackend });
+    const earlier = new LocalVolumes({
+      clock: systemClock,
+      root,
+      reserveBytes: 0,
+      keepRemovedMs: 0,
+      backend: directoryBackend,
+    });
     await earlier.materialise({ id: A, sizeBytes });
     unmount();
     const driver = await open(); // this release starts for the first time, and sees no disk
@@ -133,7 +139,13 @@ describe('a disk of volumes that is not mounted', () => {
 
   for (const full of ['the disk', 'the state folder']) {
     it(`gets its mark later while ${full} is full, and keeps nothing waiting`, async () => {
-      const earlier = new LocalVolumes({ clock: systemClock, root, reserveBytes: 0, keepRemovedMs: 0, backend: directoryBackend });
+      const earlier = new LocalVolumes({
+        clock: systemClock,
+        root,
+        reserveBytes: 0,
+        keepRemovedMs: 0,
+        backend: directoryBackend,
+      });
       await earlier.materialise({ id: A, sizeBytes });
       let isFull = true;
       const place = (folder: string, name: string) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isTypedId } from '../../../crds/grammar/index.js';
 import { createDirectoryDisk, readStateFile } from '../disk.js';
 import type { RemovedAbout } from './driver.js';
-import { listNames } from './volume-record.js';
+import { listFolder } from './volume-record.js';
 
 const NOTE = 'removed.json';
 const KEPT = '.removed-';
@@ -37,7 +37,7 @@ export function readVolumeId(name: string): string | undefined {
 }
 
 const listAs = async (root: string, prefix: string): Promise<readonly string[]> =>
-  (await listNames(root))
+  (await listFolder(root))
     .filter(entry => entry.startsWith(prefix))
     .map(entry => entry.slice(prefix.length))
     .filter(name => readVolumeId(name) !== undefined)

@@ -123,14 +123,15 @@ export class RemovedVolumes implements RemovedBytes {
   async #giveBack(removed: readonly RemovedRecord[], missing: number): Promise<void> {
     const { root } = this.#env;
     let left = missing;
-    for (const { name, bytes = 0 } of removed) {
+    for (const { name, bytes } of removed) {
       if (left <= 0) break;
+      const size = bytes ?? (await this.#count(name)); // a disk that is full has not taken the note of it
       await this.#giveUp(name);
       const isGone = await removeFolder(toDeletedPath(root, name)).then(
         () => true,
         () => false,
       );
-      if (isGone) left -= bytes;
+      if (isGone) left -= size;
     }
     await runLongTool('sync', '--file-system', '--', root);
   }
@@ -138,12 +139,17 @@ export class RemovedVolumes implements RemovedBytes {
   /** Measures what is not measured yet, and sees what there is to be told. */
   async look(): Promise<void> {
     await this.#inTurn(async () => {
-      const removed = await listRemoved(this.#env.root);
-      this.#told = await Promise.all(removed.map(async each => this.#tell(each, each.bytes ?? (await this.#measure(each)))));
+      for (const each of await listRemoved(this.#env.root)) if (each.bytes === undefined) await this.#measure(each);
+      await this.see();
     });
   }
 
-  #tell({ name, volume, keptMs }: RemovedRecord, bytes: number): ToldRemoval {
+  /** Sees what there is to be told, and changes nothing. */
+  async see(): Promise<void> {
+    this.#told = (await listRemoved(this.#env.root)).map(each => this.#tell(each));
+  }
+
+  #tell({ name, volume, keptMs, bytes = 0 }: RemovedRecord): ToldRemoval {
     const { clock, keepRemovedMs } = this.#env;
     const until = clock.now() + keepRemovedMs - keptMs;
     const { until: before = until } = this.#told.find(each => each.name === name) ?? {};
@@ -151,17 +157,22 @@ export class RemovedVolumes implements RemovedBytes {
     return { name, ...(volume !== undefined && { volume }), bytes, until: isNews ? until : before };
   }
 
-  /** It changes no more. 0 while it cannot be measured. */
-  async #measure(removed: RemovedRecord): Promise<number> {
-    const folder = toKeptPath(this.#env.root, removed.name);
+  /** It changes no more. What cannot be measured or noted is tried again by the next look. */
+  async #measure(removed: RemovedRecord): Promise<void> {
+    const { name } = removed;
     try {
-      const printed = await runLongTool('du', '--summarize', '--one-file-system', '--block-size=1', '--', folder);
-      const bytes = Number.parseInt(printed, 10);
-      await writeNote(folder, { ...removed, bytes });
-      return bytes;
+      await writeNote(toKeptPath(this.#env.root, name), { ...removed, bytes: await this.#count(name) });
     } catch {
-      return 0;
+      // It counts for nothing until then.
     }
+  }
+
+  async #count(name: string): Promise<number> {
+    const folder = toKeptPath(this.#env.root, name);
+    return Number.parseInt(
+      await runLongTool('du', '--summarize', '--one-file-system', '--block-size=1', '--', folder),
+      10,
+    );
   }
 
   /** From here on it cannot be brought back; somebody may have done so just before. */

@@ -211,7 +211,13 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
   });
 
   it('gives up streams that stall, and one whose checksum does not come', async () => {
-    const hasty = await openVolumeDriver(choice, { clock: systemClock, root: lab.root, reserveBytes: 0, keepRemovedMs: 0, stallMs: 300 });
+    const hasty = await openVolumeDriver(choice, {
+      clock: systemClock,
+      root: lab.root,
+      reserveBytes: 0,
+      keepRemovedMs: 0,
+      stallMs: 300,
+    });
     const [path] = [await make(A), await make(B)];
     writeFileSync(join(path, 'file'), randomBytes(8 * MIB), { flush: true });
     await driver.snapshot(A, 'first');

@@ -54,10 +54,10 @@ export async function writeRecord(folder: string, record: VolumeRecord): Promise
 
 /** The volumes in a folder, in the order of their ids. Each has a folder of its own there. */
 export async function listKeptIds(root: string): Promise<readonly string[]> {
-  return (await listNames(root)).filter(name => isTypedId('vol', name)).sort();
+  return (await listFolder(root)).filter(name => isTypedId('vol', name)).sort();
 }
 
 /** The names of all that is in a folder, which may not be there. */
-export async function listNames(root: string): Promise<readonly string[]> {
+export async function listFolder(root: string): Promise<readonly string[]> {
   return (await readdir(root).catch(ignoreMissing)) ?? [];
 }
