@@ -43,7 +43,6 @@ export type {
   NodePresence,
   NodeStatus,
   NodeUsage,
-  RemovedVolume,
   ReplicaUsage,
   StoredNode,
 } from './node.js';

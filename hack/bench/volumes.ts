@@ -87,7 +87,12 @@ async function send(from: LabNode, { address = '', publicKey }: VolumePeer, name
 export async function replicateVolumes(rounds: number): Promise<BenchResult[]> {
   const base = mkdtempSync(join(tmpdir(), 'mooring-bench-'));
   const store = (id: string) => join(base, 'a', id, 'store');
-  const driver = await openVolumeDriver('btrfs', { clock: systemClock, root: join(base, 'a'), reserveBytes: 2 ** 30, keepRemovedMs: 0 });
+  const driver = await openVolumeDriver('btrfs', {
+    clock: systemClock,
+    root: join(base, 'a'),
+    reserveBytes: 2 ** 30,
+    keepRemovedMs: 0,
+  });
   await driver.recover();
   const primary = await LabNode.open('node_a', driver, { sizeBytes: SIZE });
   const replica = startReplica(join(base, 'b'), primary);
