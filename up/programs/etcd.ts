@@ -1,7 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
 
 import { Agent, request } from 'undici';
 
@@ -11,14 +8,13 @@ import {
   issueEtcdMember,
   readCertificates,
 } from '../../pkg/certificates/index.js';
-import { type Clock, sleep, systemClock } from '../../pkg/clock/index.js';
+import { type Clock, systemClock } from '../../pkg/clock/index.js';
 import type { Settings } from '../../pkg/config/index.js';
-import { ProcessStartFault } from './faults.js';
 import { findFreePort } from './free-port.js';
 import { ownsPort } from './port-owner.js';
+import { awaitServing, endProgram, runProgram } from './program.js';
 
 const HEALTHY_WITHIN_MS = 20_000;
-const LOOK_EVERY_MS = 50;
 const PORT_ATTEMPTS = 5;
 const KILLED_AFTER_MS = 10_000;
 
@@ -129,12 +125,9 @@ export class EtcdProcess {
   /** Ends the process and waits until it is gone. */
   async kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     const child = this.#child;
-    if (!child || hasEnded(child)) return;
-    const ended = once(child, 'exit');
-    child.kill(signal);
-    child.kill('SIGCONT'); // a frozen process would not hear of it
+    if (!child) return;
     const insist = this.#clock.after(KILLED_AFTER_MS, () => child.kill('SIGKILL'));
-    await ended;
+    await endProgram(child, signal);
     insist();
   }
 
@@ -159,30 +152,14 @@ export class EtcdProcess {
   async #launch(): Promise<void> {
     const { program = 'etcd', detached = false } = this.#options;
     this.#certificates = this.#renewCertificates();
-    mkdirSync(dirname(this.logFile), { recursive: true });
-    const log = openSync(this.logFile, 'a');
-    const child = spawn(program, this.#arguments(), {
-      env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch },
-      stdio: ['ignore', log, log],
-      detached,
-    });
-    closeSync(log);
-    child.on('error', () => undefined); // seen as a process that has no id
-    if (detached) child.unref();
-    else endWithUs(child);
+    const environment = { ETCD_UNSUPPORTED_ARCH: process.arch };
+    const { logFile } = this;
+    const child = runProgram(program, this.#arguments(), { logFile, detached, endsWithUs: !detached, environment });
     this.#child = child;
-
-    const deadline = this.#clock.monotonic() + HEALTHY_WITHIN_MS;
-    while (!(await this.#serves(child))) {
-      if (child.pid === undefined) throw new ProcessStartFault(`${program} could not be run: is it installed?`);
-      if (hasEnded(child)) throw new ProcessStartFault(`etcd ended while starting; see ${this.logFile}`);
-      if (this.#clock.monotonic() > deadline) throw new ProcessStartFault(`etcd does not serve; see ${this.logFile}`);
-      await sleep(this.#clock, LOOK_EVERY_MS);
-    }
+    await awaitServing(child, () => this.#serves(child), { withinMs: HEALTHY_WITHIN_MS, logFile });
   }
 
-  async #serves(child: ChildProcess): Promise<boolean> {
-    if (child.pid === undefined || hasEnded(child)) return false;
+  async #serves({ pid }: ChildProcess): Promise<boolean> {
     const connect = this.#certificates && readCertificates(this.#certificates.client);
     const dispatcher = new Agent(connect ? { connect } : {});
     try {
@@ -190,7 +167,7 @@ export class EtcdProcess {
       const url = `${this.endpoint}/health?exclude=NOSPACE`;
       const { body } = await request(url, { dispatcher, signal: AbortSignal.timeout(1_000) });
       const { health } = (await body.json()) as { readonly health?: unknown };
-      return health === 'true' && (await ownsPort(child.pid, this.#clientPort));
+      return health === 'true' && pid !== undefined && (await ownsPort(pid, this.#clientPort));
     } catch {
       return false; // nothing listens yet
     } finally {
@@ -242,15 +219,4 @@ function toTlsArguments({ ca, cert, key }: CertificateFiles, origin: string): re
     '--enable-grpc-gateway=false',
     `--cors=${origin}`,
   ];
-}
-
-/** A test that crashes leaves no etcd behind. */
-function endWithUs(child: ChildProcess): void {
-  const end = () => child.kill('SIGKILL');
-  process.once('exit', end);
-  child.once('exit', () => process.off('exit', end));
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 }

@@ -13,20 +13,30 @@ export interface ProgramOptions {
   readonly logFile: string;
   /** Lets the program outlive this process. */
   readonly detached: boolean;
+  /** Ends it when this process ends or is interrupted: a test that crashes leaves nothing behind. */
+  readonly endsWithUs?: boolean;
+  /** Beside the environment of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Whose it is. Default: as this process. */
   readonly uid?: number;
   readonly gid?: number;
 }
 
-/** Runs a program with its output in a log file, in a process group of its own: a Ctrl-C is ours to pass on. */
+/** Runs a program with its output in a log file, in a process group of its own unless it ends with us: a Ctrl-C is ours to pass on. */
 export function runProgram(program: string, args: readonly string[], options: ProgramOptions): ChildProcess {
-  const { logFile, detached, ...owner } = options;
+  const { logFile, detached, endsWithUs = false, environment, ...owner } = options;
   mkdirSync(dirname(logFile), { recursive: true });
   const log = openSync(logFile, 'a');
-  const child = spawn(program, args, { stdio: ['ignore', log, log], detached: true, ...owner });
+  const env = { ...process.env, ...environment };
+  const child = spawn(program, args, { stdio: ['ignore', log, log], detached: !endsWithUs, env, ...owner });
   closeSync(log);
   child.on('error', () => undefined); // seen as a process that has no id
   if (detached) child.unref();
+  if (endsWithUs) {
+    const end = () => child.kill('SIGKILL');
+    process.once('exit', end);
+    child.once('exit', () => process.off('exit', end));
+  }
   return child;
 }
 
@@ -40,6 +50,7 @@ export async function endProgram(child: ChildProcess, signal: NodeJS.Signals): P
   if (hasEnded(child)) return;
   const ended = once(child, 'exit');
   child.kill(signal);
+  child.kill('SIGCONT'); // a frozen process would not hear of it
   await ended;
 }
 
