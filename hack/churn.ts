@@ -7,14 +7,15 @@
  * deployments are then created and deleted for the size of etcd (10000; 0 leaves it out).
  */
 import { execFileSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { until } from '../dev/testing/index.js';
+import { inLanes } from '../e2e/lab/apply-time.js';
 import { Child } from '../e2e/lab/child.js';
 import { ControlPlane } from '../e2e/lab/control-plane.js';
-import { TenantClient, unwrap } from '../e2e/lab/tenant-client.js';
+import { requestJoinToken, TenantClient, unwrap, untilNodeReady } from '../e2e/lab/tenant-client.js';
 import { type Clock, sleep, systemClock } from '../pkg/clock/index.js';
+import { readProcessMemory } from './bench/memory.js';
 import { judgeGrowth, type MemorySample } from './churn/growth.js';
 
 const setting = (name: string, fallback: number) => Number(process.env[name] ?? fallback);
@@ -62,9 +63,7 @@ async function prepare(): Promise<Stage> {
   const tenant = await TenantClient.open(plane, 'churn');
   const agents = new Map<string, Child>();
   for (const name of NODES) {
-    const { token } = unwrap(
-      await tenant.client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }),
-    );
+    const token = await requestJoinToken(tenant.client);
     const argv = [
       `--server=${plane.server}`,
       '--plain-http',
@@ -79,12 +78,7 @@ async function prepare(): Promise<Stage> {
     agent.start();
     agents.set(name, agent);
   }
-  for (const name of NODES) {
-    await until(`node ${name} to be ready`, async () => {
-      const node = await tenant.client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
-      return node.ok && node.value.status === 'ready';
-    });
-  }
+  for (const name of NODES) await untilNodeReady(tenant.client, name);
   return { plane, tenant, agents };
 }
 
@@ -144,11 +138,6 @@ async function loseNodes({ agents }: Stage, signal: AbortSignal): Promise<void> 
   }
 }
 
-async function readResidentMb(pid: number | undefined): Promise<number> {
-  const status = pid === undefined ? '' : await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
-}
-
 async function readDatabaseMb({ plane }: Stage): Promise<number> {
   const health = (await (await fetch(`${plane.server}/healthz`)).json()) as { store?: { databaseBytes: number } };
   if (!health.store) throw new Error('/healthz does not tell the size of the database');
@@ -157,15 +146,15 @@ async function readDatabaseMb({ plane }: Stage): Promise<number> {
 
 async function takeSample(stage: Stage, began: number): Promise<MemorySample> {
   const { plane, agents } = stage;
-  const agent = agents.get(NODES.at(-1)!)!;
-  const [server, controllers, oneAgent, etcd, database] = await Promise.all([
-    ...[plane.api.pid, plane.controllers.pid, agent.pid, plane.etcd.pid].map(readResidentMb),
-    readDatabaseMb(stage).catch(() => 0),
-  ]);
-  return {
-    atMs: clock.monotonic() - began,
-    megabytes: { server: server!, controllers: controllers!, agent: oneAgent!, etcd: etcd!, [DATABASE]: database! },
+  const ofProcess = (pid: number | undefined) => readProcessMemory(pid, 'VmRSS') / 2 ** 20;
+  const megabytes = {
+    server: ofProcess(plane.api.pid),
+    controllers: ofProcess(plane.controllers.pid),
+    agent: ofProcess(agents.get(NODES.at(-1)!)!.pid),
+    etcd: ofProcess(plane.etcd.pid),
+    [DATABASE]: await readDatabaseMb(stage).catch(() => 0),
   };
+  return { atMs: clock.monotonic() - began, megabytes };
 }
 
 function print({ atMs, megabytes }: MemorySample): void {
@@ -187,17 +176,11 @@ async function measure(stage: Stage, ms: number): Promise<readonly MemorySample[
 
 /** Many deployments come and go; what is left after compaction must not depend on how many there were. */
 async function createAndDelete({ tenant }: Stage, from: number, count: number): Promise<void> {
-  const next = Array.from({ length: count }, (_, at) => `m${from + at}`);
-  const worker = async () => {
-    for (let name = next.pop(); name !== undefined; name = next.pop()) {
-      const made = name;
-      await until(`${made} to be taken`, async () =>
-        tenant.apply({ name: made, image: 'registry.internal/churn:1', replicas: 1 }),
-      );
-      await tenant.remove(made);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, worker));
+  const names = Array.from({ length: count }, (_, at) => `m${from + at}`);
+  await inLanes(16, names, async name => {
+    await until(`${name} to be taken`, () => tenant.apply({ name, image: 'registry.internal/churn:1', replicas: 1 }));
+    await tenant.remove(name);
+  });
 }
 
 function defragment({ plane }: Stage): void {

@@ -14,7 +14,7 @@ import { Child } from './child.js';
 import type { ControlPlane } from './control-plane.js';
 import { EngineView } from './engine-view.js';
 import { until } from '../../dev/testing/index.js';
-import { unwrap } from './tenant-client.js';
+import { requestJoinToken, untilNodeReady } from './tenant-client.js';
 
 /** One enrolled machine, as far as one machine can pretend to be several: an agent of its own on a shared engine. */
 export interface EnrolledMachine {
@@ -72,12 +72,9 @@ export class Fleet {
     options: { engineHost?: string; flags?: readonly string[]; server?: string } = {},
   ): Promise<EnrolledMachine> {
     const { engineHost = this.engine.host, flags = [], server } = options;
-    const join_ = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
-    const machine = this.#start(name, name, engineHost, { token: join_.token, labels, flags, server });
-    await until(`node ${name} to be ready`, async () => {
-      const node = await client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
-      return node.ok && node.value.status === 'ready';
-    });
+    const token = await requestJoinToken(client);
+    const machine = this.#start(name, name, engineHost, { token, labels, flags, server });
+    await untilNodeReady(client, name);
     return machine;
   }
 
@@ -90,8 +87,7 @@ export class Fleet {
   /** Starts a machine whose agent was killed without its state folder, by a join token that is made for its name. */
   async enrolAgain(client: Client, { name }: EnrolledMachine): Promise<EnrolledMachine> {
     await rm(this.folder(name), { recursive: true });
-    const body = { nodeName: name };
-    const { token } = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body }));
+    const token = await requestJoinToken(client, { nodeName: name });
     return this.#start(name, name, this.engine.host, { token, labels: {}, flags: [] });
   }
 

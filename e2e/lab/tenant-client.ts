@@ -9,6 +9,19 @@ export interface ShownDeployment extends StoredDeployment {
   readonly status?: DeploymentStatus;
 }
 
+/** A new join token of the tenant that `client` acts for. */
+export async function requestJoinToken(client: Client, body: { readonly nodeName?: string } = {}): Promise<string> {
+  return unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body })).token;
+}
+
+/** Waits until a node of the tenant that `client` acts for is ready. */
+export async function untilNodeReady(client: Client, name: string): Promise<void> {
+  await until(`node ${name} to be ready`, async () => {
+    const node = await client.request<{ status: string }>('GET', `/api/v1/nodes/${name}`);
+    return node.ok && node.value.status === 'ready';
+  });
+}
+
 /** What a tenant does over HTTP, and waits to see. */
 export class TenantClient {
   readonly id: string;

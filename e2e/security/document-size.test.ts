@@ -7,7 +7,7 @@ import { until } from '../../dev/testing/index.js';
 import type { Client } from '../../pkg/client/index.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { unwrap } from '../lab/tenant-client.js';
+import { requestJoinToken, unwrap } from '../lab/tenant-client.js';
 
 interface DeploymentView {
   readonly status?: { readonly phase: string; readonly readyReplicas: number };
@@ -43,9 +43,7 @@ describe('a document that is too large for the database', () => {
   before(async () => {
     plane = await ControlPlane.start({ MOORING_REGISTRY_CHECK: 'false' });
     client = plane.client(plane.access.tenantToken);
-    const { token } = unwrap(
-      await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }),
-    );
+    const token = await requestJoinToken(client);
     const server = [`--server=${plane.server}`, '--plain-http'];
     agent = new Child('agent', {
       argv: ['--name=one', '--engine=simulated', ...server, `--state-dir=${join(plane.folder, 'agent')}`],

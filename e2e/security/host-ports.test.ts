@@ -6,7 +6,7 @@ import { until } from '../../dev/testing/index.js';
 import type { Client } from '../../pkg/client/index.js';
 import { Child } from '../lab/child.js';
 import { ControlPlane } from '../lab/control-plane.js';
-import { unwrap } from '../lab/tenant-client.js';
+import { requestJoinToken, unwrap } from '../lab/tenant-client.js';
 
 interface DeploymentView {
   readonly status?: { readonly phase: string; readonly message: string };
@@ -27,9 +27,7 @@ describe('a deployment that asks for a host port of the platform', () => {
   before(async () => {
     plane = await ControlPlane.start({ MOORING_RESERVED_HOST_PORTS: '2379-2380', MOORING_REGISTRY_CHECK: 'false' });
     client = plane.client(plane.access.tenantToken);
-    const { token } = unwrap(
-      await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }),
-    );
+    const token = await requestJoinToken(client);
     const server = [`--server=${plane.server}`, '--plain-http'];
     const argv = ['--name=shared', '--engine=simulated', ...server, '--reserved-host-ports=9000-9001'];
     agent = new Child('agent', {

@@ -1,10 +1,10 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
-import { TenantClient, unwrap } from '../../e2e/lab/tenant-client.js';
+import { requestJoinToken, TenantClient } from '../../e2e/lab/tenant-client.js';
 import { formatEnrolmentText, HttpLink } from '../../pkg/link/index.js';
+import { readProcessMemory } from './memory.js';
 import type { BenchResult } from './report.js';
 import { type LoadResult, median, ratio } from './rounds.js';
 import { untilQuiet } from './quiet.js';
@@ -112,7 +112,7 @@ async function playRound(): Promise<OverloadRound> {
   try {
     await plane.controllers.kill('SIGKILL');
     const tenants = await Promise.all(Array.from({ length: FACTOR }, (_, n) => TenantClient.open(plane, `load-${n}`)));
-    const tokens = await Promise.all(tenants.map(each => openToken(plane, each)));
+    const tokens = tenants.map(({ token }) => token);
     for (const tenant of tenants) await Promise.all(DEPLOYMENTS.map(name => tenant.apply({ name, ...IDLE })));
     const links = await Promise.all(
       Array.from({ length: NODES }, (_, n) => enrolNode(plane, tenants[n % FACTOR]!, `node-${n}`)),
@@ -123,12 +123,12 @@ async function playRound(): Promise<OverloadRound> {
     await ask(tokens[0]!, CONNECTIONS, WARM_SECONDS);
     const before = await ask(tokens[0]!, LIGHT_CONNECTIONS, LIGHT_SECONDS);
     const unloaded = await ask(tokens[0]!, CONNECTIONS, UNLOADED_SECONDS);
-    const memoryBefore = readMemory(plane.api.pid, 'VmRSS');
+    const memoryBefore = readProcessMemory(plane.api.pid, 'VmRSS');
 
     const beats = sendHeartbeats(links);
     const loads = await Promise.all(tokens.map(token => ask(token, CONNECTIONS, SECONDS)));
     const sent = await beats.stop();
-    const memoryPeak = readMemory(plane.api.pid, 'VmHWM');
+    const memoryPeak = readProcessMemory(plane.api.pid, 'VmHWM');
     await pause(REST_MS);
     const after = await ask(tokens[0]!, LIGHT_CONNECTIONS, LIGHT_SECONDS);
     for (const link of links) await link.close();
@@ -153,15 +153,8 @@ function countAnswered({ perSecond, failures }: LoadResult, seconds: number): nu
   return perSecond - failures / seconds;
 }
 
-async function openToken(plane: ControlPlane, { id }: TenantClient): Promise<string> {
-  const admin = plane.client(plane.access.adminToken);
-  const body = { role: 'admin', description: 'load' };
-  const headers = { 'X-Tenant-ID': id };
-  return unwrap(await admin.request<{ token: string }>('POST', '/api/v1/tokens', { body, headers })).token;
-}
-
 async function enrolNode(plane: ControlPlane, { client }: TenantClient, nodeName: string): Promise<HttpLink> {
-  const { token } = unwrap(await client.request<{ token: string }>('POST', '/api/v1/nodes/join-tokens', { body: {} }));
+  const token = await requestJoinToken(client);
   const keys = generateKeyPairSync('ed25519');
   const publicKey = keys.publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
   const proof = sign(null, Buffer.from(formatEnrolmentText(nodeName, publicKey)), keys.privateKey).toString('base64');
@@ -203,10 +196,4 @@ function sendHeartbeats(links: readonly HttpLink[]): { stop(): Promise<readonly 
       return sent;
     },
   };
-}
-
-/** Bytes of memory of a process: what it has (`VmRSS`), or the most it ever had (`VmHWM`). */
-function readMemory(pid: number, figure: 'VmRSS' | 'VmHWM'): number {
-  const [, kibibytes] = new RegExp(`${figure}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kibibytes) * 1024;
 }
