@@ -330,6 +330,6 @@ export class VolumeFence {
   #noteUnsaved(isUnsaved: boolean): void {
     if (this.#isUnsaved === isUnsaved) return;
     this.#isUnsaved = isUnsaved;
-    for (const id of this.#armed) this.#onPromise(id);
+    for (const id of Object.keys(this.#volumes)) this.#onPromise(id);
   }
 }
