@@ -254,6 +254,21 @@ describe('volumes of a node', () => {
     expect(resize.callCount, 'another size is tried at once').to.be.greaterThan(calls);
   });
 
+  it('that fail by something else after their size was refused are tried now and then, and not without a break', async () => {
+    await declare();
+    fake.state.refusal = new VolumeFault('no_space', 'the disk is full; make room');
+    await declare({ sizeBytes: 2 * SIZE });
+    let tries = 0;
+    sinon.stub(fake.driver, 'materialise').callsFake(() => {
+      // Without a break no time would ever pass here.
+      if (tries++ > 100) return new Promise<never>(() => undefined);
+      return Promise.reject(new VolumeFault('failed', 'EIO; see the disk'));
+    });
+    await lab.clock.pass(120_000);
+    expect(report()).to.include({ state: 'failed', message: 'EIO; see the disk' });
+    expect(tries).to.be.within(2, 60);
+  });
+
   it('are shrunk in steps, which are told as such', async () => {
     await declare({ sizeBytes: 3 * SIZE });
     const steps = [2 * SIZE, SIZE];

@@ -227,7 +227,9 @@ export class NodeVolumes {
     await this.#say(volume, seen);
     if (seen.state === 'ready' && seen.targetBytes !== volume.sizeBytes) return again(0, 'it is shrunk in steps');
     if (seen.message === undefined) return done;
-    return again(this.#fitter.findWait(id) ?? AGAIN_MS, 'the node cannot provide a volume as it is asked for');
+    // A size that was refused is due for ever where it is not what the volume fails by.
+    const waitMs = seen.state === 'ready' ? this.#fitter.findWait(id) : undefined;
+    return again(waitMs ?? AGAIN_MS, 'the node cannot provide a volume as it is asked for');
   }
 
   /** Says how far copies are, without looking at the disk. */
