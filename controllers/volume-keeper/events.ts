@@ -78,7 +78,7 @@ export function draftEvents(
       ...about,
       severity: 'warning',
       reason: 'volume_divergent',
-      message: `what only the former primary of volume ${name} had was set aside on ${nodeId} as ${kept}`,
+      message: `bytes of volume ${name} that its primary does not have were set aside on ${nodeId} as ${kept}`,
       data: { nodeId, name: kept, epoch, at },
     });
   }

@@ -92,7 +92,7 @@ export interface VolumeFailover {
   readonly because?: Unfenced | 'no_copy';
 }
 
-/** Bytes of a former primary that no other copy has, set aside on its node. */
+/** Bytes that the primary does not have, of a former one or of a copy, set aside on their node. The name has the term that they are of. */
 export interface DivergentBytes {
   readonly name: string;
   readonly epoch: number;
