@@ -158,6 +158,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a former primary does not set aside what it holds',
+    noticedAt: 6,
     ...driving(driver =>
       instead(driver, 'snapshot', (id, name) =>
         name.startsWith('divergent') ? Promise.resolve() : driver.snapshot(id, name),

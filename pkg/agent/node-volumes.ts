@@ -258,7 +258,9 @@ export class NodeVolumes {
         return { id, state: 'removed' };
       }
       const { sizeBytes } = await (this.#replication ?? driver).materialise(volume);
-      const size = await this.#fitter.fit(driver, volume, sizeBytes, this.#used.get(id));
+      const size = this.#replication?.isGrown(id)
+        ? { capacityBytes: sizeBytes, targetBytes: volume.sizeBytes }
+        : await this.#fitter.fit(driver, volume, sizeBytes, this.#used.get(id));
       await this.fence.prepare(id, () => driver.mountPoint(id));
       const copies = { ...(await this.#replication?.settle(volume)), ...this.fence.describe(volume) };
       const limits = driver.describe().limits.join(' ');

@@ -123,6 +123,7 @@ export const points = {
   'volume.final_taken': 'the last snapshot before a move is taken, which is not recorded as the last',
   'volume.sending': 'a part of a snapshot is sent to another node',
   'volume.synced': 'it is recorded which moment a copy shows, the sender does not know of it',
+  'volume.copy_given_up': 'a copy that the next one does not fit beside counts no more, and is there',
   'volume.copy_promoted': 'the volume is what its copy was, which is not recorded',
   'volume.set_aside': 'what a former primary holds is kept as a snapshot, which is not recorded',
   'volume.promoting': 'what the volume is to hold lies beside what it holds',

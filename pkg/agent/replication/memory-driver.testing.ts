@@ -19,6 +19,9 @@ export class MemoryDriver {
   asked = 0;
   /** Snapshots that the disk does not let go of. */
   readonly stuck = new Set<string>();
+  /** What a volume has room for, and how much it can be given. */
+  sizeBytes = 2 ** 30;
+  sizeMax = 2 ** 30;
 
   write(id: string, content: string): void {
     this.writeUnflushed(id, content);
@@ -48,7 +51,7 @@ export class MemoryDriver {
       if (found === undefined) throw new VolumeFault('not_found', 'there is no such snapshot; send a whole one');
       return found;
     };
-    const driver: Omit<VolumeDriver, 'recover' | 'resize' | 'list'> = {
+    const driver: Omit<VolumeDriver, 'recover' | 'list'> = {
       name: 'btrfs',
       describe: () => ({ enforcesSize: true, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
       materialise: async ({ id, sizeBytes, isMade }) => {
@@ -57,7 +60,12 @@ export class MemoryDriver {
         return { id, sizeBytes };
       },
       mountPoint: async id => `/volumes/${id}`,
-      usage: async id => ({ usedBytes: find(id).content.length, sizeBytes: 2 ** 30, measuredAt: 0 }),
+      usage: async id => ({ usedBytes: find(id).content.length, sizeBytes: this.sizeBytes, measuredAt: 0 }),
+      resize: async (id, sizeBytes) => {
+        if (sizeBytes > this.sizeMax) throw new VolumeFault('no_space', 'the disk is full; make room');
+        this.sizeBytes = sizeBytes;
+        return { id, sizeBytes };
+      },
       snapshot: async (id, name) => {
         if (find(id).snapshots.has(name)) return;
         step(`snapshot ${name}`, id);
@@ -98,6 +106,8 @@ export class MemoryDriver {
           throw new VolumeFault('bad_stream', 'its checksum differs; send it again');
         const { parent, more } = JSON.parse(bytes) as { parent?: string; more: string };
         const known = parent === undefined ? '' : findSnapshot(id, parent);
+        const held = [find(id).content, known, more, ...find(id).snapshots.values()].join('');
+        if (held.length > this.sizeBytes) throw new VolumeFault('no_space', 'the volume is full; grow it');
         step(`receive ${snapshot}${parent === undefined ? '' : ` after ${parent}`}`, id);
         find(id).snapshots.set(snapshot, known + more);
       },

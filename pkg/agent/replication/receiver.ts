@@ -18,6 +18,7 @@ import {
 } from './messages.js';
 import { type PeerConnection, PeerFault } from './peers.js';
 import { formatAsideName, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
+import { ReceivingRoom } from './receiving-room.js';
 import { PeerWire } from './wire.js';
 
 /** So many frames may be under way between the network and the disk. */
@@ -54,11 +55,18 @@ export class Receiver {
   readonly #parts: ReceiverParts;
   /** Who sends to each volume: one at a time. */
   readonly #visits = new Map<string, Visit>();
+  readonly #room: ReceivingRoom;
   #strangers = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
+    this.#room = new ReceivingRoom(parts);
+  }
+
+  /** Whether a volume is larger than it was asked for, for what arrives. */
+  isGrown(id: string): boolean {
+    return this.#room.isGrown(id);
   }
 
   async handle({ stream, publicKey, admit }: PeerConnection): Promise<void> {
@@ -80,6 +88,7 @@ export class Receiver {
     const visit = this.#visits.get(id);
     visit?.wire.close();
     await visit?.ended;
+    this.#room.forget(id);
   }
 
   /** Ends what the control plane does not allow any more. */
@@ -140,6 +149,7 @@ export class Receiver {
     const header = parsePeerMessage(await wire.readLine(), 'header');
     const { snapshot, at, parent, finalFor, origins = [] } = header;
     if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
+    const apart = listApart(record, header, { there, held });
     const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
       if (isOther) throw new PeerFault('a snapshot has the name of one of another history');
@@ -148,14 +158,21 @@ export class Receiver {
       const error = asError(thrown);
       log.warn('a copy could not be received', { volume, error });
       await wire.writeLine({ refused: toPeerRejection(error) });
+      if (error instanceof VolumeFault && error.why === 'no_space') {
+        // Without a copy that counts no difference is worth its parent: everything is sent.
+        const needed = new Set([...(synced ? [synced.snapshot, parent] : []), ...apart.map(({ name }) => name)]);
+        const spare = held.filter(name => !needed.has(name));
+        const isContained = isSent && apart.length === 0 && record.divergent === undefined;
+        await this.#room.make(volume, { record, bytes: header.bytes, spare, isContained });
+      }
       return wire.skip();
     }
-    const apart = listApart(record, header, { there, held });
     const now = { snapshot, at, ...term, ...(finalFor !== undefined && { finalFor }) };
     await this.#note(volume, { synced: now, origins }, apart);
     failpoint('volume.synced');
     const kept = new Set([snapshot, ...apart.map(({ name }) => name)]);
     for (const name of held) if (!kept.has(name)) await driver.dropSnapshot(volume, name);
+    this.#room.forget(volume);
     await wire.writeLine({ done: snapshot });
     log.debug('a copy was received', { volume, because: parent === undefined ? 'whole' : 'difference' });
     onReceived(volume);

@@ -214,6 +214,11 @@ export class Replication {
     return this.#records.read(id).catch(() => undefined);
   }
 
+  /** Whether a volume is larger than it was asked for, since a copy arrives that does not fit beside the one before. */
+  isGrown(id: string): boolean {
+    return this.#receiver.isGrown(id);
+  }
+
   /** Why a container may not mount a volume here; undefined when it may. */
   async explainUnusable({ id, replication }: AssignedVolume): Promise<string | undefined> {
     if (!replication) return undefined;
