@@ -242,7 +242,7 @@ describe('quota of etcd', function () {
 
   it('is not reached by history: that is forgotten on a schedule', async () => {
     const stop = new AbortController();
-    const options = { store, clock: systemClock, log: silentLogger, everyMs: 300 };
+    const options = { store, clock: systemClock, log: silentLogger, everyMs: 300, quotaBytes: QUOTA_BYTES };
     const compacting = [1, 2].map(() => compactPeriodically(options, stop.signal));
     await create(store, 'a', {});
     const early = await store.revision();

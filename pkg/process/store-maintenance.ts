@@ -22,6 +22,9 @@ export async function maintainStore({ settings, ...env }: StoreMaintenanceOption
     quotaBytes: settings.etcdQuotaBytes,
     announce: raised => alarms.announce(raised),
   });
-  const compacting = compactPeriodically({ ...env, everyMs: parseCompactionInterval(settings) }, signal);
+  const compacting = compactPeriodically(
+    { ...env, quotaBytes: settings.etcdQuotaBytes, everyMs: parseCompactionInterval(settings) },
+    signal,
+  );
   await Promise.all([compacting, monitor.run(signal)]);
 }

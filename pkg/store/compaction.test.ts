@@ -4,7 +4,7 @@ import sinon from 'sinon';
 import { keys } from '../../crds/keys/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { silentLogger } from '../log/index.js';
-import { type CompactionMark, compactPeriodically } from './compaction.js';
+import { type Compactable, type CompactionMark, compactPeriodically, compactToPresent } from './compaction.js';
 import { create, value } from './documents.js';
 import { StoreUnavailableFault } from './faults.js';
 import { MemoryStore } from './memory-store.js';
@@ -31,11 +31,13 @@ describe('compaction of the store', () => {
     const compactable = new Proxy(store, {
       get: (target, name) => {
         if (name === 'compact') return compact;
+        if (name === 'health') return async () => ({ databaseBytes: 0, usedBytes: 0, alarms: [] });
         const member: unknown = Reflect.get(target, name);
         return typeof member === 'function' ? (member.bind(target) as unknown) : member;
       },
-    }) as MemoryStore & { compact(revision: Revision): Promise<void> };
-    void compactPeriodically({ store: compactable, clock, log: silentLogger, everyMs: EVERY_MS }, stop.signal);
+    }) as MemoryStore & Compactable;
+    const options = { store: compactable, clock, log: silentLogger, everyMs: EVERY_MS, quotaBytes: 1_000 };
+    void compactPeriodically(options, stop.signal);
   }
 
   it('keeps at least one interval of history', async () => {
@@ -65,7 +67,8 @@ describe('compaction of the store', () => {
   });
 
   it('is never done with an interval of 0', async () => {
-    await compactPeriodically({ store: store as never, clock, log: silentLogger, everyMs: 0 }, stop.signal);
+    const options = { store: store as never, clock, log: silentLogger, everyMs: 0, quotaBytes: 1_000 };
+    await compactPeriodically(options, stop.signal);
     expect(await store.get(keys.compaction())).to.equal(undefined);
   });
 
@@ -88,5 +91,60 @@ describe('compaction of the store', () => {
     await clock.pass(5 * EVERY_MS);
     expect(failures).to.be.greaterThan(1);
     expect(compacted).to.not.deep.equal([]);
+  });
+});
+
+describe('compaction near the quota', () => {
+  /** What was compacted to, of a store whose file grows by what `grow` says of each step. */
+  async function run(to: Revision, quotaBytes: number, grow: (step: number) => number = () => 0): Promise<number[]> {
+    const steps: number[] = [];
+    let at = 0;
+    let databaseBytes = 800;
+    const compact = async (revision: Revision) => {
+      steps.push(revision - at);
+      databaseBytes += grow(revision - at);
+      at = revision;
+    };
+    const health = async () => ({ databaseBytes, usedBytes: 700, alarms: [] });
+    const store = Object.assign(new MemoryStore({ clock: new ManualClock() }), {
+      compact,
+      health,
+      revision: async () => to,
+    });
+    expect(await compactToPresent(store, 0, quotaBytes)).to.equal(to);
+    return steps;
+  }
+
+  it('forgets everything at once while all that is kept could be written anew', async () => {
+    expect(await run(1_000, 1_501)).to.deep.equal([1_000]);
+    expect(await run(1_000, 0), 'an unknown quota').to.deep.equal([1_000]);
+  });
+
+  it('forgets a little at a time near the quota, up to the revision that was asked for', async () => {
+    expect(await run(20, 1_500)).to.deep.equal([8, 8, 4]);
+    const many = await run(64_000, 1_500);
+    expect(many)
+      .to.have.length(64)
+      .and.to.satisfy((steps: number[]) => steps.every(step => step === 1_000));
+    expect(Math.max(...(await run(1_000_000, 1_500)))).to.equal(1_024);
+  });
+
+  it('begins where history was forgotten to already', async () => {
+    const compacted: Revision[] = [];
+    const compact = async (revision: Revision) => void compacted.push(revision);
+    const health = async () => ({ databaseBytes: 800, usedBytes: 700, alarms: [] });
+    const store = Object.assign(new MemoryStore({ clock: new ManualClock() }), {
+      compact,
+      health,
+      revision: async () => 100,
+    });
+    await create(store, keys.compaction(), { revision: 90, compacted: 80 } satisfies CompactionMark);
+    await compactToPresent(store, 0, 1_500);
+    await compactToPresent(store, 96, 1_500);
+    expect(compacted).to.deep.equal([88, 96, 100, 100]);
+  });
+
+  it('forgets less at a time once the file grew, and more again when it did not', async () => {
+    expect(await run(40, 1_500, step => (step === 8 ? 10 : 0))).to.deep.equal([8, 2, 4, 8, 2, 4, 8, 2, 2]);
   });
 });

@@ -4,7 +4,7 @@ import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import { encode, value } from './documents.js';
 import type { Revision } from './entry.js';
-import type { Store } from './store.js';
+import type { Store, StoreHealth } from './store.js';
 
 /** What stands under the key of compaction. */
 export interface CompactionMark {
@@ -14,10 +14,18 @@ export interface CompactionMark {
   readonly compacted: Revision;
 }
 
+export interface Compactable {
+  /** Forgets history before a revision, and ends when the file is written. */
+  compact(revision: Revision): Promise<void>;
+  health(): Promise<StoreHealth>;
+}
+
 export interface CompactionOptions {
-  readonly store: Store & { compact(revision: Revision): Promise<void> };
+  readonly store: Store & Compactable;
   readonly clock: Clock;
   readonly log: Logger;
+  /** 0 or less: unknown. */
+  readonly quotaBytes: number;
   /** History is kept for at least this long, and at most for twice as long; 0: for ever. */
   readonly everyMs: number;
 }
@@ -45,18 +53,64 @@ export async function compactPeriodically(options: CompactionOptions, signal: Ab
   }
 }
 
-async function replaceMark({ store, log }: CompactionOptions, mark: Awaited<ReturnType<Store['get']>>): Promise<void> {
+/**
+ * Into how many steps history is divided, and how many revisions a step has at least and at most. etcd writes its file after each
+ * thousand keys that it has looked at: a larger step would not write more at once.
+ */
+const STEPS = { count: 64, least: 8, most: 1_024 };
+
+/**
+ * Lets a store forget what is between two revisions so that its file hardly grows. Where a large document is forgotten, up to three
+ * others are written anew, and the room of all of them is free only after that write (ADR 73): near the quota little is forgotten
+ * at a time, which goes into the room that the step before has freed.
+ */
+async function compactInSteps(store: Compactable, from: Revision, to: Revision, quotaBytes: number): Promise<void> {
+  const largest = Math.min(STEPS.most, Math.max(STEPS.least, Math.ceil((to - from) / STEPS.count)));
+  let step = largest;
+  let { databaseBytes, usedBytes } = await store.health();
+  for (let at = from; at < to; ) {
+    const fitsAtOnce = quotaBytes <= 0 || databaseBytes + usedBytes < quotaBytes; // at worst all that is kept is written anew
+    at = fitsAtOnce ? to : Math.min(to, at + step);
+    await store.compact(at);
+    const before = databaseBytes;
+    ({ databaseBytes, usedBytes } = await store.health());
+    step = databaseBytes > before ? Math.ceil(step / 4) : Math.min(largest, step * 2);
+  }
+}
+
+/**
+ * Lets the store forget all history, for which there is no room, and gives the revision of the present. `from` is what this gave
+ * before: history before it is gone.
+ */
+export async function compactToPresent(
+  store: Store & Compactable,
+  from: Revision,
+  quotaBytes: number,
+): Promise<Revision> {
+  const mark = await store.get(keys.compaction());
+  const compacted = Math.max(from, mark ? value<CompactionMark>(mark).compacted : 0);
+  const present = await store.revision();
+  await compactInSteps(store, compacted, present, quotaBytes);
+  return present;
+}
+
+async function replaceMark(
+  { store, log, quotaBytes }: CompactionOptions,
+  mark: Awaited<ReturnType<Store['get']>>,
+): Promise<void> {
   const key = keys.compaction();
-  const revision = mark && value<CompactionMark>(mark).revision;
+  const seen = mark && value<CompactionMark>(mark);
+  const revision = seen?.revision;
+  const compact = () => seen && compactInSteps(store, seen.compacted, seen.revision, quotaBytes);
   const next: CompactionMark = { revision: await store.revision(), compacted: revision ?? 0 };
   try {
     const change = { guards: [{ key, at: mark?.revision ?? 0 }], puts: [{ key, bytes: encode(next) }], deletes: [] };
     const verdict = await store.commit(change);
     if (!verdict.stored || revision === undefined) return; // another process was first, or there is no history yet
   } catch (thrown) {
-    if (revision !== undefined) await store.compact(revision); // a full store takes no mark, and needs this most
+    await compact(); // a full store takes no mark, and needs this most
     throw thrown;
   }
-  await store.compact(revision);
+  await compact();
   log.info('the history of the store was compacted', { revision });
 }

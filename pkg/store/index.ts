@@ -30,7 +30,8 @@ export { isGuardMet } from './change.js';
 export type { Cache, CacheChange } from './watch-cache.js';
 export { WatchCache } from './watch-cache.js';
 export { MAX_DOCUMENT_BYTES, MAX_REQUEST_BYTES, splitIntoChanges } from './change-size.js';
-export { compactPeriodically } from './compaction.js';
+export type { Compactable } from './compaction.js';
+export { compactPeriodically, compactToPresent } from './compaction.js';
 export type { EtcdInspection, EtcdStoreOptions } from './etcd/etcd-store.js';
 export { checkEtcdVersion, EtcdStore } from './etcd/etcd-store.js';
 export {

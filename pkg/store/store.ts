@@ -112,12 +112,27 @@ export interface Store {
 
 /** How full the store is, and what it complains of. */
 export interface StoreHealth {
-  /** The size of the database file of the member that answered. */
+  /** The size of the largest database file of a member. */
   readonly databaseBytes: number;
   /** How much of that is in use, history included: the rest is written to again before the file grows. */
   readonly usedBytes: number;
   /** Alarms that are raised, as etcd names them: `NOSPACE`, `CORRUPT`. */
   readonly alarms: readonly string[];
+}
+
+/** A member of the cluster that keeps the store, as it says itself. */
+export interface StoreMember {
+  /** Stays what it is for as long as the member exists. */
+  readonly id: string;
+  readonly name: string;
+  /** Where it was reached; undefined when it was not, and nothing else is known. */
+  readonly endpoint?: string;
+  readonly isLeader: boolean;
+  /** Whether it knows of a leader, and has carried out nearly all that it knows to be agreed on. */
+  readonly isReady: boolean;
+  /** The size of its database file, and how much of that is in use. */
+  readonly databaseBytes: number;
+  readonly usedBytes: number;
 }
 
 export interface FollowOptions {

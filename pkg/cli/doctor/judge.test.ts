@@ -22,13 +22,13 @@ const member = (version: string, more: object = {}): EtcdObservation['members'][
     databaseBytes: 100,
     usedBytes: 100,
     alarms: [],
-    members: [{ name: 'a', clientUrls: ['https://10.0.0.1:2379'] }],
+    members: [{ id: '1', name: 'a', clientUrls: ['https://10.0.0.1:2379'] }],
     ...more,
   },
 });
 const etcd = (...members: EtcdObservation['members']): EtcdObservation => ({ members, quotaBytes: 1000 });
 const named = (...names: readonly string[]) => ({
-  members: names.map(name => ({ name, clientUrls: [`https://${name}:2379`] })),
+  members: names.map(name => ({ id: name, name, clientUrls: [`https://${name}:2379`] })),
 });
 const node = (more: Partial<NodeView>) => ({ name: 'n1', status: 'ready', conditions: [], ...more }) as NodeView;
 const engine = (value: Partial<NonNullable<Observations['engine']['value']>>): Observations['engine'] => ({

@@ -1,26 +1,45 @@
-import { Reader } from './protobuf.js';
+import { BackWriter, Reader } from './protobuf.js';
 
-/** Reads the server's version out of a `StatusResponse`. */
-export function decodeVersion(message: Buffer): string {
-  const reader = new Reader(message);
-  for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === 0x12) return reader.text();
-    reader.skip(tag);
-  }
-  return '';
+/** What a member says of itself. Numbers of members are decimal: a double cannot hold them. */
+export interface MemberStatus {
+  readonly id: string;
+  readonly version: string;
+  /** The size of its file, and how much of that is in use. */
+  readonly databaseBytes: number;
+  readonly usedBytes: number;
+  /** `0` while it knows of no leader. */
+  readonly leaderId: string;
+  /** What the cluster has agreed on, as far as it knows, and how much of that it has carried out. */
+  readonly raftIndex: number;
+  readonly appliedIndex: number;
 }
 
-/** Reads the size of the database out of a `StatusResponse`, and how much of it is in use. */
-export function decodeDatabaseSize(message: Buffer): { readonly databaseBytes: number; readonly usedBytes: number } {
+/** Reads a `StatusResponse`. */
+export function decodeStatus(message: Buffer): MemberStatus {
   const reader = new Reader(message);
-  let databaseBytes = 0;
-  let usedBytes = 0;
+  let [id, version, leaderId] = ['0', '', '0'];
+  let [databaseBytes, usedBytes, raftIndex, appliedIndex] = [0, 0, 0, 0];
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === 0x18) databaseBytes = reader.number();
+    if (tag === 0x0a) id = decodeMemberId(reader.message());
+    else if (tag === 0x12) version = reader.text();
+    else if (tag === 0x18) databaseBytes = reader.number();
+    else if (tag === 0x20) leaderId = reader.long();
+    else if (tag === 0x28) raftIndex = reader.number();
+    else if (tag === 0x38) appliedIndex = reader.number();
     else if (tag === 0x48) usedBytes = reader.number();
     else reader.skip(tag);
   }
-  return { databaseBytes, usedBytes };
+  return { id, version, databaseBytes, usedBytes, leaderId, raftIndex, appliedIndex };
+}
+
+/** Reads who answers out of a `ResponseHeader`. */
+function decodeMemberId(header: Reader): string {
+  let id = '0';
+  for (let tag = header.next(); tag !== 0; tag = header.next()) {
+    if (tag === 0x10) id = header.long();
+    else header.skip(tag);
+  }
+  return id;
 }
 
 const ALARMS = ['NONE', 'NOSPACE', 'CORRUPT'];
@@ -43,8 +62,21 @@ export function decodeAlarms(message: Buffer): readonly string[] {
   return [...alarms];
 }
 
+const DEACTIVATE = 2;
+const NOSPACE = 1;
+
+/** An `AlarmRequest` that takes back the alarm NOSPACE of one member. */
+export function encodeDisarm(memberId: string): Buffer {
+  const writer = new BackWriter(32);
+  writer.number(0x18, NOSPACE);
+  writer.long(0x10, memberId);
+  writer.number(0x08, DEACTIVATE);
+  return writer.frame();
+}
+
 /** One member of the cluster. A member that has never started has no name and no addresses. */
 export interface ClusterMember {
+  readonly id: string;
   readonly name: string;
   readonly clientUrls: readonly string[];
 }
@@ -61,12 +93,13 @@ export function decodeMembers(message: Buffer): readonly ClusterMember[] {
 }
 
 function decodeMember(reader: Reader): ClusterMember {
-  let name = '';
+  let [id, name] = ['0', ''];
   const clientUrls: string[] = [];
   for (let tag = reader.next(); tag !== 0; tag = reader.next()) {
-    if (tag === 0x12) name = reader.text();
+    if (tag === 0x08) id = reader.long();
+    else if (tag === 0x12) name = reader.text();
     else if (tag === 0x22) clientUrls.push(reader.text());
     else reader.skip(tag);
   }
-  return { name, clientUrls };
+  return { id, name, clientUrls };
 }

@@ -25,9 +25,9 @@ export class EtcdLab {
     this.fresh();
   }
 
-  static async start(): Promise<EtcdLab> {
+  static async start(etcdArguments: readonly string[] = []): Promise<EtcdLab> {
     const folder = mkdtempSync(join(tmpdir(), 'mooring-etcd-'));
-    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'data') });
+    const etcd = await EtcdProcess.start({ dataDir: join(folder, 'data'), arguments: etcdArguments });
     return new EtcdLab(folder, etcd, await TcpProxy.start(etcd.port));
   }
 

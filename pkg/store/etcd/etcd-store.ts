@@ -12,14 +12,17 @@ import type {
   Listing,
   ListingPage,
   PageOptions,
+  Put,
   Store,
   StoreHealth,
+  StoreMember,
   Verdict,
   WatchHandler,
 } from '../store.js';
 import { EtcdClient } from './etcd-client.js';
 import type { TlsMaterial } from './etcd-connection.js';
 import { EtcdFollow } from './etcd-follow.js';
+import { EtcdMembers } from './etcd-members.js';
 import { EtcdReads } from './etcd-reads.js';
 import { EtcdWrites } from './etcd-writes.js';
 import { readHistory } from './watch-stream.js';
@@ -27,10 +30,10 @@ import { Leases } from './leases.js';
 import { OutOfRangeFault } from './grpc.js';
 import {
   decodeAlarms,
-  decodeDatabaseSize,
   decodeMembers,
-  decodeVersion,
+  decodeStatus,
   type ClusterMember,
+  type MemberStatus,
 } from './cluster-messages.js';
 import { encodeCompaction, encodeNothing } from './messages.js';
 
@@ -72,13 +75,16 @@ export class EtcdStore implements Store {
   readonly #reads: EtcdReads;
   readonly #writes: EtcdWrites;
   readonly #leases: Leases;
+  readonly #members: EtcdMembers;
   readonly #closed = new AbortController();
 
   constructor({ tls = {}, ...given }: EtcdStoreOptions) {
     const options = { ...DEFAULTS, ...given };
     const { clock, random, prefix: root } = options;
     this.#options = options;
-    this.#client = new EtcdClient({ ...options, tls: typeof tls === 'function' ? tls : () => tls });
+    const certificates = { tls: typeof tls === 'function' ? tls : () => tls };
+    this.#client = new EtcdClient({ ...options, ...certificates });
+    this.#members = new EtcdMembers({ ...options, ...certificates, root, client: this.#client });
     this.#reads = new EtcdReads(this.#client, root, options.pageSize);
     this.#leases = new Leases(this.#client);
     this.#writes = new EtcdWrites({
@@ -150,23 +156,45 @@ export class EtcdStore implements Store {
 
   /** Logs the version of the server, and warns of one with defects that we would notice. */
   async reportVersion(): Promise<void> {
-    const version = decodeVersion(await this.#client.callRetrying('Maintenance/Status', encodeNothing()));
+    const { version } = await this.#status();
     const because = checkEtcdVersion(version);
     if (because === undefined) this.#options.log.info('connected to etcd', { version });
     else this.#options.log.warn('etcd should be updated', { version, because });
   }
 
+  /** The size of the largest file, since each member has a quota of its own, and the alarms of all. */
   async health(): Promise<StoreHealth> {
-    const status = await this.#client.callRetrying('Maintenance/Status', encodeNothing());
-    const alarms = await this.#client.callRetrying('Maintenance/Alarm', encodeNothing());
-    return { ...decodeDatabaseSize(status), alarms: decodeAlarms(alarms) };
+    const reached = (await this.#members.list()).filter(({ endpoint }) => endpoint !== undefined);
+    const largest = reached.toSorted((a, b) => b.databaseBytes - a.databaseBytes)[0] ?? (await this.#status());
+    const { databaseBytes, usedBytes } = largest;
+    return { databaseBytes, usedBytes, alarms: await this.#alarms() };
   }
 
   /** What the member that answers says of itself and of the others. */
   async inspect(): Promise<EtcdInspection> {
-    const status = await this.#client.callRetrying('Maintenance/Status', encodeNothing());
-    const members = await this.#client.callRetrying('Cluster/MemberList', encodeNothing());
-    return { version: decodeVersion(status), members: decodeMembers(members), ...(await this.health()) };
+    const { version, databaseBytes, usedBytes } = await this.#status();
+    const members = decodeMembers(await this.#client.callRetrying('Cluster/MemberList', encodeNothing()));
+    return { version, members, databaseBytes, usedBytes, alarms: await this.#alarms() };
+  }
+
+  /** Every member, also one that cannot be reached. */
+  members(): Promise<readonly StoreMember[]> {
+    return this.#members.list();
+  }
+
+  /** Lets one member give back the free room in its file. It answers no request meanwhile. */
+  defragment(member: StoreMember): Promise<void> {
+    return this.#members.defragment(member);
+  }
+
+  /** Takes the alarm NOSPACE back. One whose file is at the quota raises it again with the next write. */
+  disarm(): Promise<void> {
+    return this.#members.disarm();
+  }
+
+  /** As `commit` of one put, guarded by its last revision, but taken under the alarm NOSPACE too. Undefined when it was not made. */
+  putUncounted(put: Put, at: Revision): Promise<Revision | undefined> {
+    return this.#writes.putUncounted(put, at);
   }
 
   /** Forgets history before a revision. One that is forgotten already is no failure. */
@@ -180,7 +208,16 @@ export class EtcdStore implements Store {
 
   async close(): Promise<void> {
     this.#closed.abort();
+    this.#members.close();
     this.#client.close();
+  }
+
+  async #status(): Promise<MemberStatus> {
+    return decodeStatus(await this.#client.callRetrying('Maintenance/Status', encodeNothing()));
+  }
+
+  async #alarms(): Promise<readonly string[]> {
+    return decodeAlarms(await this.#client.callRetrying('Maintenance/Alarm', encodeNothing()));
   }
 }
 

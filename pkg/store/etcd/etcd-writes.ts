@@ -4,7 +4,7 @@ import { Fault } from '../../fault/index.js';
 import { encode } from '../documents.js';
 import { OutcomeUnknownFault, StoreUnavailableFault } from '../faults.js';
 import type { Revision } from '../entry.js';
-import type { Change, WatchEvent, Verdict } from '../store.js';
+import type { Change, Put, WatchEvent, Verdict } from '../store.js';
 import { type Epoch, Epochs } from './epochs.js';
 import type { EtcdReads } from './etcd-reads.js';
 import { GroupCommit } from './group-commit.js';
@@ -100,6 +100,22 @@ export class EtcdWrites {
     }
   }
 
+  /**
+   * Makes one put, guarded by the last revision of its key, in a way that the quota does not count: for what must be told while
+   * etcd takes no more. Gives its revision; undefined when the guard did not hold. Whoever loses the answer reads the key again.
+   */
+  async putUncounted(put: Put, at: Revision): Promise<Revision | undefined> {
+    const change = { guards: [{ key: put.key, at }], puts: [put], deletes: [] };
+    const { revision, open, verdicts } = await this.#sendUncounted(wiredChange(change));
+    return open && verdicts[0] ? revision : undefined;
+  }
+
+  async #sendUncounted(change: EncodableChange): Promise<BatchResponse> {
+    const { client, root } = this.#options;
+    const batch = encodeBatch(root, this.#epochs.current.key, [change], { isFree: true });
+    return decodeBatch(await client.callOnce('KV/Txn', batch));
+  }
+
   async #settle(change: Change, lost: UnsettledFault, deadline: number): Promise<Revision | undefined> {
     const { reads, history, clock } = this.#options;
     const until = await (lost.isDecided ? this.#markRevision() : this.#epochs.close(lost.epoch, deadline));
@@ -139,15 +155,12 @@ export class EtcdWrites {
    * it all the same, the present revision does: nothing was made when it has not moved.
    */
   async #markRevision(): Promise<Revision | undefined> {
-    const { client, reads, root } = this.#options;
     const put = { key: keys.barrier(), bytes: encode({}) };
-    const change = { guards: [], puts: [put], deletes: [], size: put.key.length + put.bytes.length };
     try {
-      const batch = encodeBatch(root, this.#epochs.current.key, [change], { isFree: true });
-      const { revision, open } = decodeBatch(await client.callOnce('KV/Txn', batch));
+      const { revision, open } = await this.#sendUncounted(wiredChange({ guards: [], puts: [put], deletes: [] }));
       return open ? revision : undefined;
     } catch {
-      return reads.revision().catch(() => undefined); // then the outcome stays unknown
+      return this.#options.reads.revision().catch(() => undefined); // then the outcome stays unknown
     }
   }
 

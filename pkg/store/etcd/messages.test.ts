@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { decodeAlarms, decodeMembers, decodeVersion } from './cluster-messages.js';
+import { decodeAlarms, decodeMembers, decodeStatus } from './cluster-messages.js';
 import { unframe, Unframer } from './grpc.js';
 import { decodeBatch, decodeRange } from './messages.js';
 import { BackWriter, Reader } from './protobuf.js';
@@ -28,7 +28,7 @@ describe('protocol buffers', () => {
   it('skips unknown fields', () => {
     // 3: fixed64, 4: fixed32, 5: bytes, 6: number, then the version as field 2
     const unknown = [0x19, ...Array<number>(8).fill(1), 0x25, 1, 1, 1, 1, 0x2a, 2, 9, 9, 0x30, 0x96, 0x01];
-    expect(decodeVersion(Buffer.from([...unknown, 0x12, 3, 0x33, 0x2e, 0x35]))).to.equal('3.5');
+    expect(decodeStatus(Buffer.from([...unknown, 0x12, 3, 0x33, 0x2e, 0x35])).version).to.equal('3.5');
   });
 
   it('rejects an answer that is truncated at any byte', () => {
@@ -67,7 +67,7 @@ describe('protocol buffers', () => {
       fc.property(fc.uint8Array({ maxLength: 60 }), bytes => {
         const ranged = (message: Buffer) => decodeRange(message, '/x/');
         const watched = (message: Buffer) => decodeWatch(message, '/x/');
-        for (const decode of [decodeBatch, ranged, watched, decodeVersion, decodeAlarms, decodeMembers]) {
+        for (const decode of [decodeBatch, ranged, watched, decodeStatus, decodeAlarms, decodeMembers]) {
           try {
             decode(Buffer.from(bytes));
           } catch (thrown) {

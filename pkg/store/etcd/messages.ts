@@ -28,6 +28,8 @@ export interface RangeRequest {
   readonly limit?: number;
   readonly revision?: Revision;
   readonly keysOnly?: boolean;
+  /** Read what the member itself has, however old that is, without asking the others. */
+  readonly own?: boolean;
 }
 
 /** An answer to a range. `stem` is taken off the keys. */
@@ -157,9 +159,10 @@ function decodeVerdict(operation: Reader): boolean {
   return stored;
 }
 
-export function encodeRange({ key, end, limit, revision, keysOnly }: RangeRequest): Buffer {
+export function encodeRange({ key, end, limit, revision, keysOnly, own }: RangeRequest): Buffer {
   const writer = new BackWriter(Buffer.byteLength(key) + (end?.length ?? 0) + OPERATION_OVERHEAD);
   if (keysOnly) writer.number(0x40, 1);
+  if (own) writer.number(0x38, 1); // RangeRequest.serializable
   if (revision !== undefined) writer.number(0x20, revision);
   if (limit !== undefined) writer.number(0x18, limit);
   if (end) writer.bytes(0x12, end);
@@ -236,9 +239,10 @@ export function computeKeyAfter(key: string): string {
   return `${key}\0`;
 }
 
-/** A `CompactionRequest`. */
+/** A `CompactionRequest` that is answered when the file of the member is written. */
 export function encodeCompaction(revision: Revision): Buffer {
   const writer = new BackWriter(OPERATION_OVERHEAD);
+  writer.number(0x10, 1);
   writer.number(0x08, revision);
   return writer.frame();
 }
