@@ -140,6 +140,8 @@ export const keys = {
   setBack: () => 'set-back',
   /** The revision that the store is compacted to next. */
   compaction: () => 'compaction',
+  /** Which process makes room in the store, and what it does. */
+  recovery: () => 'recovery',
   /** The alarms of the store that were announced as events. */
   alarms: () => 'alarms',
   /** Put to close an epoch of a writer: batches that carry its id are not made any more. */

@@ -274,6 +274,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
     object({ revision: count(0), restoreEpoch: count(Number.MAX_SAFE_INTEGER), found: count(0), at: time(LONG_AGO) }),
   ],
   [keys.alarms(), object({ raised: map(text('')), cleared: map(text('')) })],
+  [keys.recovery(), object({ holder: text(''), step: text('') })],
   [keys.compaction(), object({ revision: count(0), compacted: count(0) })],
   [ranges.jobs, job],
   [ranges.jobStatuses, jobStatus],

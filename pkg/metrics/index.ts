@@ -85,6 +85,16 @@ export const metricsTable = {
   mooring_store_database_bytes: { kind: 'gauge', help: "Size of etcd's database.", labels: [] },
   mooring_store_quota_bytes: { kind: 'gauge', help: 'Size at which etcd stops accepting writes.', labels: [] },
   mooring_store_alarms: { kind: 'gauge', help: 'Alarms that etcd has raised.', labels: [] },
+  mooring_store_reserved: {
+    kind: 'gauge',
+    help: '1 while etcd is so full that tenants can only delete.',
+    labels: [],
+  },
+  mooring_store_defragmentations_total: {
+    kind: 'counter',
+    help: 'Members of etcd that were defragmented to make room, by result: done or failed.',
+    labels: ['result'],
+  },
   mooring_clock_offset_seconds: {
     kind: 'gauge',
     help: 'How far the clock of the process is ahead of the time that all processes of the control plane agree on.',

@@ -20,6 +20,10 @@ describe('maintenance of the store', () => {
     const store = Object.assign(new MemoryStore({ clock }), {
       compact: async (revision: Revision) => void compacted.push(revision),
       health: async () => ({ databaseBytes: 4_096, usedBytes: 4_096, alarms }),
+      members: async () => [],
+      defragment: async () => undefined,
+      disarm: async () => undefined,
+      putUncounted: async () => undefined,
     });
     await create(store, keys.tenant(PLATFORM), { id: PLATFORM, name: 'platform', platform: true });
     const stop = new AbortController();

@@ -3,14 +3,11 @@ import { asError } from '../fault/index.js';
 import type { Logger } from '../log/index.js';
 import type { Metrics } from '../metrics/index.js';
 import type { StoreHealth } from '../store/index.js';
+import { judgeRoom, type StoreRoom } from './store-room.js';
 
 /** How full the store is, and whether it takes data. */
-export interface StoreReport extends StoreHealth {
+export interface StoreReport extends StoreHealth, StoreRoom {
   readonly quotaBytes: number;
-  /** So full that an operator must act before etcd takes no more data. */
-  readonly nearsQuota: boolean;
-  /** What is left of the quota is kept for deletions, and for what loops and agents write: tenants store nothing else. */
-  readonly isReserved: boolean;
 }
 
 export interface StoreMonitorOptions {
@@ -26,32 +23,6 @@ export interface StoreMonitorOptions {
 const LOOK_EVERY_MS = 15_000;
 /** While it fills: what is written between two looks must fit into what is kept free. */
 const LOOK_SOON_MS = 1_000;
-/** The share of the quota from which on operators are warned. */
-const WARN_FROM = 0.8;
-/**
- * The rest of the quota is kept for deletions, which etcd's alarm would end, from these shares on: of the file, which the
- * quota counts, and of what is in use of it. The smaller one: of a file that has filled, some 13 % are free and scattered.
- */
-const RESERVE_FROM = { database: 0.95, used: 0.75 };
-/** It ends a little lower, so that a few bytes do not let tenants in and out with every look. */
-const RESERVE_UNTIL = { database: 0.93, used: 0.7 };
-
-/** What a size means for a quota. One of 0 or less is unknown: nothing is warned of, and nothing kept. */
-export function judgeRoom(
-  { databaseBytes, usedBytes, alarms }: StoreHealth,
-  quotaBytes: number,
-  wasReserved: boolean,
-): Pick<StoreReport, 'nearsQuota' | 'isReserved'> {
-  if (quotaBytes <= 0) return { nearsQuota: false, isReserved: false };
-  // At its quota etcd raises an alarm: without one, the quota that it has is larger than the one we were told of.
-  const isLarger = databaseBytes > quotaBytes && alarms.length === 0;
-  const { database, used } = wasReserved ? RESERVE_UNTIL : RESERVE_FROM;
-  return {
-    nearsQuota: databaseBytes >= WARN_FROM * quotaBytes,
-    isReserved: !isLarger && databaseBytes >= database * quotaBytes && usedBytes >= used * quotaBytes,
-  };
-}
-
 /** Looks at the store every now and then, for health, metrics and warnings. */
 export class StoreMonitor {
   readonly #options: StoreMonitorOptions;
@@ -84,6 +55,7 @@ export class StoreMonitor {
       metrics.set('mooring_store_database_bytes', {}, health.databaseBytes);
       metrics.set('mooring_store_quota_bytes', {}, quotaBytes);
       metrics.set('mooring_store_alarms', {}, health.alarms.length);
+      metrics.set('mooring_store_reserved', {}, room.isReserved ? 1 : 0);
       this.#warn(this.#report);
     } catch (thrown) {
       log.debug('the size of the store cannot be read', { error: asError(thrown) });
@@ -104,9 +76,10 @@ export class StoreMonitor {
     this.#warned = wrong;
     if (alarms.length > 0) log.error('etcd has raised an alarm; see docs/OPERATIONS.md', { because: alarms.join() });
     else if (isReserved)
-      log.error('etcd is nearly full: tenants can only delete; see docs/OPERATIONS.md', { count: databaseBytes });
-    else if (nearsQuota)
-      log.warn('etcd nears its quota: defragment it; see docs/OPERATIONS.md', { count: databaseBytes });
+      log.error('etcd is nearly full: tenants can only delete until it has room; see docs/OPERATIONS.md', {
+        count: databaseBytes,
+      });
+    else if (nearsQuota) log.warn('etcd nears its quota; see docs/OPERATIONS.md', { count: databaseBytes });
     else log.info('etcd has space again', { count: databaseBytes });
   }
 }
