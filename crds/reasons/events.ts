@@ -81,7 +81,8 @@ export const eventReasons = {
   },
   nospace: {
     meaning: 'The store etcd has reached its quota and takes no new data.',
-    remedy: 'See docs/OPERATIONS.md: compact, defragment, disarm.',
+    remedy:
+      'The controllers compact and defragment it and take the alarm back. If it stays, delete what is not needed or enlarge the quota: docs/OPERATIONS.md.',
   },
   store_alarm: {
     meaning: 'The store etcd has raised an alarm.',

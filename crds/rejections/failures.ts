@@ -16,7 +16,7 @@ export const failures = defineEntries('failure', {
     expected: 'a DELETE, or the same request once the database has room',
     why: 'The database is nearly full, and what is left of it is kept for deletions. Nothing was stored.',
     remedy:
-      'Delete what is not needed; the room is there once history was compacted, within ten minutes. If it lasts, have an operator enlarge the quota of etcd (docs/OPERATIONS.md).',
+      'Delete what is not needed; the room is there once etcd was compacted and defragmented, which happens by itself within minutes. If it lasts, have an operator enlarge the quota of etcd (docs/OPERATIONS.md).',
     example: 'POST /api/v1/deployments while the database has 96 % of its quota',
     fixed: 'DELETE /api/v1/deployments/old',
   },

@@ -16,8 +16,10 @@ export class FullStore {
   /** The most members that were defragmented at a time. */
   mostBlocked = 0;
   alarms: readonly string[];
-  /** Called before each call of the recovery: a process is killed here. */
-  onCall: (call: string) => void = () => undefined;
+  /** Called before each call of a process, which may be killed here. */
+  onCall: (call: string, process: AbortSignal) => void = () => undefined;
+  /** Which processes have had a member defragmented. */
+  readonly actors = new Set<AbortSignal>();
   readonly #memory: MemoryStore;
   readonly #clock: Clock;
   #blocked = 0;
@@ -37,7 +39,7 @@ export class FullStore {
     const wrap =
       <Arguments extends unknown[], Result>(call: string, act: (...given: Arguments) => Promise<Result>) =>
       async (...given: Arguments): Promise<Result> => {
-        this.onCall(call);
+        this.onCall(call, signal);
         if (signal.aborted) throw new Error('the process was killed');
         return act(...given);
       };
@@ -47,7 +49,10 @@ export class FullStore {
       compact: wrap('compact', async () => this.#compact()),
       health: wrap('health', async () => this.health()),
       members: wrap('members', async () => this.members.map(member => ({ ...member }))),
-      defragment: wrap('defragment', (member: StoreMember) => this.#defragment(member)),
+      defragment: wrap('defragment', (member: StoreMember) => {
+        this.actors.add(signal);
+        return this.#defragment(member);
+      }),
       disarm: wrap('disarm', async () => this.#disarm()),
       putUncounted: wrap('putUncounted', (put: Put, at: Revision) => this.#put(put, at)),
     };

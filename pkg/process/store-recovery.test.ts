@@ -11,8 +11,8 @@ import { StoreRecovery } from './store-recovery.js';
 import { judgeRoom } from './store-room.js';
 
 const LONG_MS = 3_600_000;
-/** Time for a round, and before it for a turn that nobody renews to end. */
-const ROUND_MS = 500_000;
+/** Time for a turn that nobody renews to end, and for two rounds. */
+const ROUND_MS = 900_000;
 
 describe('recovery of a full store', () => {
   let clock: ManualClock;
@@ -87,28 +87,27 @@ describe('recovery of a full store', () => {
     expect(store.health()).to.deep.equal({ ...recovered, alarms: [] });
   });
 
-  it('is done by one process at a time, and by another when that one was killed', async () => {
+  it('is done by one of several processes', async () => {
     const store = open(['a', 'b', 'c'], ['NOSPACE']);
-    const all = [start(store), start(store), start(store)];
-    store.onCall = call => call === 'defragment' && all[0]!.abort();
+    for (let n = 0; n < 3; n++) start(store);
     await clock.pass(LONG_MS);
     expect(store.health()).to.deep.equal({ ...recovered, alarms: [] });
+    expect(store.actors.size).to.equal(1);
     expect(store.steps.filter(step => step.startsWith('defragment'))).to.have.length(3);
   });
 
-  it('survives a kill at every call that it makes', async () => {
+  it('is ended by another process when the one that does it is killed, at whatever call', async () => {
     for (let nth = 1; ; nth++) {
       const store = open(['a', 'b', 'c'], ['NOSPACE']);
       let calls = 0;
       const first = start(store);
-      store.onCall = () => void (++calls === nth && first.abort());
-      await clock.pass(ROUND_MS);
-      if (!first.signal.aborted) break;
+      store.onCall = (_, own) => void (own === first.signal && ++calls === nth && first.abort());
+      await clock.pass(1); // it has the turn
       const second = start(store);
       await clock.pass(ROUND_MS);
       expect(store.health(), `killed at call ${nth}`).to.deep.equal({ ...recovered, alarms: [] });
       second.abort();
-      expect(nth).to.be.lessThan(500);
+      if (!first.signal.aborted) break;
     }
   });
 

@@ -78,7 +78,13 @@ const cases: readonly (readonly [string, readonly Finding[], Finding['state'], R
     'a store that is nearly full',
     judgeServer(server({ ...well, store: { ...well.store, nearsQuota: true } })),
     'warning',
-    /quota.*defragment/,
+    /quota.*enlarge/,
+  ],
+  [
+    'a store that keeps what is left for deletions',
+    judgeServer(server({ ...well, store: { ...well.store, nearsQuota: true, isReserved: true } })),
+    'problem',
+    /tenants can only delete.*controllers make room/,
   ],
   ['clocks in step', judgeClock({ ...server(well), clock: { aheadMs: -900, uncertainMs: 600 } }), 'ok', /agree/],
   [

@@ -60,22 +60,35 @@ function judgeLoops({ controllers }: HealthView): Finding {
   return { area, state: 'problem', message, remedy: 'start "moor controllers", or read its log' };
 }
 
+/** The controllers defragment when that gives enough back. */
+const NEARS_QUOTA = 'delete what is not needed, or enlarge the quota: docs/OPERATIONS.md';
+
 /** What the server knows of the store it uses: also where this command cannot reach etcd itself. */
 function judgeStore({ store }: HealthView): readonly Finding[] {
   const area = 'etcd';
-  const { alarms = [], databaseBytes = 0, quotaBytes = 0, nearsQuota } = store;
+  const { alarms = [], databaseBytes = 0, quotaBytes = 0, nearsQuota, isReserved } = store;
   if (alarms.length > 0)
     return [
       {
         area,
         state: 'problem',
         message: `the alarm ${alarms.join(', ')} is raised: etcd accepts no writes`,
-        remedy: 'follow "The alarm NOSPACE" in docs/OPERATIONS.md',
+        remedy: 'the controllers take NOSPACE back; if it stays, follow "The alarm NOSPACE" in docs/OPERATIONS.md',
       },
     ];
   if (!nearsQuota) return [];
   const message = `${formatBytes(databaseBytes)} of its quota of ${formatBytes(quotaBytes)} are used`;
-  return [{ area, state: 'warning', message, remedy: 'defragment it: docs/OPERATIONS.md' }];
+  if (isReserved)
+    return [
+      {
+        area,
+        state: 'problem',
+        message: `${message}: tenants can only delete`,
+        remedy:
+          'the controllers make room; if it lasts, delete what is not needed or enlarge the quota: docs/OPERATIONS.md',
+      },
+    ];
+  return [{ area, state: 'warning', message, remedy: NEARS_QUOTA }];
 }
 
 /** Less is noise of the network and of clocks that are kept in step. */
@@ -128,7 +141,7 @@ export function judgeEtcd({ skipped, isInMemory, members, quotaBytes }: EtcdObse
         area,
         state: 'warning',
         message: `${endpoint}: ${formatBytes(value.databaseBytes)} of its quota of ${formatBytes(quotaBytes)} are used`,
-        remedy: 'defragment it: docs/OPERATIONS.md',
+        remedy: NEARS_QUOTA,
       };
     return { area, state: 'ok', message: `${endpoint}: etcd ${value.version}, ${formatBytes(value.databaseBytes)}` };
   });

@@ -35,6 +35,7 @@ export interface HealthView {
     readonly databaseBytes?: number;
     readonly quotaBytes?: number;
     readonly nearsQuota?: boolean;
+    readonly isReserved?: boolean;
     readonly alarms?: readonly string[];
   };
   readonly controllers: Readonly<Record<string, { readonly leader: boolean }>>;

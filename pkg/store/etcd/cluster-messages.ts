@@ -1,7 +1,7 @@
 import { BackWriter, Reader } from './protobuf.js';
 
 /** What a member says of itself. Numbers of members are decimal: a double cannot hold them. */
-export interface MemberStatus {
+export interface StatusResponse {
   readonly id: string;
   readonly version: string;
   /** The size of its file, and how much of that is in use. */
@@ -15,7 +15,7 @@ export interface MemberStatus {
 }
 
 /** Reads a `StatusResponse`. */
-export function decodeStatus(message: Buffer): MemberStatus {
+export function decodeStatus(message: Buffer): StatusResponse {
   const reader = new Reader(message);
   let [id, version, leaderId] = ['0', '', '0'];
   let [databaseBytes, usedBytes, raftIndex, appliedIndex] = [0, 0, 0, 0];

@@ -7,7 +7,7 @@ import {
   decodeMembers,
   decodeStatus,
   encodeDisarm,
-  type MemberStatus,
+  type StatusResponse,
 } from './cluster-messages.js';
 import type { EtcdClient } from './etcd-client.js';
 import { EtcdConnection, type TlsMaterial } from './etcd-connection.js';
@@ -22,7 +22,7 @@ export interface EtcdMembersOptions {
   readonly clock: Clock;
 }
 
-type SeenMember = MemberStatus & { readonly reads: boolean };
+type SeenMember = StatusResponse & { readonly reads: boolean };
 
 const CONNECT_WITHIN_MS = 1_000;
 /** A member tells its status also while it is defragmented, and reads nothing until that has ended. */
@@ -34,7 +34,7 @@ const MAY_LAG = 1_000;
 
 /**
  * The members of etcd, each asked by itself: what one is told to do must not be done by another, so nothing here fails over.
- * Each has a connection of its own, so that one that is silent for minutes delays nothing else.
+ * Each has connections of its own, so that one that is silent for minutes delays nothing else.
  */
 export class EtcdMembers {
   readonly #options: EtcdMembersOptions;
@@ -60,8 +60,12 @@ export class EtcdMembers {
   /** Lets a member write its file anew, without what is free in it. Until then it answers no request. */
   async defragment({ endpoint }: StoreMember): Promise<void> {
     if (endpoint === undefined) throw new StoreUnavailableFault('the member of etcd cannot be reached');
-    const connection = await this.#connect(endpoint);
-    await connection.call('/etcdserverpb.Maintenance/Defragment', encodeNothing(), DEFRAGMENT_WITHIN_MS);
+    const connection = await this.#open(endpoint); // the other one is given up when a status does not come in time
+    try {
+      await connection.call('/etcdserverpb.Maintenance/Defragment', encodeNothing(), DEFRAGMENT_WITHIN_MS);
+    } finally {
+      connection.close();
+    }
   }
 
   /** Takes back the alarm NOSPACE of every member, and no other alarm. */
@@ -91,12 +95,16 @@ export class EtcdMembers {
   }
 
   async #connect(endpoint: string): Promise<EtcdConnection> {
-    const { tls, clock } = this.#options;
     const known = this.#connections.get(endpoint);
     if (known?.usable) return known;
-    const connection = await EtcdConnection.open({ endpoint, tls: tls(), clock, connectWithinMs: CONNECT_WITHIN_MS });
+    const connection = await this.#open(endpoint);
     this.#connections.set(endpoint, connection);
     return connection;
+  }
+
+  #open(endpoint: string): Promise<EtcdConnection> {
+    const { tls, clock } = this.#options;
+    return EtcdConnection.open({ endpoint, tls: tls(), clock, connectWithinMs: CONNECT_WITHIN_MS });
   }
 }
 

@@ -33,7 +33,7 @@ import {
   decodeMembers,
   decodeStatus,
   type ClusterMember,
-  type MemberStatus,
+  type StatusResponse,
 } from './cluster-messages.js';
 import { encodeCompaction, encodeNothing } from './messages.js';
 
@@ -212,7 +212,7 @@ export class EtcdStore implements Store {
     this.#client.close();
   }
 
-  async #status(): Promise<MemberStatus> {
+  async #status(): Promise<StatusResponse> {
     return decodeStatus(await this.#client.callRetrying('Maintenance/Status', encodeNothing()));
   }
 

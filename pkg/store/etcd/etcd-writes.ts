@@ -175,7 +175,8 @@ export class EtcdWrites {
 }
 
 function exhausted(cause?: unknown): StoreUnavailableFault {
-  const remedy = 'compact and defragment it and disarm its alarm (docs/OPERATIONS.md), then delete what is not needed';
+  const remedy =
+    'the controllers make room; if that lasts, enlarge its quota (docs/OPERATIONS.md), then delete what is not needed';
   return new StoreUnavailableFault(`etcd takes no more data: ${remedy}`, { cause });
 }
 
