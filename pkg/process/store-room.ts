@@ -13,7 +13,7 @@ const WARN_FROM = 0.8;
 
 /**
  * What is kept of a quota. The bytes are for what compaction writes of the largest documents before it frees anything (16 MB of
- * documents of 900 KB, 6 MB of those of 210 KB, measured: ADR 73) and for some dozens of deletions beside it; a small quota
+ * documents of 900 KB, 6 MB of those of 210 KB, measured: ADR 75) and for some dozens of deletions beside it; a small quota
  * keeps an eighth.
  */
 const KEPT = { share: 0.05, bytes: 24 << 20, ofSmall: 1 / 8 };

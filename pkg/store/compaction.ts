@@ -61,7 +61,7 @@ const STEPS = { count: 64, least: 8, most: 1_024 };
 
 /**
  * Lets a store forget what is between two revisions so that its file hardly grows. Where a large document is forgotten, up to three
- * others are written anew, and the room of all of them is free only after that write (ADR 73): near the quota little is forgotten
+ * others are written anew, and the room of all of them is free only after that write (ADR 75): near the quota little is forgotten
  * at a time, which goes into the room that the step before has freed.
  */
 async function compactInSteps(store: Compactable, from: Revision, to: Revision, quotaBytes: number): Promise<void> {

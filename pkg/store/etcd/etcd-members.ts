@@ -39,6 +39,7 @@ const MAY_LAG = 1_000;
 export class EtcdMembers {
   readonly #options: EtcdMembersOptions;
   readonly #connections = new Map<string, EtcdConnection>();
+  #isClosed = false;
 
   constructor(options: EtcdMembersOptions) {
     this.#options = options;
@@ -75,6 +76,7 @@ export class EtcdMembers {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const connection of this.#connections.values()) connection.close();
   }
 
@@ -99,6 +101,7 @@ export class EtcdMembers {
     if (known?.usable) return known;
     const connection = await this.#open(endpoint);
     this.#connections.set(endpoint, connection);
+    if (this.#isClosed) connection.close();
     return connection;
   }
 
