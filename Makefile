@@ -48,10 +48,16 @@ churn: ## Deployments come and go and nodes are lost; memory of every process an
 	@node --import=tsx hack/churn.ts
 
 .PHONY: database
-database: ## A database loses its machine ten times in each way, and has every record up to the reported lag (MOORING_DATABASE_RUNS, MOORING_DATABASE_SEED)
+database: ## PostgreSQL loses its machine twenty times in each way, serves again, and has every record up to the reported lag (MOORING_DATABASE_RUNS, MOORING_DATABASE_SEED)
+	@sh hack/setup.sh test database
+	@git describe --always --dirty 2>/dev/null || true # what a log is of
+	@MOORING_DATABASE_RUNS=$${MOORING_DATABASE_RUNS:-20} exec sh hack/sandbox.sh npx --no-install mocha --exit --timeout 600000 e2e/stories/volume-database.deep.test.ts
+
+.PHONY: writers
+writers: ## The writer of a volume loses its machine in eight ways, twenty times each and with each driver: two never write at once (MOORING_WRITERS_RUNS)
 	@sh hack/setup.sh test
 	@git describe --always --dirty 2>/dev/null || true # what a log is of
-	@MOORING_DATABASE_RUNS=$${MOORING_DATABASE_RUNS:-10} exec sh hack/sandbox.sh npx --no-install mocha --exit --timeout 600000 e2e/stories/volume-database.deep.test.ts
+	@MOORING_WRITERS_RUNS=$${MOORING_WRITERS_RUNS:-20} exec sh hack/sandbox.sh npx --no-install mocha --exit --parallel --jobs 2 --timeout 600000 e2e/stories/volume-writers-*.deep.test.ts
 
 .PHONY: verify
 verify: ## Types, lint, format, import floors, layout, asserted times, rejection codes, generated files

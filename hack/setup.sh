@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what is missing for what is about to run, and says nothing when nothing is.
 #
-#   sh hack/setup.sh [up] [test] [deep] [chaos] [verify] [bench]
+#   sh hack/setup.sh [up] [test] [deep] [database] [chaos] [verify] [bench]
 #
 # npm packages are always seen to, and our programs are compiled into dist/. Debian packages are installed as root or through sudo; otherwise the command
 # to run is printed. A program that is already there is used as it is, wherever it came from.
@@ -79,7 +79,8 @@ LIST
       ;;
   esac
   case $1 in
-    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\nsqlite3 sqlite3\n" ;;
+    test) printf "etcdctl etcd-client\nip iproute2\nmkfs.btrfs btrfs-progs\n" ;;
+    database) printf "initdb postgresql\n" ;;
     chaos) printf "strace strace\n" ;;
     bench) printf "wrk wrk\nmkfs.btrfs btrfs-progs\n" ;;
   esac
@@ -96,6 +97,7 @@ extras_for() {
 is_there() {
   case $1 in
     busybox) [ -x /bin/busybox ] && ! head -c 4096 /bin/busybox | grep -q ld-linux ;;
+    initdb) ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ;; # beside those of other versions, not on the PATH
     *) command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ] || [ -x "/sbin/$1" ] ;;
   esac
 }
@@ -158,8 +160,8 @@ install_python_client() {
 
 for need in "$@"; do
   case $need in
-    up | test | deep | chaos | verify | bench) ;;
-    *) fail "\"$need\" is not known. Choose from: up, test, deep, chaos, verify, bench." ;;
+    up | test | deep | database | chaos | verify | bench) ;;
+    *) fail "\"$need\" is not known. Choose from: up, test, deep, database, chaos, verify, bench." ;;
   esac
 done
 check_node

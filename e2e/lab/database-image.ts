@@ -1,54 +1,92 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { pushImage, readBusybox } from '../../dev/processes/index.js';
+import { NOBODY, postgresFolders } from './postgres.js';
 
 const execute = promisify(execFile);
-const SQLITE = '/usr/bin/sqlite3';
 
-/** The file of the database on its volume. SQLite keeps others beside it, whose names begin with it. */
-export const DATABASE = 'records.db';
+/** The folder of the database on its volume. */
+export const DATABASE = 'base';
+
+/** What PostgreSQL loads when a database is made and while it is checked. */
+const MODULES = ['plpgsql.so', 'dict_snowball.so', 'amcheck.so'];
+const SHARED = ['', 'timezonesets', 'tsearch_data', 'extension'];
+const EXTENSIONS = /^(?:plpgsql|amcheck)[-.]/;
 
 /**
  * Checks what it finds, says so, and goes on: numbered records, each with the checksum of the one before it, of its number and of its
- * body. One that is on the disk is acknowledged with a line, which is kept outside of the volume.
+ * body. One that is committed is acknowledged with a line, which is kept outside of the volume. PostgreSQL is as it is delivered, but for its sizes.
  */
 const WRITE = `#!/bin/sh
-trap 'exit 0' TERM INT
-base() { sqlite3 -batch -bail -noheader -separator ' ' -cmd '.timeout 20000' -cmd 'PRAGMA synchronous = FULL' /data/${DATABASE} "$@"; }
-base 'PRAGMA journal_mode = WAL; CREATE TABLE IF NOT EXISTS records (n INTEGER PRIMARY KEY, body TEXT NOT NULL, sum TEXT NOT NULL)' >/dev/null || exit 1
-base "SELECT 'opened', (SELECT group_concat(replace(integrity_check, ' ', '_')) FROM pragma_integrity_check), count(*), coalesce(max(n), 0),
-  (SELECT count(*) FROM records r LEFT JOIN records p ON p.n = r.n - 1 WHERE r.sum <> hex(sha3(coalesce(p.sum, '') || r.n || r.body, 256)))
-  FROM records" || exit 1
+base=/data/${DATABASE}
+cd /tmp
+if [ ! -e $base ]; then
+  rm -rf $base.new
+  initdb -D $base.new -U postgres --data-checksums --wal-segsize=1 --locale=C --encoding=UTF8 --auth=trust >/dev/null || exit 1
+  mv $base.new $base
+fi
+rm -f $base/postmaster.pid # of a container that was lost: its number is of another process here
+postgres -D $base -k /tmp -c listen_addresses= -c shared_buffers=16MB -c max_wal_size=32MB &
+server=$!
+trap 'kill -INT $server; wait $server; exit 0' TERM INT
+until psql -c 'SELECT 1' >/dev/null 2>&1; do kill -0 $server || exit 1; sleep 0.1; done
+ask() { psql -XqAt -F ' ' -v ON_ERROR_STOP=1 "$@"; }
+ask -o /dev/null -c "SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS amcheck;
+CREATE TABLE IF NOT EXISTS records (n bigint PRIMARY KEY, body text NOT NULL, sum text NOT NULL);
+CREATE OR REPLACE FUNCTION seal(text) RETURNS text LANGUAGE sql AS 'SELECT upper(encode(sha256(convert_to(\\$1, ''UTF8'')), ''hex''))';
+SELECT bt_index_check('records_pkey', true);" || exit 1
+ask -c "SELECT 'opened', CASE WHEN EXISTS (SELECT FROM verify_heapam('records')) THEN 'corrupt' ELSE 'ok' END, count(*), coalesce(max(n), 0),
+  count(*) FILTER (WHERE sum <> seal(coalesce(before, '') || n || body)) FROM (SELECT *, lag(sum) OVER (ORDER BY n) AS before FROM records) chain" || exit 1
 writer=$(cat /proc/sys/kernel/random/uuid)
-record="INSERT INTO records SELECT n + 1, body, hex(sha3(sum || (n + 1) || body, 256)) FROM (SELECT n, sum, hex(sha3('$writer' || n, 512)) AS body FROM (SELECT n, sum FROM records UNION ALL SELECT 0, '' ORDER BY n DESC LIMIT 1));
-SELECT 'stored', n, sum, strftime('%Y-%m-%dT%H:%M:%fZ', 'now') FROM records ORDER BY n DESC LIMIT 1;"
-while sleep 0.02; do echo "$record"; done | base &
-wait
+record="INSERT INTO records SELECT n + 1, body, seal(sum || (n + 1) || body) FROM (SELECT n, sum, seal('$writer' || n) AS body FROM (SELECT n, sum FROM records UNION ALL SELECT 0, '' ORDER BY n DESC LIMIT 1) last) next;
+SELECT 'stored', n, sum, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\\"T\\"HH24:MI:SS.MS\\"Z\\"') FROM records ORDER BY n DESC LIMIT 1;"
+while sleep 0.02; do echo "$record"; done | ask &
+wait $!
 exit 1
 `;
 
-/** Puts SQLite, of this machine's own files, into a registry: it writes to `/data` until it is stopped. Answers the reference. */
+/** Puts PostgreSQL, of this machine's own files, into a registry: it writes to `/data` until it is stopped. Answers the reference. */
 export async function buildDatabaseImage(registry: string): Promise<string> {
-  const program = await readFile(SQLITE).catch(() => undefined);
-  if (!program) throw new Error(`${SQLITE} is missing: install sqlite3`);
-  const { stdout } = await execute('ldd', [SQLITE]);
-  const paths = Array.from(stdout.matchAll(/(\/\S+) \(0x/g), ([, path]) => path!);
-  const libraries = await Promise.all(
-    paths.map(async path => ({ path: path.slice(1), mode: 0o755, bytes: await readFile(path) })),
-  );
+  const { programs, libraries, shared } = postgresFolders;
+  const binaries = ['postgres', 'initdb', 'psql'].map(name => join(programs, name));
+  const { stdout } = await execute('ldd', binaries);
+  const loaded = Array.from(stdout.matchAll(/(\/\S+) \(0x/g), ([, path]) => path!);
+  const read = await Promise.all(SHARED.map(folder => listFiles(join(shared, folder), folder === 'extension')));
+  const paths = new Set([
+    ...binaries,
+    ...loaded,
+    ...MODULES.map(name => join(libraries, name)),
+    ...read.flat(),
+    '/usr/share/zoneinfo/UTC',
+  ]);
+  const toEntry = async (path: string) => ({ path: path.slice(1), mode: 0o755, bytes: await readFile(path) });
   const entries = [
     { path: 'bin/', mode: 0o755, folder: true },
     { path: 'bin/busybox', mode: 0o755, bytes: await readBusybox() },
-    ...['sh', 'cat', 'echo', 'sleep', 'test'].map(tool => ({ path: `bin/${tool}`, linkTo: 'busybox' })),
-    { path: 'bin/sqlite3', mode: 0o755, bytes: program },
+    ...['sh', 'cat', 'echo', 'sleep', 'test', 'mv', 'rm'].map(tool => ({ path: `bin/${tool}`, linkTo: 'busybox' })),
     { path: 'bin/write', mode: 0o755, bytes: Buffer.from(WRITE) },
+    { path: 'etc/passwd', mode: 0o644, bytes: Buffer.from(`nobody:x:${NOBODY}:${NOBODY}::/tmp:/bin/sh\n`) },
     { path: 'tmp/', mode: 0o1777, folder: true },
-    ...libraries,
+    ...(await Promise.all(Array.from(paths, toEntry))),
   ] as const;
-  const config = { Cmd: ['/bin/write'], Env: ['PATH=/bin'] };
-  return pushImage(registry, { name: 'mooring/database', tag: '1', entries, config });
+  const own = { PGHOST: '/tmp', PGUSER: 'postgres', PGDATABASE: 'postgres', TZ: 'UTC' };
+  const Env = Object.entries({ PATH: `${programs}:/bin`, ...own }).map(([name, value]) => `${name}=${value}`);
+  return pushImage(registry, {
+    name: 'mooring/database',
+    tag: '1',
+    entries,
+    config: { Cmd: ['/bin/write'], Env, User: `${NOBODY}:${NOBODY}` },
+  });
+}
+
+async function listFiles(folder: string, isSelected: boolean): Promise<readonly string[]> {
+  const found = await readdir(folder, { withFileTypes: true });
+  const files = found.filter(each => !each.isDirectory() && (!isSelected || EXTENSIONS.test(each.name)));
+  return files.map(({ name }) => join(folder, name));
 }
 
 /** A record that was acknowledged, and when. */
@@ -69,7 +107,7 @@ export function readStored(log: string): readonly StoredRecord[] {
 
 /** What a container has found when it began. */
 export interface Opening {
-  /** As `PRAGMA integrity_check` says it. */
+  /** `ok` when the pages and the index of the table are sound. */
   readonly integrity: string;
   readonly count: number;
   readonly last: number;
@@ -82,10 +120,4 @@ export function readOpening(log: string): Opening | undefined {
   const [, integrity = '', count, last, broken] = /^opened (\S+) (\d+) (\d+) (\d+)\n/m.exec(log) ?? [];
   if (count === undefined) return undefined;
   return { integrity, count: Number(count), last: Number(last), broken: Number(broken) };
-}
-
-/** Asks a database in a file of this machine, and answers what is printed. */
-export async function askDatabase(file: string, question: string): Promise<string> {
-  const { stdout } = await execute(SQLITE, ['-batch', '-bail', '-noheader', '-separator', ' ', file, question]);
-  return stdout.trim();
 }

@@ -1,12 +1,10 @@
-import { cp, mkdtemp, readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { until } from '../../dev/testing/index.js';
-import type { StoredEvent } from '../../crds/event/index.js';
 import type { FailpointName } from '../../pkg/failpoint/index.js';
 import { ControlPlane } from './control-plane.js';
 import {
-  askDatabase,
   buildDatabaseImage,
   DATABASE,
   type Opening,
@@ -16,30 +14,11 @@ import {
 } from './database-image.js';
 import { type EnrolledMachine, Fleet } from './fleet.js';
 import { runMoor } from './moor.js';
+import { PostgresProcess } from './postgres.js';
 import { TenantClient, unwrap } from './tenant-client.js';
+import { isCopiedTo, type PromotionData, type ShownVolume, VolumeClient } from './volume-client.js';
 
 const PATIENCE_MS = 240_000;
-const VOLUME = '/api/v1/dvm/volumes/data';
-
-/** A volume as the API shows it, as far as the story looks. */
-interface ShownVolume {
-  readonly id: string;
-  readonly phase: string;
-  readonly message: string;
-  readonly epoch: number | null;
-  readonly primaryNodeName: string | null;
-  readonly capacityBytes: number | null;
-  readonly replicas: readonly { readonly nodeId: string; readonly nodeName: string; readonly state: string }[];
-  readonly lastMove: { readonly downtimeSeconds?: number } | null;
-  readonly divergent: readonly { readonly nodeId: string; readonly name: string; readonly epoch: number }[];
-}
-
-/** What the event of a promotion says. */
-export interface PromotionData {
-  readonly epoch: number;
-  readonly syncedAt: string;
-  readonly secondsLost: number | null;
-}
 
 /** What a machine leaves behind that is lost. */
 export interface Loss {
@@ -58,6 +37,7 @@ export class DatabaseLab {
   readonly #fleet: Fleet;
   readonly #shop: TenantClient;
   readonly #id: string;
+  readonly volume: VolumeClient;
   /** The machine that has the volume now, and the one with the copy. */
   primary: EnrolledMachine;
   copy: EnrolledMachine;
@@ -70,12 +50,13 @@ export class DatabaseLab {
     this.#fleet = fleet;
     this.#shop = shop;
     this.#id = id;
+    this.volume = new VolumeClient(shop, 'data');
     [this.primary, this.copy] = machines as [EnrolledMachine, EnrolledMachine];
   }
 
-  /** `settings` are those of the control plane. Resolves when the database writes and has a copy. */
-  static async start(settings: Readonly<Record<string, string>>, sizeBytes: number): Promise<DatabaseLab> {
-    const plane = await ControlPlane.start({ ...settings, MOORING_VOLUME_SYNC_SECONDS: '2' });
+  /** Everything is set as it is delivered. Resolves when the database writes and has a copy. */
+  static async start(sizeBytes: number): Promise<DatabaseLab> {
+    const plane = await ControlPlane.start();
     let fleet: Fleet | undefined;
     try {
       fleet = await Fleet.start(plane);
@@ -87,7 +68,7 @@ export class DatabaseLab {
       const { id } = unwrap(await shop.client.request<ShownVolume>('POST', '/api/v1/dvm/volumes', { body }));
       const lab = new DatabaseLab(plane, fleet, shop, id, machines);
       const image = await buildDatabaseImage(fleet.registry.address);
-      await lab.becomes('ready with a copy', volume => volume.phase === 'Ready' && lab.#isCopied(volume));
+      await lab.volume.becomes('ready with a copy', volume => isCopiedTo(volume, 'shop-2'));
       await shop.apply({ name: 'db', image, replicas: 1, volumes: [{ volumeId: id, mountPath: '/data' }] });
       await lab.writesOn();
       return lab;
@@ -101,25 +82,6 @@ export class DatabaseLab {
   async stop(): Promise<void> {
     await this.#fleet.stop();
     await this.#plane.stop();
-  }
-
-  async find(): Promise<ShownVolume> {
-    return unwrap(await this.#shop.client.request<ShownVolume>('GET', VOLUME));
-  }
-
-  async becomes(what: string, isSo: (volume: ShownVolume) => boolean): Promise<ShownVolume> {
-    let last: ShownVolume | undefined;
-    const look = async () => {
-      last = await this.find();
-      return isSo(last) ? last : undefined;
-    };
-    return until(`the volume to be ${what}`, look, PATIENCE_MS).catch((thrown: unknown) => {
-      throw new Error(`the volume is not ${what}: ${JSON.stringify(last)}`, { cause: thrown });
-    });
-  }
-
-  #isCopied({ replicas }: ShownVolume): boolean {
-    return replicas.some(({ nodeName, state }) => nodeName === this.copy.name && state === 'synced');
   }
 
   /** The container that writes on the machine of the primary; undefined while there is none. */
@@ -162,7 +124,7 @@ export class DatabaseLab {
   }
 
   async resize(sizeBytes: number): Promise<void> {
-    unwrap(await this.#shop.client.request('PATCH', VOLUME, { body: { sizeBytes } }));
+    unwrap(await this.#shop.client.request('PATCH', this.volume.path, { body: { sizeBytes } }));
   }
 
   /** The machine of the primary is off from now on, whether its agent has died before or not. */
@@ -188,15 +150,11 @@ export class DatabaseLab {
   async takesOver(): Promise<PromotionData> {
     const { name } = this.copy;
     this.epoch++;
-    await this.becomes(`promoted on ${name}`, ({ phase, primaryNodeName, epoch }) => {
+    await this.volume.becomes(`promoted on ${name}`, ({ phase, primaryNodeName, epoch }) => {
       return phase === 'Ready' && primaryNodeName === name && epoch === this.epoch;
     });
     [this.primary, this.copy] = [this.copy, this.primary];
-    const query = { type: 'volume.promoted' };
-    const { items } = unwrap(await this.#shop.client.all<StoredEvent>('/api/v1/events', { query }));
-    const found = items.map(({ data }) => data as unknown as PromotionData).filter(each => each.epoch === this.epoch);
-    if (found.length !== 1) throw new Error(`${found.length} events tell of the promotion to epoch ${this.epoch}`);
-    return found[0]!;
+    return this.volume.findPromotion(this.epoch);
   }
 
   /** Moves the volume to the machine of the copy by a command, and answers what was acknowledged before and what was printed. */
@@ -208,7 +166,7 @@ export class DatabaseLab {
     if (status !== 0) throw new Error(`moor ${command.join(' ')} ended with ${status}: ${stdout}${stderr}`);
     const stored = readStored(await log);
     this.epoch++;
-    await this.becomes(`moved to ${this.copy.name}`, ({ phase, primaryNodeName, epoch }) => {
+    await this.volume.becomes(`moved to ${this.copy.name}`, ({ phase, primaryNodeName, epoch }) => {
       return phase === 'Ready' && primaryNodeName === this.copy.name && epoch === this.epoch;
     });
     [this.primary, this.copy] = [this.copy, this.primary];
@@ -218,18 +176,18 @@ export class DatabaseLab {
   /** A machine that was drained takes work again: waits until it has its copy. */
   async undrains(): Promise<void> {
     unwrap(await this.#shop.client.request('POST', `/api/v1/nodes/${this.copy.name}/undrain`));
-    await this.becomes('copied again', volume => volume.phase === 'Ready' && this.#isCopied(volume));
+    await this.volume.becomes('copied again', volume => isCopiedTo(volume, this.copy.name));
   }
 
-  /** What the database has found on the machine of the primary, once it writes there. */
-  async opens(): Promise<Opening> {
-    const id = await this.writesOn();
-    return readOpening(await this.#fleet.view.log(id))!;
+  /** What the database has found on the machine of the primary, once it writes there, and when it acknowledged its first record. */
+  async opens(): Promise<Opening & { readonly servesAt: number }> {
+    const log = await this.#fleet.view.log(await this.writesOn());
+    return { ...readOpening(log)!, servesAt: readStored(log)[0]!.at };
   }
 
   /** Whether the database on the primary has a record as it was acknowledged: its checksum counts for all before it. */
   async holds({ n, sum }: StoredRecord): Promise<boolean> {
-    const found = `$(sqlite3 -cmd '.timeout 20000' /data/${DATABASE} 'SELECT sum FROM records WHERE n = ${n}')`;
+    const found = `$(psql -XqAtc 'SELECT sum FROM records WHERE n = ${n}')`;
     return this.#fleet.view.succeeds((await this.writer())!, `test "${found}" = ${sum}`);
   }
 
@@ -237,34 +195,35 @@ export class DatabaseLab {
   async returns(): Promise<void> {
     await this.#fleet.turnOn(this.copy);
     const { primary, epoch } = this;
-    await this.becomes(`copied to ${this.copy.name}`, volume => {
-      const isSame = volume.phase === 'Ready' && volume.primaryNodeName === primary.name && volume.epoch === epoch;
-      return isSame && this.#isCopied(volume);
+    await this.volume.becomes(`copied to ${this.copy.name}`, volume => {
+      const isSame = volume.primaryNodeName === primary.name && volume.epoch === epoch;
+      return isSame && isCopiedTo(volume, this.copy.name);
     });
   }
 
   /** What the database that was set aside of the epoch before on the machine that returned says of a record; undefined when nothing was. */
   async askSetAside(n: number): Promise<string | undefined> {
-    const { divergent, replicas } = await this.find();
+    const { divergent, replicas } = await this.volume.find();
     const { nodeId } = replicas.find(({ nodeName }) => nodeName === this.copy.name) ?? {};
     const kept = divergent.findLast(each => each.nodeId === nodeId && each.epoch === this.epoch - 1);
     if (!kept) return undefined;
-    const from = join(this.#fleet.folder(this.copy.name), 'volumes', this.#id, 'store', kept.name);
-    // It is read-only, and a database with a log beside it is not read without a right to write.
-    const to = await mkdtemp(join(this.#plane.folder, 'aside-'));
-    for (const name of await readdir(from)) await cp(join(from, name), join(to, name), { recursive: true });
-    const ask = (question: string) => askDatabase(join(to, DATABASE), question);
-    return `${await ask('PRAGMA integrity_check')} ${await ask(`SELECT sum FROM records WHERE n = ${n}`)}`;
+    const folder = join(this.#fleet.folder(this.copy.name), 'volumes', this.#id, 'store', kept.name, DATABASE);
+    const database = await PostgresProcess.start(folder);
+    try {
+      return database.ask(`SELECT sum FROM records WHERE n = ${n}`);
+    } finally {
+      await database.stop();
+    }
   }
 
   /** Gives up all that was set aside, and waits until no node has any of it. */
   async discards(): Promise<void> {
-    for (const { nodeId, name } of (await this.find()).divergent) {
+    for (const { nodeId, name } of (await this.volume.find()).divergent) {
       const words = ['volumes', 'divergent', 'delete', 'data', nodeId, name];
       const isTaken = async () => (await runMoor(this.#plane, this.#shop, ...words)).status === 0;
       await until(`${name} to be given up`, isTaken, PATIENCE_MS);
     }
-    await this.becomes('rid of what was set aside', ({ divergent }) => divergent.length === 0);
+    await this.volume.becomes('rid of what was set aside', ({ divergent }) => divergent.length === 0);
   }
 
   /** Has an agent die at a point, and answers when it has. `meanwhile` is what brings it there. */
