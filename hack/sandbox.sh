@@ -61,6 +61,7 @@ if unshare $apart true 2>/dev/null; then
   setpriv --pdeathsig KILL unshare $apart sh -c '
 set -eu
 if [ "$(id -u)" -eq 0 ]; then
+  mount --make-rshared / # as systemd has it: what is unmounted here is so for a process with mounts of its own, which keeps no loop device
   ip link set lo up
   echo 1 >/proc/sys/net/ipv4/ip_forward # an engine that has to do so itself also drops what others forward
   for place in /run/netns /run/containerd /run/docker /run/mooring /dev/shm; do

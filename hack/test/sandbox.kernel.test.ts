@@ -21,6 +21,18 @@ ip link add killed-run type bridge
 touch "$TMPDIR/ready"
 sleep 86399`;
 
+/** A process with mounts of its own, as members of etcd in networks of their own are: answers what it has of a mount that was taken down. */
+const APART = `
+mkdir "$TMPDIR/mounted"
+mount -t tmpfs tmpfs "$TMPDIR/mounted"
+ip netns add apart
+ip netns exec apart sleep 86399 &
+until [ "$(cat /proc/$!/comm)" = sleep ]; do sleep 0.01; done
+grep -o mounted /proc/$!/mountinfo
+umount "$TMPDIR/mounted"
+grep -o mounted /proc/$!/mountinfo
+kill $!`;
+
 const skipped = process.getuid?.() === 0 ? '' : ' (skipped: it needs root, run the tests as root)';
 
 describe(`what runs in the sandbox${skipped}`, function () {
@@ -42,6 +54,10 @@ describe(`what runs in the sandbox${skipped}`, function () {
     expect(status).to.equal(7);
     expect(stdout).to.match(/mooring-run-\d+-\d+\n$/);
     expect(ownFolders()).to.deep.equal([]);
+  });
+
+  it('keeps no disk busy in the mounts of a process, when it was unmounted', () => {
+    expect(sandbox('sh', '-c', APART).stdout).to.equal('mounted\n');
   });
 
   it('leaves nothing for the next run when whoever started it is killed', async () => {
