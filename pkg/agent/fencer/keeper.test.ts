@@ -8,11 +8,12 @@ describe('the keeper of deadlines', () => {
   let clock: ManualClock;
   let kept: string | undefined;
   let killed: (readonly string[])[];
+  let remembered: (readonly string[])[];
   let writing: number;
   let end: AbortController;
   beforeEach(() => {
     clock = new ManualClock();
-    [kept, killed, writing] = [undefined, [], 0];
+    [kept, killed, remembered, writing] = [undefined, [], [], 0];
     end = new AbortController();
   });
   afterEach(async () => {
@@ -21,14 +22,17 @@ describe('the keeper of deadlines', () => {
   });
 
   const open = (stays = true) => {
-    const killWriters = (folders: readonly string[]) => {
-      killed.push(folders);
-      const count = writing;
-      writing = 0;
-      return count;
+    const writers = {
+      remember: (folders: readonly string[]) => void remembered.push(folders),
+      kill: (folders: readonly string[]) => {
+        killed.push(folders);
+        const count = writing;
+        writing = 0;
+        return count;
+      },
     };
     const file = { read: () => kept, write: (text: string) => void (kept = text) };
-    const env = { clock, log: silentLogger, uptimeMs: () => clock.monotonic(), killWriters, kept: file };
+    const env = { clock, log: silentLogger, uptimeMs: () => clock.monotonic(), writers, kept: file };
     const keeper = new DeadlineKeeper(env);
     const told = { hasEnded: false };
     void keeper.run(end.signal, stays).then(() => void (told.hasEnded = true));
@@ -46,6 +50,19 @@ describe('the keeper of deadlines', () => {
     expect(killed).to.deep.equal([['/volumes/v']]);
     await clock.pass(3_000);
     expect(killed.length).to.be.greaterThan(2);
+  });
+
+  it('knows what writes before its time has passed, and looks for it now and then only', async () => {
+    const { keeper } = open();
+    await clock.pass(10_000);
+    expect(remembered).to.deep.equal([]);
+    keeper.take(order(clock.monotonic() + 60_000));
+    await clock.pass(300);
+    expect(remembered).to.deep.equal([['/volumes/v']]);
+    await clock.pass(4_000);
+    expect(remembered).to.have.length(1);
+    await clock.pass(1_500);
+    expect(remembered).to.have.length(2);
   });
 
   it('lets everything go on while it is put off, and once it is told of nothing', async () => {

@@ -7,6 +7,8 @@ import { ARMED, type FencerDeadline, parseDeadlines } from './order.js';
 const LOOK_MS = 250;
 /** The same where one has passed and nothing was found that writes: to look costs more than to wait. */
 const REST_MS = 1_000;
+/** How often it is looked who writes while no deadline has passed, so that it need not be looked for when one has. */
+const REMEMBER_MS = 5_000;
 /** Without an agent, and without anything that it would have to kill, it goes on for so long: an agent that is started again finds it. */
 const IDLE_MS = 600_000;
 
@@ -16,8 +18,12 @@ export interface KeeperEnv {
   readonly log: Logger;
   /** Milliseconds since the boot of the machine, suspended or not. */
   readonly uptimeMs: () => number;
-  /** Kills the containers that can write to a folder; answers how many processes there were. */
-  readonly killWriters: (folders: readonly string[]) => number;
+  readonly writers: {
+    /** Looks which containers can write to a folder. */
+    remember(folders: readonly string[]): void;
+    /** Kills them, those that are remembered first; answers how many processes there were. */
+    kill(folders: readonly string[]): number;
+  };
   /** What outlives this process until the machine is off. */
   readonly kept: { read(): string | undefined; write(text: string): void };
 }
@@ -26,6 +32,7 @@ export interface KeeperEnv {
 export class DeadlineKeeper {
   readonly #env: KeeperEnv;
   #neededAt: number;
+  #rememberedAt = Number.NEGATIVE_INFINITY;
 
   constructor(env: KeeperEnv) {
     this.#env = env;
@@ -59,18 +66,24 @@ export class DeadlineKeeper {
   /** Answers in how many milliseconds it is to be looked again. */
   #look(): number {
     const now = this.#env.uptimeMs();
-    const passed = this.#deadlines.filter(({ at }) => now >= at);
-    if (passed.length === 0) return LOOK_MS;
+    const deadlines = this.#deadlines;
+    const passed = deadlines.filter(({ at }) => now >= at);
     try {
-      return this.#kill(passed) > 0 ? LOOK_MS : REST_MS;
+      if (passed.length > 0) return this.#kill(passed) > 0 ? LOOK_MS : REST_MS;
+      if (deadlines.length > 0 && now - this.#rememberedAt >= REMEMBER_MS) this.#remember(deadlines, now);
     } catch (thrown) {
       this.#env.log.error('what writes to volumes could not be looked for, retrying', { error: asError(thrown) });
-      return LOOK_MS;
     }
+    return LOOK_MS;
+  }
+
+  #remember(deadlines: readonly FencerDeadline[], now: number): void {
+    this.#rememberedAt = now;
+    this.#env.writers.remember(deadlines.map(({ folder }) => folder));
   }
 
   #kill(passed: readonly FencerDeadline[]): number {
-    const count = this.#env.killWriters(passed.map(({ folder }) => folder));
+    const count = this.#env.writers.kill(passed.map(({ folder }) => folder));
     if (count === 0) return count;
     this.#neededAt = this.#env.uptimeMs();
     this.#env.log.warn(

@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import { A, B, type Lab, MIB, openLab } from '../volumes/driver-lab.testing.js';
 import { explainNoBtrfs } from '../volumes/open-driver.js';
 import { programEnvironment } from '../volumes/run-tool.js';
-import { killWriters } from './kill-writers.js';
+import { WriterKiller } from './kill-writers.js';
 
 /** A root of its own, in which a folder of the machine is mounted at /data, as engines make it. What it reads it appends to a file there. */
 const CONTAINER = `
@@ -97,11 +97,25 @@ for (const { choice, sizeBytes, missing } of drivers) {
       expect(await inner.write('inner')).to.equal('written');
       expect(readFileSync(join(folder, 'deep/inside/written'), 'utf8')).to.equal('inner\n');
 
-      expect(killWriters([folder])).to.equal(2);
+      const killer = new WriterKiller();
+      expect(killer.kill([folder])).to.equal(2);
       for (const { ended } of [writer, inner]) expect(await ended).to.deep.equal([null, 'SIGKILL']);
       expect(await reader.write('read')).to.equal('refused');
       expect(await other.write('other')).to.equal('written');
-      expect(killWriters([folder]), 'none is left').to.equal(0);
+      expect(killer.kill([folder]), 'none is left').to.equal(0);
+    });
+
+    it('is killed when it was remembered, when it came since, and never for another volume', async () => {
+      for (const id of [A, B]) await lab.driver.materialise({ id, sizeBytes });
+      const [folder, elsewhere] = [await lab.driver.mountPoint(A), await lab.driver.mountPoint(B)];
+      const killer = new WriterKiller();
+      const known = await start(folder);
+      killer.remember([folder, elsewhere]);
+      const later = await start(folder);
+      expect(killer.kill([elsewhere])).to.equal(0);
+      expect(await known.write('on')).to.equal('written');
+      expect(killer.kill([folder])).to.equal(2);
+      for (const { ended } of [known, later]) expect(await ended).to.deep.equal([null, 'SIGKILL']);
     });
   });
 }

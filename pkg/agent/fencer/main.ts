@@ -6,14 +6,14 @@
  */
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { uptime } from 'node:os';
+import { constants, setPriority, uptime } from 'node:os';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
 import { InvalidSettingFault } from '../../config/index.js';
 import { runProcess } from '../../process/index.js';
 import { DeadlineKeeper } from './keeper.js';
-import { killWriters } from './kill-writers.js';
+import { WriterKiller } from './kill-writers.js';
 import { locateFencer } from './place.js';
 
 function readOptions(argv: readonly string[]) {
@@ -36,6 +36,15 @@ function serve(keeper: DeadlineKeeper, socket: string): Promise<Server> {
   });
 }
 
+/** Where a machine goes on that stood still, it is to be there before what it kills. */
+function raisePriority(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_HIGHEST);
+  } catch {
+    // only root may; it does without
+  }
+}
+
 function readKept(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
@@ -45,6 +54,7 @@ function readKept(path: string): string | undefined {
 }
 
 await runProcess('fencer', readOptions, async ({ stateDir, stays }, { clock, log }, signal) => {
+  raisePriority();
   const place = locateFencer(realpathSync(stateDir));
   mkdirSync(place.folder, { recursive: true, mode: 0o700 });
   const write = (text: string) => {
@@ -52,7 +62,7 @@ await runProcess('fencer', readOptions, async ({ stateDir, stays }, { clock, log
     renameSync(`${place.deadlines}.new`, place.deadlines);
   };
   const kept = { read: () => readKept(place.deadlines), write };
-  const keeper = new DeadlineKeeper({ clock, log, uptimeMs: () => uptime() * 1000, killWriters, kept });
+  const keeper = new DeadlineKeeper({ clock, log, uptimeMs: () => uptime() * 1000, writers: new WriterKiller(), kept });
   rmSync(place.socket, { force: true }); // of one that was killed
   const server = await serve(keeper, place.socket);
   log.info('fencer started', { address: place.socket });
