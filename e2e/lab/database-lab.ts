@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { until } from '../../dev/testing/index.js';
@@ -117,10 +116,8 @@ export class DatabaseLab {
     await until(`${this.copy.name} to have a later copy`, async () => (await this.#copiedAt()) > now, PATIENCE_MS);
   }
 
-  async #copiedAt(): Promise<number> {
-    const file = join(this.#fleet.folder(this.copy.name), `replication-${this.#id}.json`);
-    const { synced } = JSON.parse(await readFile(file, 'utf8')) as { synced?: { at: string } };
-    return synced ? Date.parse(synced.at) : 0;
+  #copiedAt(): Promise<number> {
+    return this.#fleet.readSyncedAt(this.copy.name, this.#id);
   }
 
   async resize(sizeBytes: number): Promise<void> {

@@ -43,6 +43,11 @@ export class EngineView {
     return (await this.#get<{ State: { StartedAt: string } }>(`/containers/${id}/json`)).State.StartedAt;
   }
 
+  /** The first process of a container; 0 when it does not run. */
+  async pid(id: string): Promise<number> {
+    return (await this.#get<{ State: { Pid: number } }>(`/containers/${id}/json`)).State.Pid;
+  }
+
   /** The variables that a container was made with. Only the engine tells them. */
   async environment(id: string): Promise<Readonly<Record<string, string>>> {
     const { Config } = await this.#get<{ Config: { Env: string[] } }>(`/containers/${id}/json`);

@@ -1,4 +1,4 @@
-import { cp, rename, rm } from 'node:fs/promises';
+import { cp, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import type { Client } from '../../pkg/client/index.js';
@@ -94,6 +94,13 @@ export class Fleet {
   /** The state folder of a machine. */
   folder(name: string): string {
     return join(this.#plane.folder, `agent-${name}`);
+  }
+
+  /** The moment that the copy of a volume on a machine shows, by the record on its disk; 0 while it shows none. */
+  async readSyncedAt(name: string, volumeId: string): Promise<number> {
+    const record = await readFile(join(this.folder(name), `replication-${volumeId}.json`), 'utf8');
+    const { synced } = JSON.parse(record) as { synced?: { at: string } };
+    return synced ? Date.parse(synced.at) : 0;
   }
 
   /** Turns a machine off: its agent and its containers end, and its disk is out of reach until `turnOn`. Answers when they had ended. */

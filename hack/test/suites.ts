@@ -26,6 +26,8 @@ export const suites: readonly Suite[] = [
     needs: 'dockerd',
     first: stories(
       'volume-database.deep',
+      'volume-writers-btrfs.deep',
+      'volume-writers-directory.deep',
       'rotation-crashes.deep',
       'schedules.deep',
       'rollout-canaries.deep',

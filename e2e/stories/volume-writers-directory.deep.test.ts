@@ -1,0 +1,3 @@
+import { tellOfWriters } from './volume-writers.contract.js';
+
+await tellOfWriters('directory');
