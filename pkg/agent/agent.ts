@@ -18,7 +18,7 @@ import { LogStreamer } from './log-streamer.js';
 import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
 import { NodeNetworks } from './networks.js';
-import { NodeVolumes } from './node-volumes.js';
+import { type FindUser, NodeVolumes } from './node-volumes.js';
 import { clearFormerNodes, keepRemovingOrphans, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
@@ -153,7 +153,7 @@ export class Agent {
     const dial = new Redial(clock, signal);
     const report = (seen: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(seen));
     const networks = new NodeNetworks(this.#env, { node, view, report });
-    const find = (id: string) => findWriter(id, { view, assignments, engine });
+    const find: FindUser = (id, who) => findWriter(id, { view, assignments, engine }, who);
     const volumes = new NodeVolumes(this.#env, seen => this.#call(() => link.reportVolumes(seen)), find);
     const worker = new ReplicaWorker(this.#env, this.#options, {
       node,

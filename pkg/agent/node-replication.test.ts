@@ -13,7 +13,7 @@ import type { AgentEnv } from './agent-env.js';
 import { createMemoryDisk } from './disk.js';
 import { EngineUnreachableFault } from './engine/index.js';
 import { NodeLab } from './node-lab.testing.js';
-import { NodeVolumes } from './node-volumes.js';
+import { type FindUser, NodeVolumes } from './node-volumes.js';
 import { MemoryDriver } from './replication/memory-driver.testing.js';
 import { formatSyncName } from './replication/messages.js';
 import { type Peers, PeerFault } from './replication/peers.js';
@@ -289,28 +289,25 @@ describe('replicated volumes of a node', () => {
   });
 });
 
-describe('an order to remove a copy', () => {
-  const setUp = async () => {
-    const disk = new MemoryDriver();
-    const told: SeenVolume[] = [];
-    const { clock, node, close } = openVolumes(
-      async seen => void told.push(...seen),
-      async () => undefined,
-      disk,
-    );
-    await disk.driver.materialise(volume);
-    node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', ...makeTerm(2) } }], true);
-    await clock.pass(5_000);
-    const order = async (removedIn?: number) => {
-      node.assign([{ ...volume, isDeleted: true, ...(removedIn !== undefined && { removedIn }) }]);
-      await clock.pass(10_000);
-      return told.at(-1);
-    };
-    return { disk, order, close };
+/** A node that has a copy of a volume in epoch 2. */
+const setUpCopy = async (find?: FindUser) => {
+  const disk = new MemoryDriver();
+  const told: SeenVolume[] = [];
+  const { clock, node, close } = openVolumes(async seen => void told.push(...seen), find, disk);
+  await disk.driver.materialise(volume);
+  node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', ...makeTerm(2) } }], true);
+  await clock.pass(5_000);
+  const order = async (removedIn?: number) => {
+    node.assign([{ ...volume, isDeleted: true, ...(removedIn !== undefined && { removedIn }) }]);
+    await clock.pass(10_000);
+    return told.at(-1);
   };
+  return { disk, told, order, close, pass: (ms: number) => clock.pass(ms) };
+};
 
+describe('an order to remove a copy', () => {
   it('of an earlier epoch than it has seen is refused, with the remedy, and every byte stays', async () => {
-    const { disk, order, close } = await setUp();
+    const { disk, order, close } = await setUpCopy();
     const seen = await order(1);
     expect(seen).to.include({ state: 'failed', epoch: 2 });
     expect(seen?.message).to.match(/earlier epoch.*its bytes are kept.*restore a newer backup/);
@@ -320,7 +317,7 @@ describe('an order to remove a copy', () => {
 
   for (const removedIn of [2, 3, undefined]) {
     it(`of epoch ${removedIn ?? 'no server says'} is carried out`, async () => {
-      const { disk, order, close } = await setUp();
+      const { disk, order, close } = await setUpCopy();
       expect(await order(removedIn)).to.deep.equal({ id: ID, state: 'removed' });
       expect(disk.volumes.has(ID)).to.equal(false);
       await close();
@@ -328,10 +325,27 @@ describe('an order to remove a copy', () => {
   }
 });
 
+describe('a copy that a container still reads', () => {
+  it('is removed when that has ended, whatever was ordered', async () => {
+    let reader: string | undefined = 'the container web';
+    const { disk, told, order, close, pass } = await setUpCopy(async (_id, who) =>
+      who?.orReader ? reader : undefined,
+    );
+    const seen = await order();
+    expect(seen).to.include({ state: 'failed' });
+    expect(seen?.message).to.match(/^the container web has it mounted; it is removed when that has ended/);
+    expect(disk.volumes.has(ID)).to.equal(true);
+    reader = undefined;
+    await pass(10_000);
+    expect(told.at(-1)).to.deep.equal({ id: ID, state: 'removed' });
+    await close();
+  });
+});
+
 /** The volumes of a node that nothing answers, beside an agent. */
 function openVolumes(
   report: (seen: readonly SeenVolume[]) => Promise<void>,
-  find = async (): Promise<string | undefined> => undefined,
+  find: FindUser = async () => undefined,
   disk = new MemoryDriver(),
 ) {
   const [clock, end] = [new ManualClock(), new AbortController()];

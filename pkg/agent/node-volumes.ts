@@ -46,6 +46,9 @@ export class VolumeHeldFault extends VolumeMissingFault {
   readonly againMs = 2_000;
 }
 
+/** The container of this node, in words, that may write to a volume, or may read it. */
+export type FindUser = (id: string, who?: { readonly orReader?: boolean }) => Promise<string | undefined>;
+
 /**
  * The volumes of this node, as last received from the control plane: made when they are missing, and removed when that is ordered.
  * Bytes of a volume that is merely not assigned any more are kept: a control plane that was restored from an old backup knows less
@@ -54,6 +57,7 @@ export class VolumeHeldFault extends VolumeMissingFault {
 export class NodeVolumes {
   readonly #env: AgentEnv;
   readonly #report: (volumes: readonly SeenVolume[]) => Promise<void>;
+  readonly #findUser: FindUser;
   #wanted: ReadonlyMap<string, AssignedVolume> | undefined;
   /** What was last said of each, by id. */
   readonly #said = new Map<string, SeenVolume>();
@@ -67,21 +71,18 @@ export class NodeVolumes {
   readonly queue: WorkQueue;
   readonly writers: VolumeWriters;
 
-  constructor(
-    env: AgentEnv,
-    report: (volumes: readonly SeenVolume[]) => Promise<void>,
-    findWriter: (id: string) => Promise<string | undefined>,
-  ) {
+  constructor(env: AgentEnv, report: (volumes: readonly SeenVolume[]) => Promise<void>, findUser: FindUser) {
     this.#env = env;
     this.#report = report;
+    this.#findUser = async (id, who) =>
+      this.writers.isStarting(id) ? 'a container that is being started' : findUser(id, who);
     this.#fitter = new VolumeFitter(env);
     const { clock, random, engine } = env;
     this.writers = new VolumeWriters(engine);
     const onChange = (id: string) => this.queue.add(`${id}${COPIES}`);
     this.fence = new VolumeFence(env, onChange);
-    const find = async (id: string) =>
-      this.writers.isStarting(id) ? 'a container that is being started' : findWriter(id);
-    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, findWriter: find, onChange });
+    const findWriter = (id: string) => this.#findUser(id);
+    this.#replication = env.volumes && new Replication({ ...env, driver: env.volumes, findWriter, onChange });
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
   }
 
@@ -252,6 +253,10 @@ export class NodeVolumes {
       const driver = this.#demandDriver(id);
       if (volume.isDeleted) {
         await this.#replication?.demandOrder(volume);
+        const user = await this.#findUser(id, { orReader: true });
+        // Who leads the replica keeper may be away: what read it here before it moved is stopped later.
+        if (user !== undefined)
+          throw new VolumeFault('refused', `${user} has it mounted; it is removed when that has ended`);
         await driver.remove(id, { volume: volume.name, replication: await this.#replication?.remember(id) });
         await this.#replication?.remove(id);
         this.#used.delete(id);

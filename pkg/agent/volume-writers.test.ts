@@ -124,6 +124,17 @@ describe('the container that may write to a volume', () => {
     });
   }
 
+  it('may be one that only reads, for who asks for those too', async () => {
+    const reader = { id: 'c', name: 'web', state: 'running', owner: { replica: 'r' } };
+    const mounts = assigned.volumes.map(mount => ({ ...mount, readOnly: true }));
+    const parts = {
+      view: { isListed: true, containers: [reader], isUncertain: () => false },
+      assignments: { get: () => ({ template: { volumes: mounts } }) },
+    };
+    expect(await findWriter('v', parts as never)).to.equal(undefined);
+    expect(await findWriter('v', parts as never, { orReader: true })).to.equal('the container web');
+  });
+
   it('is any one before they were listed', async () => {
     expect(await findWriter('v', { view: { isListed: false } } as never)).to.equal('a container');
   });

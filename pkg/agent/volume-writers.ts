@@ -55,15 +55,19 @@ export interface FindWriterParts {
   readonly engine: Pick<Engine, 'inspect'>;
 }
 
-/** The container of this node, in words, that may write to a volume. Those that are not assigned any more say themselves what they write. */
+/**
+ * The container of this node, in words, that may write to a volume, or that has it mounted at all. Those that are not assigned any more
+ * say themselves what they write.
+ */
 export async function findWriter(
   volumeId: string,
   { view, assignments, engine }: FindWriterParts,
+  { orReader = false } = {},
 ): Promise<string | undefined> {
   if (!view.isListed) return 'a container';
   const isWriter = ({ owner }: ContainerStatus) => {
     const mounts = assignments.get(owner.replica)?.template.volumes ?? [];
-    const isMounted = mounts.some(mount => mount.volumeId === volumeId && !mount.readOnly);
+    const isMounted = mounts.some(mount => mount.volumeId === volumeId && (orReader || !mount.readOnly));
     return isMounted || owner.writes?.includes(volumeId);
   };
   // What was last seen of one may be old: the answer to its start may have been lost.
