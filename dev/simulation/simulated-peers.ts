@@ -22,6 +22,8 @@ const broken = () => new PeerFault('no agent answers at the address of the other
 /** What lies between agents that send each other copies. Both ends of a connection have proved their keys. */
 export class PeerNetwork {
   readonly #listeners = new Map<string, Listener>();
+  /** Until when nothing passes between two of them, by their names. */
+  readonly #cuts = new Map<string, number>();
 
   /** The other agents as one run of an agent reaches them. */
   reachedBy(life: SimProcess, { address, publicKey }: PeerSelf): Peers {
@@ -41,11 +43,22 @@ export class PeerNetwork {
     };
   }
 
+  /** Cuts the path between two agents, whatever lives they have meanwhile. */
+  cut(one: string, other: string, until: number): void {
+    for (const pair of [`${one} ${other}`, `${other} ${one}`]) this.#cuts.set(pair, until);
+  }
+
+  #isCut(one: SimProcess, other: SimProcess): boolean {
+    if (one.cutOff('peers') || other.cutOff('peers')) return true;
+    return one.world.time < (this.#cuts.get(`${one.name} ${other.name}`) ?? 0);
+  }
+
   #dial(life: SimProcess, own: string, address: string, named: string): Duplex {
     const found = this.#listeners.get(address);
-    if (!found?.life.alive || found.life.cutOff('peers') || found.publicKey !== named) throw broken();
+    if (!found?.life.alive || this.#isCut(life, found.life) || found.publicKey !== named) throw broken();
     life.world.awaitStreams();
-    const [here, there] = [new PeerSocket(life), new PeerSocket(found.life)];
+    const isCut = () => this.#isCut(life, found.life);
+    const [here, there] = [new PeerSocket(life, isCut), new PeerSocket(found.life, isCut)];
     here.join(there);
     there.join(here);
     const connection = { publicKey: own, stream: there, admit: () => undefined };
@@ -61,10 +74,12 @@ class PeerSocket extends Duplex {
   #inbox: (Buffer | null)[] = [];
   #isPumping = false;
   #forget: () => void = () => undefined;
+  readonly #isCut: () => boolean;
 
-  constructor(life: SimProcess) {
+  constructor(life: SimProcess, isCut: () => boolean) {
     super();
     this.#life = life;
+    this.#isCut = isCut;
     this.on('error', () => undefined); // whoever reads next learns of it
   }
 
@@ -87,8 +102,7 @@ class PeerSocket extends Duplex {
   /** Neither end is told that a wire is cut: each finds out by the silence. */
   #deliver(): void {
     const { world, faults } = this.#life;
-    const isCut = [this, this.#other].some(end => end !== undefined && end.#life.cutOff('peers'));
-    if (isCut) return;
+    if (this.#isCut()) return;
     this.#isPumping = false;
     const chunks = this.#inbox;
     this.#inbox = [];

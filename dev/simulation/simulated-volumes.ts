@@ -1,7 +1,12 @@
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
-import { StreamChecksum, type VolumeDriver, VolumeFault } from '../../pkg/agent/volumes/index.js';
+import {
+  StreamChecksum,
+  type VolumeDriver,
+  type VolumeDriverName,
+  VolumeFault,
+} from '../../pkg/agent/volumes/index.js';
 import type { SimProcess } from './sim-process.js';
 import { hasAll, type HeldVolume, isSameLog, type RecordLog, type VolumeDisk } from './volume-disk.js';
 
@@ -57,8 +62,18 @@ function unpack(bytes: string, parent: RecordLog | undefined): RecordLog {
   return [...(parent ?? []).slice(0, kept), ...more];
 }
 
+/** Throws where what is to be written has no room. */
+function demandRoom(...places: readonly { readonly isFull: boolean }[]): void {
+  if (places.some(({ isFull }) => isFull)) throw new VolumeFault('no_space', 'the disk is full; make room');
+}
+
 /** The volumes of a machine as one run of its agent reaches them: logs of records, with snapshots. */
-export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): VolumeDriver {
+export function createSimulatedVolumes(
+  life: SimProcess,
+  disk: VolumeDisk,
+  name: VolumeDriverName = 'btrfs',
+): VolumeDriver {
+  const isCounting = name === 'btrfs';
   const turns = new Map<string, Promise<unknown>>();
   const inTurn = <T>(label: string, id: string, effect: () => T): Promise<T> => {
     const turn = (turns.get(id) ?? Promise.resolve()).then(() => access(life, `${label} volume`, effect));
@@ -84,12 +99,21 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
     }
   };
   return {
-    name: 'btrfs',
-    describe: () => ({ enforcesSize: false, snapshotsOnline: true, minSizeBytes: 0, shrinkFloorBytes: 0, limits: [] }),
+    name,
+    describe: () => ({
+      enforcesSize: false,
+      snapshotsOnline: isCounting,
+      minSizeBytes: 0,
+      shrinkFloorBytes: 0,
+      limits: [],
+    }),
     recover: () => Promise.resolve(),
     materialise: ({ id, sizeBytes, isMade }) =>
       inTurn('make', id, () => {
-        if (!isMade) disk.make(id, sizeBytes);
+        if (!isMade && !disk.held.has(id)) {
+          demandRoom(disk);
+          disk.make(id, sizeBytes);
+        }
         return { id, sizeBytes: find(id).sizeBytes };
       }),
     mountPoint: (id, subPath) =>
@@ -99,19 +123,21 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
       }),
     usage: id =>
       inTurn('measure', id, () => {
-        const { records, sizeBytes } = find(id);
-        return { usedBytes: records, sizeBytes, measuredAt: life.clock.now() };
+        const { records, sizeBytes, isFull } = find(id);
+        return { usedBytes: isFull ? sizeBytes : records, sizeBytes, measuredAt: life.clock.now() };
       }),
     resize: (id, sizeBytes) =>
       inTurn('resize', id, () => {
-        if (sizeBytes > RESIZED_MAX) throw new VolumeFault('no_space', 'the disk is full; make room');
+        demandRoom({ isFull: sizeBytes > RESIZED_MAX || (disk.isFull && sizeBytes > find(id).sizeBytes) });
         find(id).sizeBytes = sizeBytes;
         return { id, sizeBytes };
       }),
     snapshot: (id, name) =>
       inTurn('snapshot', id, () => {
         const held = find(id);
-        if (!held.snapshots.has(name)) held.snapshots.set(name, held.log);
+        if (held.snapshots.has(name)) return;
+        demandRoom(held);
+        held.snapshots.set(name, held.log);
         held.written++;
       }),
     moveAside: (id, name) =>
@@ -133,8 +159,8 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
       }),
     isEmpty: id => inTurn('look', id, () => find(id).log.length === 0),
     isChanged: (id, name) => inTurn('compare', id, () => !isSameLog(find(id).log, findSnapshot(id, name))),
-    changeMark: id => inTurn('count', id, () => String(find(id).written)),
-    writtenBytes: id => inTurn('count', id, () => find(id).written),
+    changeMark: id => inTurn('count', id, () => (isCounting ? String(find(id).written) : undefined)),
+    writtenBytes: id => inTurn('count', id, () => (isCounting ? find(id).written : undefined)),
     send: (id, name, parent) =>
       inTurn('send', id, () => {
         const bytes = pack(findSnapshot(id, name), parent === undefined ? undefined : findSnapshot(id, parent));
@@ -147,6 +173,7 @@ export function createSimulatedVolumes(life: SimProcess, disk: VolumeDisk): Volu
       if (sum(bytes) !== (await checksum)) throw new VolumeFault('bad_stream', 'its checksum differs; send it again');
       await inTurn('receive', id, () => {
         const log = unpack(bytes, parent === undefined ? undefined : findSnapshot(id, parent));
+        demandRoom(disk, find(id));
         find(id).snapshots.set(snapshot, log);
         find(id).written++;
       });

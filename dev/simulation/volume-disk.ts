@@ -16,6 +16,8 @@ export class HeldVolume {
   readonly snapshots: Map<string, RecordLog>;
   /** How often something was written. */
   written = 0;
+  /** Nothing more can be written to it. */
+  isFull = false;
 
   constructor(sizeBytes: number, log: RecordLog = [], snapshots: ReadonlyMap<string, RecordLog> = new Map()) {
     this.sizeBytes = sizeBytes;
@@ -60,6 +62,8 @@ export class VolumeDisk {
   /** What was to be removed while the disk was away, and is still on it: no driver can tell that from what is gone already. */
   readonly left = new Set<string>();
   #isAway = false;
+  /** There is no room for more volumes, nor for what arrives from others. */
+  isFull = false;
   /** How often a volume was made or removed. */
   changes = 0;
   /** How often the disk went or came. */

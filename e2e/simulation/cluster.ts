@@ -2,7 +2,7 @@ import { createLoops, createControllers, createSecretLoops } from '../../control
 import { cacheScope, keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
-import { Agent, type ContainerMount, type ProcessTable, SimulatedEngine } from '../../pkg/agent/index.js';
+import { Agent, type ProcessTable, SimulatedEngine } from '../../pkg/agent/index.js';
 import { loadNodeKey } from '../../pkg/agent/membership.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
@@ -28,54 +28,41 @@ import { hastenSchedules } from './haste.js';
 import { createRemoteEngine } from './remote-engine.js';
 import { RemoteLink } from './remote-link.js';
 import { SimulatedLoad, USAGE_MS } from './load.js';
+import { Machine } from './machine.js';
 import { chooseMix, type Mix } from './mix.js';
-import { Seat } from './seat.js';
-import { SimFencer } from './sim-fencer.js';
+import { type EndAgent, Seat } from './seat.js';
 import { Signatures } from './signatures.js';
 import type { Pace, Variant } from './variant.js';
 import { Vault } from './vault.js';
 
-/** A signal that is never aborted: a simulated process does not stop, it dies. */
+/** A signal that is never aborted: of a simulated process that does not stop, but dies. */
 const forever = () => new AbortController().signal;
-
-/** One machine: its engine and its disk outlive its agents. */
-export interface Machine {
-  readonly name: string;
-  readonly engine: SimulatedEngine;
-  readonly seat: Seat;
-  /** What its agent advertises from its next start on. */
-  readonly labels: Record<string, string>;
-  /** What its agent enrols with, from its next start on. */
-  joinToken: string;
-  /** What its agent has stored. */
-  readonly files: Map<string, string>;
-  /** Its volumes, and what each of its containers was made with, by their ids. */
-  readonly disk: VolumeDisk;
-  readonly mounts: Map<string, readonly ContainerMount[]>;
-  readonly fencer: SimFencer;
-}
 
 /** Short, so that a storm is long enough for nodes to be lost. */
 export const NODE_GRACE_SECONDS = 8;
 
-/** The label by which a machine says where it is. */
-export const COUNTRY = 'mooring.io/country';
+/** No request is on its way for longer. */
+export const UNDER_WAY_MS = 6_000;
 
 export const TENANTS = ['aaaaaaaa-0000-4000-8000-000000000000', 'bbbbbbbb-0000-4000-8000-000000000000'] as const;
 
 /** What the names of images end with whose containers are unhealthy. */
 export const BAD_IMAGE = ':bad';
 
-/** Every machine, with who enrols it first. Where volumes are copied one tenant has a third: of two copies one is fresher. */
+/** Every machine, with who enrols it first. Where volumes are copied one tenant has four: of two copies one is fresher, and a third can take their place. */
 const MACHINES: Readonly<Record<string, string>> = { a1: TENANTS[0], a2: TENANTS[0], b1: TENANTS[1] };
-const COPYING_MACHINES: Readonly<Record<string, string>> = { ...MACHINES, a3: TENANTS[0] };
+const COPYING_MACHINES: Readonly<Record<string, string>> = { ...MACHINES, a3: TENANTS[0], a4: TENANTS[0] };
+/** Where drivers are mixed, the one whose driver reads nothing of what the others send. */
+const ODD_ONE = 'a4';
 const PEER_PORT = 7071;
+/** How soon an agent is started again that has failed. */
+const FAILED_MS = 2_000;
 
 const AT = '2030-01-01T00:00:00.000Z';
 const { settings } = loadSettings({ environment: {} });
 const keyring = new Keyring([Buffer.alloc(32, 2)]);
 
-/** The whole system in one world: two API servers, two controllers processes, three or four machines of two tenants. */
+/** The whole system in one world: two API servers, two controllers processes, three to five machines of two tenants. */
 export class SimCluster {
   readonly world: SimWorld;
   readonly faults: FaultProfile = { ...calm };
@@ -87,6 +74,8 @@ export class SimCluster {
   readonly seats: readonly Seat[];
   readonly pace: Pace;
   readonly mix: Mix;
+  /** What lies between machines that copy volumes. */
+  readonly peers = new PeerNetwork();
   /** What containers use. */
   readonly load: SimulatedLoad;
   /** How often agents measure that. */
@@ -97,7 +86,6 @@ export class SimCluster {
   expectMore: () => void = () => undefined;
   readonly #variant: Variant;
   readonly #clocks: WallClocks;
-  readonly #peers = new PeerNetwork();
   readonly #servers = new Map<string, ApiServer>();
   readonly #lives = new Map<Machine, readonly SimProcess[]>();
   /** Of all agents that ever ran: Node keeps what they wait for, and with it the world, until these are aborted. */
@@ -185,7 +173,7 @@ export class SimCluster {
   }
 
   #seat(name: string, boot: (life: SimProcess) => void): Seat {
-    return new Seat(name, this.world, this.faults, boot);
+    return new Seat(name, this.world, { faults: this.faults, boot });
   }
 
   #store(life: SimProcess): Store {
@@ -250,7 +238,7 @@ export class SimCluster {
     const lives = this.#lives.get(machine) ?? [];
     this.#lives.set(machine, [...lives, life]);
     return {
-      boot: machine.seat.name,
+      boot: machine.boot,
       self: String(lives.length),
       isRunning: name => this.#lives.get(machine)?.[Number(name)]?.alive ?? false,
     };
@@ -265,19 +253,16 @@ export class SimCluster {
       usage: () => this.load.read(),
       health: image => (image.endsWith(BAD_IMAGE) ? 'unhealthy' : 'healthy'),
     });
-    const labels = { [COUNTRY]: 'DE' };
-    const seat = this.#seat(title, life => this.#bootAgent(life, machine));
-    const mounts = new Map<string, readonly ContainerMount[]>();
-    const fencer = new SimFencer(world, { engine, disk, mounts });
-    const machine: Machine = { name, engine, seat, labels, joinToken: '', files, disk, mounts, fencer };
-    return machine;
+    const boot = (life: SimProcess, machine: Machine) => this.#bootAgent(life, machine);
+    const driver = this.mix.hasOddDriver && name === ODD_ONE ? 'directory' : 'btrfs';
+    return new Machine(world, { name, title, engine, files, disk, driver, faults: this.faults, boot });
   }
 
-  #bootAgent(life: SimProcess, machine: Machine): void {
-    const { name, engine, labels, joinToken, files, mounts } = machine;
+  #bootAgent(life: SimProcess, machine: Machine): EndAgent {
+    const { name, engine, labels, joinToken, mounts } = machine;
     const { random } = life;
     const clock = this.#clocks.read(name, life.clock);
-    const disk = createAttachedDisk(files, life);
+    const disk = createAttachedDisk(machine, life);
     const processes = this.#listProcesses(life, machine);
     const link = this.#variant.link?.(new RemoteLink(life, this)) ?? new RemoteLink(life, this);
     const reached = createRemoteEngine(life, engine, (id, order) => {
@@ -285,18 +270,24 @@ export class SimCluster {
       // One that is found under its name and adopted has what it was made with.
       if (order.mounts && !mounts.has(id)) mounts.set(id, order.mounts);
     });
-    const volumes = createSimulatedVolumes(life, machine.disk);
+    const volumes = createSimulatedVolumes(life, machine.disk, machine.driver);
     const altered = this.#variant.engine?.(reached, this) ?? reached;
     const address = `${name}:${PEER_PORT}`;
     let key: ReturnType<typeof loadNodeKey> | undefined;
     const publicKey = async () => (await (key ??= loadNodeKey(disk, random))).publicKey;
-    const peers = this.mix.hasCopies ? { peers: this.#peers.reachedBy(life, { address, publicKey }) } : {};
+    const peers = this.mix.hasCopies ? { peers: this.peers.reachedBy(life, { address, publicKey }) } : {};
     const around = { clock, random, link, disk, processes, log: silentLogger };
     const parts = { ...around, volumes, engine: altered, fencer: machine.fencer.reachedBy(life), ...peers };
     const { usageMs } = this;
     const options = { name, version: '0', joinToken, labels: { ...labels }, ...(usageMs && { usageMs }) };
     const end = new AbortController();
     this.#agents.push(end);
-    void new Agent(this.#variant.agent?.(parts) ?? parts, options).run(end.signal);
+    // One that cannot go on ends, and its service manager starts it again.
+    const fail = () => void (life.alive && machine.seat.restart(FAILED_MS));
+    const ended = new Agent(this.#variant.agent?.(parts) ?? parts, options).run(end.signal).catch(fail);
+    return () => {
+      end.abort();
+      return ended;
+    };
   }
 }

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
-import { COUNTRY, type SimCluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
+import { COUNTRY } from './machine.js';
 import type { CopyWatch } from './copy-watch.js';
 import type { History } from './history.js';
 import { findEnrolled } from './volume-invariants.js';
@@ -76,13 +77,14 @@ export function cancelMove(cluster: SimCluster, { id, tenant }: VolumeName) {
   return cluster.ask({ method: 'DELETE', path: MOVE, tenant, params: { tenant, id } });
 }
 
-/** Asks that a node has no copy any more. */
-export function giveUpCopy(cluster: SimCluster, { id, tenant }: VolumeName, node: string) {
+/** Asks that a node has no copy any more, whatever it holds if somebody says so. */
+export function giveUpCopy(cluster: SimCluster, { id, tenant }: VolumeName, node: string, query = {}) {
   return cluster.ask({
     method: 'DELETE',
     path: `${REPLICAS}/{node_id}`,
     tenant,
     params: { tenant, id, node_id: node },
+    query,
   });
 }
 
@@ -100,9 +102,8 @@ export function bringHome({ machines }: SimCluster): void {
  * nodes allow.
  */
 export function expectCopies({ machines }: SimCluster, history: History, watch: CopyWatch): void {
-  // What was to be removed from a disk that was away, and is asked for again there, waits for somebody to delete it.
-  const isExcepted = (id: string, name: string) =>
-    watch.excepted.has(`${id} ${name}`) || machines.some(each => each.name === name && each.disk.left.has(id));
+  // Physics: what was to be removed from a disk that was away, and is asked for again there, waits for somebody to delete it.
+  const isExcepted = (id: string, name: string) => machines.some(each => each.name === name && each.disk.left.has(id));
   for (const volume of history.all<StoredVolume>(ranges.volumes).filter(each => each.class === 'replicated')) {
     const { id, name, metadata } = volume;
     const status = history.get<VolumeStatus>(keys.volumeStatus(metadata.tenant, id));
@@ -125,12 +126,13 @@ export function expectCopies({ machines }: SimCluster, history: History, watch: 
 /** The nodes that could have a copy. */
 function listAble(
   { residency, excludedNodes = [], metadata }: StoredVolume,
-  { primaryNode }: VolumeStatus,
+  { primaryNode, driver }: VolumeStatus,
   history: History,
 ): readonly StoredNode[] {
   const { country } = residency ?? {};
   return history
     .all<StoredNode>(ranges.of(ranges.nodes, metadata.tenant))
     .filter(({ id }) => id !== primaryNode && !excludedNodes.includes(id))
-    .filter(({ labels }) => country === undefined || labels[COUNTRY] === country);
+    .filter(({ labels }) => country === undefined || labels[COUNTRY] === country)
+    .filter(({ volumeDriver }) => volumeDriver === driver);
 }

@@ -5,8 +5,9 @@ import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { hasAll } from '../../dev/simulation/index.js';
 import { value } from '../../pkg/store/index.js';
-import { COUNTRY, type SimCluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
 import type { History, Invariant } from './history.js';
+import { COUNTRY, type Machine } from './machine.js';
 import { findEnrolled } from './volume-invariants.js';
 import { LATELY_MS } from './wanted.js';
 
@@ -62,7 +63,10 @@ export class CopyInvariants {
     const known = [was.primaryNode, ...was.copies.map(({ nodeId }) => nodeId)];
     for (const id of nodes) {
       expect(history.node(id)?.metadata.tenant, `tenant of ${id}, which has ${volume.name}`).to.equal(tenant);
-      if (!known.includes(id)) expect(this.#isInside(id, volume, history), `${id} is inside`).to.equal(true);
+      if (known.includes(id)) continue;
+      expect(this.#isInside(id, volume, history), `${id} is inside`).to.equal(true);
+      const [here, there] = [id, primaryNode].map(each => this.#find(each, history)?.driver);
+      if (there) expect(here, `driver of ${id}, which is to have a copy of ${volume.name}`).to.equal(there);
     }
   }
 
@@ -112,7 +116,7 @@ export class CopyInvariants {
     const [own, there] = [from, to].map(id => history.get<VolumeReport>(keys.volumeReport(tenant, is.id, id))?.final);
     expect(own?.epoch, `what the last snapshot of ${name} was for`).to.equal(is.epoch);
     expect(there, `the last snapshot of ${name} on ${to}`).to.deep.equal(own);
-    const find = (id: string) => this.#cluster.machines.find(each => each.name === findEnrolled(id, history)?.name);
+    const find = (id: string) => this.#find(id, history);
     const served = find(from)?.disk.held.get(is.id)?.log ?? [];
     const isThere = find(to)
       ?.disk.listLogs(is.id)
@@ -141,6 +145,10 @@ export class CopyInvariants {
       const unique = machine?.disk.listLogs(is.id).filter(log => !others.some(each => hasAll(each, log))) ?? [];
       expect(unique.length, `what only ${machine?.name} has of ${volume.name}, which it is to remove`).to.equal(0);
     }
+  }
+
+  #find(nodeId: string | undefined, history: History): Machine | undefined {
+    return this.#cluster.machines.find(({ name }) => name === findEnrolled(nodeId, history)?.name);
   }
 
   #statusOf(nodeId: string, history: History): NodeStatus | undefined {

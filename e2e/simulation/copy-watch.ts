@@ -1,10 +1,10 @@
 import { keys, ranges } from '../../crds/keys/index.js';
-import type { NodeStatus } from '../../crds/node/index.js';
 import { isMadeVolume, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import { hasAll, type HeldVolume, isSameLog, type RecordLog } from '../../dev/simulation/index.js';
 import type { ReplicationRecord } from '../../pkg/agent/replication/record.js';
 import { value } from '../../pkg/store/index.js';
-import type { Machine, SimCluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
+import type { Machine } from './machine.js';
 import type { History, Invariant } from './history.js';
 import { findEnrolled } from './volume-invariants.js';
 
@@ -20,9 +20,7 @@ interface MountedVolume {
   readonly readOnly: boolean;
 }
 
-/** So long after it was held to be off a machine that was not may run what is given up. */
-const FENCED_MS = 30_000;
-/** A report may be under way for so long: what was done to the disk meanwhile it does not know of. */
+/** Physics: a report may be under way for so long: what was done to the disk meanwhile it does not know of. */
 const REPORTED_MS = 20_000;
 
 /** What has become of the copies of replicated volumes, as the disks and the state folders of the machines show it. */
@@ -39,10 +37,6 @@ export class CopyWatch {
   /** Which machine was the primary of a volume in an epoch. */
   readonly #primaries = new Map<string, string>();
   readonly #dropped = new Map<Machine, number>();
-  /** When each machine was last held to be off by an administrator, who may be wrong. */
-  readonly #fencedAt = new Map<string, number>();
-  /** As `<volume> <machine>`: where a disk was replaced and the agent remembers the old one, nothing is expected of the copy. */
-  readonly excepted = new Set<string>();
   readonly #disks = new Map<Machine, { readonly turns: number; readonly at: number }>();
 
   constructor(cluster: SimCluster, history: () => History) {
@@ -53,7 +47,6 @@ export class CopyWatch {
   readonly note: Invariant = (changes, history) => {
     for (const { key, before, entry } of changes) {
       if (!entry) continue;
-      if (key.startsWith(ranges.nodeStatuses)) this.#noteFence(value<NodeStatus>(entry), history);
       if (key.startsWith(ranges.volumes)) {
         const { id, class: kind, metadata } = value<StoredVolume>(entry);
         if (kind === 'replicated') this.#copied.set(id, metadata.tenant);
@@ -80,11 +73,6 @@ export class CopyWatch {
   /** How many records are found where a volume is served. */
   countServed(id: string): number {
     return this.#lines.get(id)?.log.length ?? 0;
-  }
-
-  /** Whether an administrator has just said that a machine is off, and it is not: nobody can stop there in time what goes on. */
-  isHeldOff({ name }: Machine): boolean {
-    return this.#cluster.world.time - (this.#fencedAt.get(name) ?? Number.NEGATIVE_INFINITY) < FENCED_MS;
   }
 
   /** A container finds what was served before, all of it or, after a promotion, all up to the moment that the copy showed. */
@@ -134,11 +122,6 @@ export class CopyWatch {
     const kept = epoch === this.#statusOf(id)?.epoch ? log : this.#listDue(id, log);
     const due = this.#listUntil(kept, until);
     return disk.held.get(id)?.logs.some(log => hasAll(log, due)) ?? false;
-  }
-
-  #noteFence({ id, lost }: NodeStatus, history: History): void {
-    const { name } = history.node(id) ?? {};
-    if (lost === 'fence' && name !== undefined) this.#fencedAt.set(name, this.#cluster.world.time);
   }
 
   #notePromotion({ id }: VolumeStatus, moment: number): void {

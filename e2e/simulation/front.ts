@@ -22,6 +22,7 @@ export interface Request {
   readonly path: string;
   readonly tenant: string;
   readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
   readonly document?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly caller?: Partial<Call['caller']>;
@@ -71,12 +72,22 @@ export class Front {
     return { tenant, id: node, name: nodeName, run: parseAgentRun(headers[AGENT_HEADER] ?? '') };
   }
 
-  async ask({ method, path, tenant, params = {}, document, headers = {}, caller, op = '' }: Request): Promise<Answer> {
+  async ask({
+    method,
+    path,
+    tenant,
+    params = {},
+    query = {},
+    document,
+    headers = {},
+    caller,
+    op = '',
+  }: Request): Promise<Answer> {
     const route = this.#routes.get(`${method} ${path}`)!;
     const request = { headers, socket: {} } as unknown as Call['request'];
     const who = { kind: 'admin', id: 'somebody', tenant, role: 'admin', token: undefined, ...caller } as const;
     try {
-      const sent = { tenant, params, query: new Map<string, string>(), isDryRun: false, document };
+      const sent = { tenant, params, query: new Map(Object.entries(query)), isDryRun: false, document };
       const outcome = await route.handle({ request, requestId: op, caller: who, ...sent });
       if ('rejections' in outcome) return { told: 'refused', ...toRefusal(outcome) };
       const body = 'body' in outcome ? Buffer.concat([outcome.body].flat()).toString() : '{}';

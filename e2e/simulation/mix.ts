@@ -12,6 +12,8 @@ export interface Mix {
   readonly hasVolumes: boolean;
   /** Some of them are replicated, and little else happens. */
   readonly hasCopies: boolean;
+  /** One of the machines keeps its volumes with another driver. */
+  readonly hasOddDriver: boolean;
   /** The deployment that load moves. */
   readonly scaled?: string;
   /** In the end machines go abroad whose data may not. */
@@ -39,6 +41,7 @@ export function chooseMix(seed: number, name?: MixName): Mix {
     isScheduled: isAll || turn === TURNS.schedules,
     hasVolumes: hasVolumes || hasCopies,
     hasCopies,
+    hasOddDriver: hasCopies && Math.floor(seed / 3) % 2 === 1,
     isMovedAbroad: turn === TURNS.residency,
     ...((isAll || turn === TURNS.scaling) && { scaled: isAll ? SHOP : POOL }),
   };

@@ -1,7 +1,8 @@
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import { value } from '../../pkg/store/index.js';
-import { type SimCluster, COUNTRY, type Machine } from './cluster.js';
+import { type SimCluster, UNDER_WAY_MS } from './cluster.js';
+import { COUNTRY, type Machine } from './machine.js';
 
 type Order = 'drain' | 'undrain' | 'fence';
 
@@ -40,17 +41,21 @@ function moveAbroad({ world }: SimCluster, { labels, seat }: Machine): void {
   seat.restart(world.between(100, 3_000));
 }
 
-/** Containers and agent stop, and a moment later an administrator fences the node. */
-function switchOff(cluster: SimCluster, machine: Machine): void {
+/** A machine is switched off, and a moment later an administrator says so: it comes back a while after that is stored, or never will be. */
+export function switchOff(
+  cluster: SimCluster,
+  machine: Machine,
+  { fenceAfterMs = cluster.world.between(100, 5_000), backAfterMs = cluster.world.between(0, 30_000) } = {},
+): void {
   const { world } = cluster;
-  machine.engine.restart();
-  machine.seat.restart(world.between(10_000, 40_000));
-  world.after(world.between(100, 5_000), 'a machine is fenced', () => fence(cluster, machine));
-}
-
-/** An administrator says that a machine is off. */
-export function fence(cluster: SimCluster, machine: Machine): void {
-  void order(cluster, machine, 'fence');
+  if (machine.isOff) return;
+  machine.switchOff();
+  const switchOn = () => machine.switchOn();
+  world.after(fenceAfterMs, 'a machine is fenced', () => {
+    void order(cluster, machine, 'fence').then(() =>
+      world.after(UNDER_WAY_MS + backAfterMs, 'power comes back', switchOn),
+    );
+  });
 }
 
 async function order(cluster: SimCluster, { name }: Machine, what: Order): Promise<void> {

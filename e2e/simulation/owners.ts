@@ -1,5 +1,6 @@
 import type { StoredToken } from '../../crds/tenant/index.js';
-import { type SimCluster, type Machine, TENANTS } from './cluster.js';
+import { type SimCluster, TENANTS } from './cluster.js';
+import type { Machine } from './machine.js';
 import { drain } from './operators.js';
 
 const CLAIMS = '/api/v1/nodes/{nodeName}/claims';

@@ -1,4 +1,5 @@
-import { COUNTRY, type SimCluster, TENANTS } from './cluster.js';
+import { type SimCluster, TENANTS } from './cluster.js';
+import { COUNTRY } from './machine.js';
 import { put } from './users.js';
 
 const NAME = 'ledger';

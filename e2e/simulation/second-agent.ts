@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
-import type { Machine, SimCluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
+import type { Machine } from './machine.js';
 
 /** A lease of a node, and what its agent and a new leader need. */
 const LEASE_MS = 25_000;

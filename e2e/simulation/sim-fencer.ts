@@ -1,7 +1,8 @@
 import type { SimProcess, SimWorld, VolumeDisk } from '../../dev/simulation/index.js';
 import type { ContainerMount, Fencer, FencerDeadline, SimulatedEngine } from '../../pkg/agent/index.js';
 
-const LOOK_MS = 500;
+/** How often it looks. */
+export const FENCER_LOOK_MS = 500;
 /** As for a container that the kernel has killed. */
 const KILLED = 137;
 
@@ -10,6 +11,7 @@ interface FencedMachine {
   readonly engine: SimulatedEngine;
   readonly disk: VolumeDisk;
   readonly mounts: ReadonlyMap<string, readonly ContainerMount[]>;
+  readonly stillForMs: number;
 }
 
 /** The fencer of a machine: agents come and go, and it kills what writes without any engine. */
@@ -35,10 +37,16 @@ export class SimFencer {
     return { arm };
   }
 
+  /** The machine boots: what was armed was in memory. */
+  forget(): void {
+    this.#deadlines = [];
+  }
+
   #look(): void {
     this.#isLooking = this.#deadlines.length > 0;
     if (!this.#isLooking) return;
-    this.#world.after(LOOK_MS, 'a fencer looks', () => {
+    this.#world.after(this.#machine.stillForMs + FENCER_LOOK_MS, 'a fencer looks', () => {
+      if (this.#machine.stillForMs > 0) return this.#look();
       const passed = this.#deadlines.filter(({ at }) => this.#world.clock.monotonic() >= at);
       if (passed.length > 0) this.#kill(new Set(passed.map(({ volume }) => volume)));
       this.#look();

@@ -1,5 +1,5 @@
 import { calm, storm } from '../../dev/simulation/index.js';
-import type { SimCluster } from './cluster.js';
+import { type SimCluster, UNDER_WAY_MS } from './cluster.js';
 import { copyActs } from './copies.js';
 import type { History } from './history.js';
 import { useJobs } from './jobs.js';
@@ -16,8 +16,6 @@ import { useCluster } from './users.js';
 import { useVolumes } from './volumes.js';
 
 const STORM_MS = 60_000;
-/** No request is on its way for longer. */
-export const UNDER_WAY_MS = 6_000;
 const ENGINE_LOST_MS = 60_000;
 
 /** Everything goes wrong, everybody wants something, and then it is over. */

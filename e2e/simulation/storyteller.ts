@@ -24,9 +24,9 @@ export interface StoryParts {
 
 /** Has one user do one thing after the other, and waits for each. What must hold meanwhile is inspected all the while. */
 export class Storyteller {
-  protected readonly parts: StoryParts;
+  readonly parts: StoryParts;
   /** The one with the most machines. */
-  protected readonly tenant: string;
+  readonly tenant: string;
   #orders = 0;
 
   constructor(parts: StoryParts) {
@@ -35,54 +35,54 @@ export class Storyteller {
     this.tenant = TENANTS.toSorted((one, other) => count(other) - count(one))[0]!;
   }
 
-  protected async create(name: string, form: object = {}): Promise<string> {
+  async create(name: string, form: object = {}): Promise<string> {
     const answer = await this.hear(askForVolume(this.parts.cluster, this.tenant, name, form));
     const { id } = demand(answer, `volume ${name}`) as { readonly id: string };
     await this.until(() => this.status(id)?.phase === 'Ready', 'a volume is made');
     return id;
   }
 
-  protected status(id: string): VolumeStatus | undefined {
+  status(id: string): VolumeStatus | undefined {
     return this.parts.history.get<VolumeStatus>(keys.volumeStatus(this.tenant, id));
   }
 
-  protected find(name: string): StoredDeployment | undefined {
+  find(name: string): StoredDeployment | undefined {
     return this.parts.history.get<StoredDeployment>(keys.deployment(this.tenant, name));
   }
 
-  protected rollout(name: string): RolloutRecord | undefined {
+  rollout(name: string): RolloutRecord | undefined {
     return this.parts.history.get<RolloutRecord>(keys.rollout(this.tenant, name));
   }
 
-  protected isComplete(name: string): boolean {
+  isComplete(name: string): boolean {
     const { completed, progress } = this.rollout(name) ?? {};
     return completed !== undefined && progress === undefined;
   }
 
-  protected async say(name: string, kind: 'create' | 'change', spec: Readonly<Record<string, unknown>>): Promise<void> {
+  async say(name: string, kind: 'create' | 'change', spec: Readonly<Record<string, unknown>>): Promise<void> {
     demand(await this.ask(name, kind, spec), `${kind} ${name}`);
   }
 
-  protected ask(name: string, kind: 'create' | 'change', spec: Readonly<Record<string, unknown>>): Promise<Answer> {
+  ask(name: string, kind: 'create' | 'change', spec: Readonly<Record<string, unknown>>): Promise<Answer> {
     const op = this.nextOp();
     const about = kind === 'create' ? { ...consumerForm, ...spec, labels: { op } } : { ...spec, labels: { op } };
     return this.hear(put(this.parts.cluster, { op, kind, tenant: this.tenant, name, spec: about }));
   }
 
   /** The answer, for which time has to pass. */
-  protected async hear(asked: Promise<Answer>): Promise<Answer> {
+  async hear(asked: Promise<Answer>): Promise<Answer> {
     const heard: Answer[] = [];
     void asked.then(answer => heard.push(answer));
     await this.until(() => heard.length > 0, 'an answer', { everyMs: ANSWER_MS });
     return heard[0]!;
   }
 
-  protected nextOp(): string {
+  nextOp(): string {
     return `story-${++this.#orders}`;
   }
 
   /** Whether the one replica of a deployment runs, and no other. */
-  protected runs(name: string): boolean {
+  runs(name: string): boolean {
     const deployment = this.find(name);
     const containers = this.parts.cluster.machines
       .flatMap(({ engine }) => engine.containers)
@@ -92,11 +92,11 @@ export class Storyteller {
     return only?.state === 'running' && only.owner.templateHash === computeTemplateHash(deployment);
   }
 
-  protected pass(ms: number): Promise<void> {
+  pass(ms: number): Promise<void> {
     return this.parts.cluster.world.pass(ms, this.parts.inspect);
   }
 
-  protected async until(
+  async until(
     isSo: () => boolean | Promise<boolean>,
     what: string | (() => string),
     { everyMs = LOOK_MS, withinMs = WITHIN_MS } = {},

@@ -1,3 +1,4 @@
+import type { SimWorld } from '../../dev/simulation/index.js';
 import type { SimCluster } from './cluster.js';
 
 /** One thing that goes wrong. */
@@ -9,6 +10,27 @@ const kill: Trouble = ({ world, seats }) => world.pick(seats).restart(world.betw
 const loseAgent: Trouble = ({ world, machines }) => world.pick(machines).seat.restart(world.between(16_000, 45_000));
 
 const freeze: Trouble = ({ world, seats }) => world.pick(seats).life?.freeze(world.between(500, 15_000));
+
+/** Its service manager stops an agent: its containers go on. */
+const stop: Trouble = ({ world, machines }) => world.pick(machines).seat.stop(world.between(500, 45_000));
+
+const standStill: Trouble = ({ world, machines }) => world.pick(machines).standStill(world.between(500, 45_000));
+
+const spoilState: Trouble = ({ world, machines }) => world.pick(machines).spoilState(world.between(500, 20_000));
+
+/** A disk with volumes, or one of the volumes, is full for a while. */
+const fill: Trouble = ({ world, machines }) => {
+  const { disk } = world.pick(machines);
+  fillUp(world, world.pick([disk, ...disk.held.values()]), world.between(500, 20_000));
+};
+
+/** Nothing more can be written to a disk, or to a volume, for so long. */
+export function fillUp(world: SimWorld, place: { isFull: boolean }, forMs: number): void {
+  place.isFull = true;
+  world.after(forMs, 'there is room again', () => {
+    place.isFull = false;
+  });
+}
 
 const isolate: Trouble = ({ world, seats }) => world.pick(seats).life?.isolate(world.between(500, 20_000));
 
@@ -27,9 +49,11 @@ const restartEngine: Trouble = ({ world, machines }) => world.pick(machines).eng
 export const ENGINE_AWAY_MS = 8_000;
 
 const hideEngine: Trouble = ({ world, machines }) => {
-  const { engine } = world.pick(machines);
-  engine.setReachable(false);
-  world.after(world.between(100, ENGINE_AWAY_MS), 'an engine is back', () => engine.setReachable(true));
+  const machine = world.pick(machines);
+  machine.engine.setReachable(false);
+  world.after(world.between(100, ENGINE_AWAY_MS), 'an engine is back', () =>
+    machine.engine.setReachable(!machine.isOff),
+  );
 };
 
 const troubles: readonly Trouble[] = [
@@ -45,6 +69,10 @@ const troubles: readonly Trouble[] = [
   crash,
   restartEngine,
   hideEngine,
+  stop,
+  standStill,
+  spoilState,
+  fill,
 ];
 
 /** Something goes wrong every few seconds, until `until`. */

@@ -9,7 +9,8 @@ import type { Report } from '../../crds/report/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { isMadeVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
-import type { Machine, SimCluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
+import type { Machine } from './machine.js';
 import type { History, Invariant, StoreChange } from './history.js';
 
 type Mounts = StoredDeployment['volumes'];

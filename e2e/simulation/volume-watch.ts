@@ -2,7 +2,8 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import { isMadeVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import type { ContainerStatus } from '../../pkg/agent/index.js';
 import { value } from '../../pkg/store/index.js';
-import type { Machine, SimCluster } from './cluster.js';
+import type { SimCluster } from './cluster.js';
+import type { Machine } from './machine.js';
 import { CopyWatch } from './copy-watch.js';
 import type { History, Invariant } from './history.js';
 import { findEnrolled } from './volume-invariants.js';
@@ -72,7 +73,7 @@ export class VolumeWatch {
   useBytes(): void {
     const { world } = this.#cluster;
     world.after(LOOK_MS, 'containers use volumes', () => {
-      for (const mount of this.#listMounts()) this.#use(mount);
+      for (const mount of this.#listMounts()) if (!mount.machine.isStill) this.#use(mount);
       this.copies.look(id => this.#ordered.has(id));
       if (this.#cluster.mix.hasCopies) this.look(); // an agent may have had the time to stop what it must by now
       this.#lookAtClaims();
@@ -102,7 +103,7 @@ export class VolumeWatch {
       const here = `${machine.name} ${id}`;
       if (local.has(here)) throw new Error(`${name} and ${local.get(here)} write to ${id} on ${machine.name}`);
       local.set(here, name);
-      if (isCopied ? this.copies.isHeldOff(machine) : isGivenUp) continue;
+      if (isCopied ? !machine.isAwake : isGivenUp) continue;
       if (writers.has(id)) throw new Error(`${name} on ${machine.name} and ${writers.get(id)} write to ${id}`);
       writers.set(id, `${name} on ${machine.name}`);
     }
@@ -146,15 +147,16 @@ export class VolumeWatch {
   #use({ machine, container, id, path, readOnly }: RunningMount): void {
     const { held } = machine.disk.findMounted(path);
     if (!held) return; // the disk went away under it
+    const isWritten = !readOnly && !this.isResting && !held.isFull;
     if (this.copies.isCopied(id)) {
-      return this.copies.use(machine, container.name, held, { id, readOnly: readOnly || this.isResting });
+      return this.copies.use(machine, container.name, held, { id, readOnly: !isWritten });
     }
     const written = this.#written.get(id) ?? held.records;
     if (held.records !== written) {
       if (this.#history().givenUp.has(container.owner.replica)) return;
       throw new Error(`${container.name} finds ${held.records} of ${written} records of ${id} on ${machine.name}`);
     }
-    if (!readOnly && !this.isResting) held.write(written + 1);
+    if (isWritten) held.write(written + 1);
     this.#written.set(id, held.records);
   }
 

@@ -6,7 +6,8 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { RESIZED_MAX } from '../../dev/simulation/index.js';
-import { BAD_IMAGE, COUNTRY, type Machine, type SimCluster, TENANTS } from './cluster.js';
+import { BAD_IMAGE, type SimCluster, TENANTS } from './cluster.js';
+import { COUNTRY, type Machine } from './machine.js';
 import type { History, UserIntent } from './history.js';
 import { setQuota } from './platform.js';
 import { put } from './users.js';
@@ -147,13 +148,13 @@ export function reboot({ cluster }: VolumeUser): void {
 /** A machine comes up without its volumes; somebody mounts their disk a while later. */
 export function rebootWithoutDisk(
   { world }: SimCluster,
-  { engine, seat, disk }: Machine,
+  machine: Machine,
   { agentAfterMs, diskAfterMs }: { readonly agentAfterMs: number; readonly diskAfterMs: number },
 ): void {
-  engine.restart();
-  disk.unmount();
-  seat.restart(agentAfterMs);
-  world.after(diskAfterMs, 'a disk is mounted', () => disk.mount());
+  if (machine.isOff) return;
+  machine.disk.unmount();
+  machine.reboot(agentAfterMs);
+  world.after(diskAfterMs, 'a disk is mounted', () => machine.disk.mount());
 }
 
 /** Mostly one that can be mounted. */

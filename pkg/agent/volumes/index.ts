@@ -11,7 +11,7 @@
  * @module
  */
 export { BoundFolders, findBadRoot } from './bound-folders.js';
-export { type RemovedBytes, type VolumeDriver, VolumeFault } from './driver.js';
+export { type RemovedBytes, type VolumeDriver, type VolumeDriverName, VolumeFault } from './driver.js';
 export { freeSpent } from './spent-bytes.js';
 export { CHECKSUM_BYTES, StallWatch, StreamChecksum } from './stream-checksum.js';
 export { roundSize } from './volume-checks.js';
