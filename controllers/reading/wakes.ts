@@ -66,11 +66,19 @@ export const wakeOnNodeChange: Wake = {
   },
 };
 
-/** Wakes every deployment with a replica on the node that a volume was on when that is promoted on another, or is to move there. */
+/** Whether a new leader is shown what was stored before: it looks at everything by itself. */
+export const isOfFirstPass = ({ revision }: CacheChange, cache: Cache): boolean => revision < cache.revision;
+
+/**
+ * Wakes every deployment with a replica on the node that a volume was on when that is promoted on another, or is to move there. A status that
+ * was lost and is made good does not tell where the volume was.
+ */
 export const wakeOnPromotion: Wake = {
   prefix: ranges.volumeStatuses,
   keys: (change, cache) => {
     const { after, before } = readChange<VolumeStatus>(change);
+    const isMadeGood = !before && (after?.epoch ?? 1) > 1 && !isOfFirstPass(change, cache);
+    if (isMadeGood) return listConsumers(splitKey(change.key)[0] ?? '', after!.id, cache);
     const isSame = after?.epoch === before?.epoch && after?.finalFor === before?.finalFor;
     return isSame ? [] : listDeploymentsOn([before?.primaryNode], cache);
   },
@@ -97,6 +105,13 @@ export function withDependents({ prefix, keys: wakeKeys }: Wake): Wake {
       return [...woken, ...woken.flatMap(key => cache.by(DEPENDENTS, key).map(entry => deriveQueueKey(entry.key)))];
     },
   };
+}
+
+/** The queue keys of the deployments of a tenant that have replicas which mount a volume. */
+function listConsumers(tenant: string, volumeId: string, cache: Cache): readonly string[] {
+  const replicas = cache.list(ranges.of(ranges.replicas, tenant)).map(entry => value<Replica>(entry));
+  const own = replicas.filter(({ template }) => template.volumes?.some(mount => mount.volumeId === volumeId));
+  return [...new Set(own.map(({ deployment }) => formatQueueKey({ tenant, name: deployment })))];
 }
 
 /** The queue keys of deployments on one node, or on two that had one name after the other. */

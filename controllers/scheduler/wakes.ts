@@ -24,7 +24,14 @@ import {
 } from '../../pkg/placement/index.js';
 import type { Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type CacheChange, value } from '../../pkg/store/index.js';
-import { deriveQueueKey, formatQueueKey, isWaiting, readChange, readWorkload } from '../reading/index.js';
+import {
+  deriveQueueKey,
+  formatQueueKey,
+  isOfFirstPass,
+  isWaiting,
+  readChange,
+  readWorkload,
+} from '../reading/index.js';
 
 /** A deployment with replicas that wait for a node, and the report about them. */
 interface WaitingDeployment {
@@ -207,9 +214,6 @@ function wakeWaiting(
 ): readonly string[] {
   return listWaiting(change, cache).filter(matters).map(toQueueKey);
 }
-
-/** Whether a new leader is shown what was stored before: it reconciles every waiting deployment by its own record. */
-const isOfFirstPass = ({ revision }: CacheChange, cache: Cache) => revision < cache.revision;
 
 /** The waiting deployments of the tenant that a change is about. */
 function listWaiting(change: CacheChange, cache: Cache): readonly WaitingDeployment[] {
