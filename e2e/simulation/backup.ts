@@ -4,6 +4,7 @@ import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
 import { declareRestore } from '../../pkg/link/index.js';
 import type { SimCluster } from './cluster.js';
+import { copyActs } from './copies.js';
 import type { History } from './history.js';
 import { useCluster } from './users.js';
 import { useVolumes } from './volumes.js';
@@ -23,7 +24,7 @@ const NEW_LEADERS_MS = 30_000;
 export async function restoreBackup(
   cluster: SimCluster,
   history: History,
-  { underWayMs, inspect, settle, onRestored }: RestoreSteps,
+  { underWayMs, inspect, settle, onRestored, onDeclared }: RestoreSteps,
 ): Promise<void> {
   const { world, server, machines } = cluster;
   const backup = server.save();
@@ -31,7 +32,8 @@ export async function restoreBackup(
   useCluster(cluster, history, world.time + LOST_MS, 'lost');
   const known = new Set(history.entries(ranges.volumes).map(({ key }) => splitKey(key)[1]));
   // A volume that is in the backup and was deleted since has no bytes: nothing brings those back.
-  const volumeUsers = { prefix: 'lost-volume', mayRemove: (id: string) => !known.has(id) };
+  const acts = cluster.mix.hasCopies ? { acts: copyActs } : {};
+  const volumeUsers = { prefix: 'lost-volume', mayRemove: (id: string) => !known.has(id), ...acts };
   if (cluster.mix.hasVolumes) useVolumes(cluster, history, world.time + LOST_MS, volumeUsers);
   await world.pass(LOST_MS + underWayMs, inspect);
 
@@ -43,6 +45,7 @@ export async function restoreBackup(
   cluster.start();
   await expectHeld(cluster, inspect);
   await declareRestore(server, world.clock);
+  onDeclared();
   await settle();
   await world.pass(NEW_LEADERS_MS, inspect);
   expect(listGenerations(history), 'what the restored store has').to.deep.equal(saved);
@@ -80,6 +83,8 @@ interface RestoreSteps {
   readonly settle: () => Promise<unknown>;
   /** Told when the store has its older state. */
   readonly onRestored: () => void;
+  /** Told when that counts. */
+  readonly onDeclared: () => void;
 }
 
 function listGenerations(history: History): readonly string[] {

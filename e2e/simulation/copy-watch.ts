@@ -70,6 +70,18 @@ export class CopyWatch {
     return this.#copied.has(id);
   }
 
+  /**
+   * What was served in epochs that the restored store does not know of is lost to those who mount the volume, by the nature of a restore: it
+   * stays on the disks that have it. The same epochs may come again.
+   */
+  noteRestore(): void {
+    this.#promised.clear();
+    for (const key of this.#primaries.keys()) {
+      const [id = '', epoch] = key.split(' ');
+      if (Number(epoch) > (this.#statusOf(id)?.epoch ?? 0)) this.#primaries.delete(key);
+    }
+  }
+
   /** How many records are found where a volume is served. */
   countServed(id: string): number {
     return this.#lines.get(id)?.log.length ?? 0;

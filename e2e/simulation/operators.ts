@@ -1,7 +1,10 @@
-import { keys } from '../../crds/keys/index.js';
+import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
+import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { value } from '../../pkg/store/index.js';
 import { type SimCluster, UNDER_WAY_MS } from './cluster.js';
+import { askForCopy } from './copies.js';
+import type { History } from './history.js';
 import { COUNTRY, type Machine } from './machine.js';
 
 type Order = 'drain' | 'undrain' | 'fence';
@@ -56,6 +59,34 @@ export function switchOff(
       world.after(UNDER_WAY_MS + backAfterMs, 'power comes back', switchOn),
     );
   });
+}
+
+/** So long a volume is told to be behind: every agent that is there has reported by then. */
+const TOLD_MS = 30_000;
+
+/**
+ * Does for each volume whose copies are ahead of a restored store what the guide says (docs/OPERATIONS.md): once all nodes are back and one
+ * of the highest epoch is the primary, its status goes, and is made good from what the agents tell. Where none of them was, a copy is asked
+ * for on the other nodes that have bytes of it: the store does not know them.
+ */
+export function haveAgentsTell(cluster: SimCluster, history: History): void {
+  const { server, world, machines } = cluster;
+  const behind = history
+    .entries(ranges.volumeStatuses)
+    .filter(entry => value<VolumeStatus>(entry).reason === 'volume_epoch_behind');
+  for (const { key, revision } of behind) {
+    const [tenant = '', id = ''] = splitKey(key);
+    const { since } = history.get<VolumeStatus>(key)!;
+    if (world.clock.now() - Date.parse(since) < TOLD_MS) continue;
+    const reports = history.all<VolumeReport>(ranges.volumeReportsOf(tenant, id));
+    const highest = Math.max(...reports.map(({ epoch = 0 }) => epoch));
+    const primaries = reports.filter(({ epoch, role }) => epoch === highest && role === 'primary');
+    if (primaries.length === 1) void server.commit({ guards: [{ key, at: revision }], puts: [], deletes: [key] });
+    if (primaries.length > 0) continue;
+    const known = reports.map(({ nodeId }) => history.node(nodeId)?.name);
+    const others = machines.filter(({ name, disk }) => disk.held.has(id) && !known.includes(name));
+    for (const { name } of others) void askForCopy(cluster, { tenant, id }, name);
+  }
 }
 
 async function order(cluster: SimCluster, { name }: Machine, what: Order): Promise<void> {

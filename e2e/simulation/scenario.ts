@@ -14,7 +14,7 @@ import { ContainerWatch } from './availability.js';
 import { expectConverged } from './inspection.js';
 import { createInspector } from './inspector.js';
 import { expectNetworksKept } from './networks.js';
-import { endOrders } from './operators.js';
+import { endOrders, haveAgentsTell } from './operators.js';
 import { settleOwners } from './owners.js';
 import { setQuota, countUsed } from './platform.js';
 import { countAll, invariants } from './invariants.js';
@@ -170,10 +170,13 @@ async function tell(cluster: SimCluster, kills: FailpointKills, seed: number): P
   }
 
   const givenUp = history.givenUp.size;
-  if (!hasCopies && seed % Math.ceil(SEEDS_A_RESTORE / (cluster.pace.restores ?? 1)) === 0) {
+  if (seed % Math.ceil(SEEDS_A_RESTORE / (cluster.pace.restores ?? 1)) === 0) {
     const settle = () => converge(cluster, history, inspect);
-    const onRestored = () => volumes?.forgetUnmade();
-    await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle, onRestored });
+    const onRestored = () => volumes?.noteRestore();
+    const onDeclared = () => {
+      if (volumes) volumes.isSetBack = false;
+    };
+    await restoreBackup(cluster, history, { underWayMs: UNDER_WAY_MS, inspect, settle, onRestored, onDeclared });
   }
 
   if (hasCopies) await world.pass(COPIED_MS, inspect);
@@ -203,6 +206,7 @@ async function converge(cluster: SimCluster, history: History, inspect: () => vo
     endSchedules(cluster, history);
     if (cluster.mix.hasVolumes) endVolumes(cluster, history);
     if (cluster.mix.hasCopies) bringHome(cluster);
+    if (cluster.mix.hasCopies) haveAgentsTell(cluster, history);
     await endOrders(cluster); // a request of the storm may have been settled since
     await settleOwners(cluster);
     await world.pass(1_000, inspect);

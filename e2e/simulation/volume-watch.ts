@@ -37,6 +37,8 @@ export class VolumeWatch {
   readonly copies: CopyWatch;
   /** Containers write nothing more. */
   isResting = false;
+  /** The store was set back, and nobody has declared that: statuses are those of the backup, which the condition of the nodes says (ADR 72). */
+  isSetBack = false;
 
   constructor(cluster: SimCluster, history: () => History) {
     this.#cluster = cluster;
@@ -82,7 +84,9 @@ export class VolumeWatch {
   }
 
   /** A store that was restored may not know of bytes that were made since, and choose another node for them. */
-  forgetUnmade(): void {
+  noteRestore(): void {
+    this.copies.noteRestore();
+    this.isSetBack = true;
     const made = this.#history().all<VolumeStatus>(ranges.volumeStatuses).filter(isMadeVolume);
     const known = new Set(made.map(({ id }) => id));
     for (const id of this.#written.keys()) if (!known.has(id)) this.#written.delete(id);
@@ -165,7 +169,7 @@ export class VolumeWatch {
     const { world, faults } = this.#cluster;
     for (const { id, phase, primaryNode } of this.#history().all<VolumeStatus>(ranges.volumeStatuses)) {
       const isStormy = faults.unreachable > 0;
-      if (phase !== 'Ready' || isStormy || this.#isUsable(id, primaryNode)) {
+      if (phase !== 'Ready' || isStormy || this.isSetBack || this.#isUsable(id, primaryNode)) {
         this.#wrongSince.delete(id);
         continue;
       }
