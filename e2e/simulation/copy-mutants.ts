@@ -4,8 +4,8 @@ import type { AssignedVolume, VolumeReport, VolumeStatus } from '../../crds/volu
 import type { VolumeDriver } from '../../pkg/agent/volumes/index.js';
 import type { AssignmentLine } from '../../pkg/link/index.js';
 import { type Cache, encode, type Entry, value } from '../../pkg/store/index.js';
-import { COUNTRY } from './cluster.js';
-import { inMix, instead } from './mutants.js';
+import { COUNTRY } from './machine.js';
+import { inMix, instead, withoutHistory } from './mutants.js';
 import { storing } from './rollout-mutants.js';
 import type { AgentParts } from './variant.js';
 import { hearing, listAssigned, within } from './volume-mutants.js';
@@ -84,6 +84,27 @@ function takeOneForBoth(): (report: VolumeReport) => VolumeReport {
     return final ? { ...report, final } : report;
   };
 }
+
+/** A fence that opens with any answer: what was assigned last counts again, however long nobody has answered. */
+const opensWithAnyAnswer = (parts: AgentParts): AgentParts => {
+  let again = () => undefined as void;
+  const hearing = instead(parts.link, 'assignments', (onLine, signal) =>
+    parts.link.assignments(line => {
+      if (line.type === 'snapshot') again = () => onLine(withoutHistory(line));
+      onLine(line);
+    }, signal),
+  );
+  const link = instead(hearing, 'heartbeat', async beat => {
+    const reply = await parts.link.heartbeat(beat);
+    parts.clock.after(0, again); // once the answer was noted
+    return reply;
+  });
+  return { ...parts, link };
+};
+
+/** A primary that keeps to itself why copies do not come further. */
+const tellsNoReasons = (report: VolumeReport): VolumeReport =>
+  report.copies ? { ...report, copies: report.copies.map(({ message: _, ...copy }) => copy) } : report;
 
 /** Mistakes about copies, epochs, promotions and fences that must not go unnoticed. */
 export const copyMutants = inMix('copies', [
@@ -191,6 +212,13 @@ export const copyMutants = inMix('copies', [
     mistake: 'a move does not wait until the copy has the last snapshot',
     ...believing(takeOneForBoth()),
   },
+  {
+    mistake: 'copies are put where nothing reads what the primary sends',
+    noticedAt: 3,
+    ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({ ...node, volumeDriver: 'btrfs' })),
+  },
+  { mistake: 'a copy that no path leads to is not replaced', isDeep: true, ...believing(tellsNoReasons) },
+  { mistake: 'a fence whose time has passed opens with any answer', agent: opensWithAnyAnswer },
   { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },
   {
     mistake: 'an agent that starts again does not know what its copies are',

@@ -41,7 +41,7 @@ const forgetsNames = (loop: Loop): Loop => {
 };
 
 /** A line as servers sent it that showed no place in the history of the store. */
-function withoutHistory(line: AssignmentLine): AssignmentLine {
+export function withoutHistory(line: AssignmentLine): AssignmentLine {
   if (line.type !== 'snapshot') return line;
   const { store: _, isSetBack: _ignored, ...rest } = line;
   return rest;

@@ -5,7 +5,7 @@ import type { StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { AssignedVolume, StoredVolume, VolumeStatus } from '../../crds/volume/index.js';
 import type { AssignmentLine } from '../../pkg/link/index.js';
-import { done, type LoopEnv } from '../../pkg/reconcile/index.js';
+import { done, type Loop, type LoopEnv, type Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Entry, type Put, type Store, value } from '../../pkg/store/index.js';
 import { altering, deafTo, inMix, instead } from './mutants.js';
 import type { AgentParts } from './variant.js';
@@ -193,6 +193,25 @@ const deletesAlone = (store: Store): Store =>
     return store.commit({ ...change, guards: change.guards.filter(isOther), puts: change.puts.filter(isOther) });
   });
 
+/** A key that nobody takes apart stops the loop that hears of it. */
+const stopsAtMalformed = (loop: Loop): Loop => {
+  let isStopped = false;
+  const wakes = loop.wakes.map(
+    ({ prefix, keys: derive }): Wake => ({
+      prefix,
+      keys: (change, cache) => {
+        try {
+          derive({ ...change, key: `${prefix}..` }, cache);
+        } catch {
+          isStopped = true;
+        }
+        return isStopped ? [] : derive(change, cache);
+      },
+    }),
+  );
+  return { ...loop, wakes };
+};
+
 /** Mistakes about volumes that must not go unnoticed. */
 export const volumeMutants = inMix('volumes', [
   {
@@ -215,6 +234,7 @@ export const volumeMutants = inMix('volumes', [
     noticedAt: 2,
     ...within('volume-keeper', movesLost),
   },
+  { mistake: 'a malformed key stops the volume keeper', ...altering('volume-keeper', stopsAtMalformed) },
   { mistake: 'the record of a volume goes before its bytes', isDeep: true, noticedAt: 5, ...forgetsAtOnce },
   {
     mistake: 'the volume keeper does not watch reports',
