@@ -13,6 +13,7 @@ import type { AgentEnv } from './agent-env.js';
 import { createMemoryDisk } from './disk.js';
 import { EngineUnreachableFault } from './engine/index.js';
 import { NodeLab } from './node-lab.testing.js';
+import type { FencerDeadline } from './fencer/index.js';
 import { type FindUser, NodeVolumes } from './node-volumes.js';
 import { MemoryDriver } from './replication/memory-driver.testing.js';
 import { formatSyncName } from './replication/messages.js';
@@ -347,6 +348,7 @@ function openVolumes(
   report: (seen: readonly SeenVolume[]) => Promise<void>,
   find: FindUser = async () => undefined,
   disk = new MemoryDriver(),
+  armed: string[][] = [],
 ) {
   const [clock, end] = [new ManualClock(), new AbortController()];
   const peers: Peers = {
@@ -355,7 +357,8 @@ function openVolumes(
     connect: () => Promise.reject(new PeerFault('nobody answers; it is tried again')),
   };
   const common = { clock, random: seededRandom(1), log: silentLogger, disk: createMemoryDisk(), engine: {} };
-  const fencer = { arm: async () => undefined };
+  const arm = async (deadlines: readonly FencerDeadline[]) => void armed.push(deadlines.map(each => each.volume));
+  const fencer = { arm };
   const env = { ...common, volumes: disk.driver, peers, fencer } as unknown as AgentEnv;
   const node = new NodeVolumes(env, report, find);
   node.fence.recordContact(0);
@@ -400,6 +403,53 @@ describe('the report of a volume', () => {
     send();
     await clock.pass(1_000);
     expect(told.at(-1)).to.include({ role: 'replica', epoch: 2 }).and.to.not.have.property('fencesAfterSeconds');
+    await close();
+  });
+});
+
+describe('an agent that ends', () => {
+  const setUp = async () => {
+    const told: SeenVolume[] = [];
+    const armed: string[][] = [];
+    let send = () => Promise.resolve();
+    const report = async (seen: readonly SeenVolume[]) => {
+      await send();
+      told.push(...seen);
+    };
+    const { clock, node, close } = openVolumes(report, undefined, new MemoryDriver(), armed);
+    node.assign([{ ...volume, replication: asPrimary }], true);
+    await clock.pass(15_000);
+    const sendBy = (next: () => Promise<void>) => {
+      send = next;
+    };
+    return { clock, node, close, told, armed, sendBy };
+  };
+
+  it('takes its promise back after the report that is still under way', async () => {
+    const { clock, node, close, told, armed, sendBy } = await setUp();
+    const answers: (() => void)[] = [];
+    sendBy(() => new Promise(resolve => answers.push(resolve)));
+    node.assign([{ ...volume, sizeBytes: 2 ** 21, replication: asPrimary }]);
+    await clock.pass(1_000);
+    sendBy(() => Promise.resolve());
+    const ended = node.withdraw();
+    await clock.pass(1_000);
+    for (const answer of answers) answer();
+    await clock.pass(1_000);
+    await ended;
+    expect(told.at(-1)).to.include({ state: 'ready', role: 'primary' }).and.to.not.have.property('fencesAfterSeconds');
+    expect(armed.at(-1), 'what the fencer guards').to.deep.equal([]);
+    await close();
+  });
+
+  it('leaves the fencer to a volume of which a report may still arrive that promises something', async () => {
+    const { clock, node, close, armed, sendBy } = await setUp();
+    sendBy(() => Promise.reject(new Error('the answer was lost')));
+    node.assign([{ ...volume, sizeBytes: 2 ** 21, replication: asPrimary }]);
+    await clock.pass(100);
+    sendBy(() => Promise.resolve());
+    await node.withdraw();
+    expect(armed.at(-1), 'what the fencer guards').to.deep.equal([ID]);
     await close();
   });
 });

@@ -65,6 +65,9 @@ export class NodeVolumes {
   readonly #used = new Map<string, number>();
   /** A heartbeat was answered since that was last asked. */
   #isAnswered = false;
+  /** The reports that are under way, and the volumes of which the last one may still arrive. */
+  readonly #telling = new Set<Promise<void>>();
+  readonly #unanswered = new Set<string>();
   readonly #replication: Replication | undefined;
   readonly #fitter: VolumeFitter;
   readonly fence: VolumeFence;
@@ -112,14 +115,16 @@ export class NodeVolumes {
   }
 
   /**
-   * Before the agent ends by order: what it runs goes on, so nobody may count on it any more. Where that cannot be said, the fencer keeps its word.
+   * Before the agent ends by order: what it runs goes on, so nobody may count on it any more. Where that cannot be said, the fencer keeps its word;
+   * so it does where a report that was not answered may still arrive, which promised something.
    */
   async withdraw(): Promise<void> {
     this.fence.withdraw();
+    await Promise.allSettled(this.#telling);
     const promised = [...this.#said.values()].filter(({ fencesAfterSeconds }) => fencesAfterSeconds !== undefined);
     if (promised.length === 0) return;
     await this.#report(promised.map(withoutPromise));
-    await this.fence.release(promised.map(({ id }) => id));
+    await this.fence.release(promised.map(({ id }) => id).filter(id => !this.#unanswered.has(id)));
   }
 
   /** What the volumes of this node hold; undefined until each of them was looked at. */
@@ -324,11 +329,22 @@ export class NodeVolumes {
   }
 
   async #say(volume: AssignedVolume, seen: SeenVolume): Promise<void> {
-    const before = this.#said.get(volume.id);
-    if (before && !isNews(before, seen, volume.sizeBytes)) return;
-    await this.#report([seen]);
-    this.#said.set(volume.id, seen);
-    await this.fence.confirm(seen);
+    const { id } = volume;
+    const before = this.#said.get(id);
+    // The agent may have begun to end since this was looked at.
+    const news = this.fence.isWithdrawn ? withoutPromise(seen) : seen;
+    if (before && !isNews(before, news, volume.sizeBytes)) return;
+    const told = this.#report([news]);
+    this.#telling.add(told);
+    this.#unanswered.add(id);
+    try {
+      await told;
+      this.#said.set(id, news);
+      this.#unanswered.delete(id);
+    } finally {
+      this.#telling.delete(told);
+    }
+    await this.fence.confirm(news);
   }
 }
 

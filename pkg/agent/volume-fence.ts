@@ -133,6 +133,11 @@ export class VolumeFence {
     await this.#save();
   }
 
+  /** Whether nothing is promised any more. */
+  get isWithdrawn(): boolean {
+    return this.#isWithdrawn;
+  }
+
   /** Promises nothing from now on, before it is said. */
   withdraw(): void {
     this.#isWithdrawn = true;
