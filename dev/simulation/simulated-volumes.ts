@@ -138,6 +138,7 @@ export function createSimulatedVolumes(
         if (held.snapshots.has(name)) return;
         demandRoom(held);
         held.snapshots.set(name, held.log);
+        disk.taken.set(`${id} ${name}`, held.log);
         held.written++;
       }),
     moveAside: (id, name) =>

@@ -57,6 +57,8 @@ export class VolumeDisk {
   readonly #attic: { readonly id: string; readonly log: RecordLog }[] = [];
   /** The ids of what was removed, in order. */
   readonly removed: string[] = [];
+  /** What each snapshot held when it was taken here, by volume and name. */
+  readonly taken = new Map<string, RecordLog>();
   /** What was dropped, removed or written over, in order. */
   readonly dropped: { readonly id: string; readonly log: RecordLog }[] = [];
   /** What was to be removed while the disk was away, and is still on it: no driver can tell that from what is gone already. */

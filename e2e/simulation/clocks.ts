@@ -35,14 +35,13 @@ export class WallClocks {
   readonly #world: SimWorld;
   readonly #wrong = new Map<string, (typeof wrongClocks)[number]>();
 
-  /** The promises about copies compare what they show with the time: machines with volumes that are copied have right clocks. */
-  constructor(seed: number, world: SimWorld, { areMachinesRight }: { readonly areMachinesRight: boolean }) {
+  constructor(seed: number, world: SimWorld) {
     this.#world = world;
     if (seed % TURNS !== TURN) return;
     const turn = Math.floor(seed / TURNS);
     const pick = <T>(all: readonly T[], at: number) => all[at % all.length]!;
     this.#wrong.set(pick(PROCESSES, turn >> 1), pick(wrongClocks, turn));
-    if (!areMachinesRight) this.#wrong.set(pick(MACHINES, turn), pick(wrongClocks, turn + 1));
+    this.#wrong.set(pick(MACHINES, turn), pick(wrongClocks, turn + 1));
   }
 
   /** The clock of a machine, or of a process of the control plane, with the wall clock that it has there. */

@@ -99,7 +99,7 @@ export class SimCluster {
     this.#variant = variant;
     this.pace = variant.pace ?? {};
     this.mix = chooseMix(seed, this.pace.mix);
-    this.#clocks = new WallClocks(seed, this.world, { areMachinesRight: this.mix.hasCopies });
+    this.#clocks = new WallClocks(seed, this.world);
     this.usageMs = this.mix.scaled ? USAGE_MS : undefined;
     this.machines = Object.keys(this.#owners).map(name => this.#machine(name));
     this.seats = [

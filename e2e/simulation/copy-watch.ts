@@ -32,8 +32,8 @@ export class CopyWatch {
   /** When each record was written. */
   readonly #times = new Map<number, number>();
   readonly #lines = new Map<string, ServedLine>();
-  /** The moment that the copy showed which was promoted since a volume was last served: the earliest, if there were several. */
-  readonly #promised = new Map<string, number>();
+  /** What the copy held which was promoted since a volume was last served: the least, if there were several. */
+  readonly #promised = new Map<string, RecordLog>();
   /** Which machine was the primary of a volume in an epoch. */
   readonly #primaries = new Map<string, string>();
   readonly #dropped = new Map<Machine, number>();
@@ -54,9 +54,7 @@ export class CopyWatch {
       if (key.startsWith(ranges.volumeReports)) this.#lookAtReport(value<VolumeReport>(entry), history);
       if (key.startsWith(ranges.volumeStatuses) && before) {
         const [was, is] = [value<VolumeStatus>(before), value<VolumeStatus>(entry)];
-        // Of a move nothing may be missing.
-        if ((is.epoch ?? 0) > (was.epoch ?? 0))
-          this.#notePromotion(is, is.epoch === was.finalFor ? Infinity : this.#readMoment(is, history));
+        if ((is.epoch ?? 0) > (was.epoch ?? 0)) this.#notePromotion(is, is.epoch === was.finalFor, history);
       }
     }
   };
@@ -87,12 +85,12 @@ export class CopyWatch {
     return this.#lines.get(id)?.log.length ?? 0;
   }
 
-  /** A container finds what was served before, all of it or, after a promotion, all up to the moment that the copy showed. */
+  /** A container finds what was served before, all of it or, after a promotion, all that the copy was said to hold. */
   use(machine: Machine, container: string, held: HeldVolume, { id, readOnly }: MountedVolume): void {
     const epoch = this.#findServed(machine, id);
     const line = this.#lines.get(id);
     if (epoch !== undefined && line) {
-      const due = line.epoch === epoch ? line.log : this.#listDue(id, line.log);
+      const due = line.epoch === epoch ? line.log : (this.#promised.get(id) ?? []);
       const isThere = line.epoch === epoch ? isSameLog(held.log, due) : hasAll(held.log, due);
       if (!isThere)
         throw new Error(`${container} finds ${held.records} of ${due.length} records of ${id} on ${machine.name}`);
@@ -131,33 +129,43 @@ export class CopyWatch {
     const until = this.#cluster.world.clock.now() - olderThanMs;
     const { epoch, log = [] } = this.#lines.get(id) ?? {};
     // After a promotion nobody may have used it yet.
-    const kept = epoch === this.#statusOf(id)?.epoch ? log : this.#listDue(id, log);
+    const kept = epoch === this.#statusOf(id)?.epoch ? log : (this.#promised.get(id) ?? []);
     const due = this.#listUntil(kept, until);
     return disk.held.get(id)?.logs.some(log => hasAll(log, due)) ?? false;
   }
 
-  #notePromotion({ id }: VolumeStatus, moment: number): void {
-    if (!Number.isNaN(moment)) this.#promised.set(id, Math.min(moment, this.#promised.get(id) ?? moment));
+  /** Of a move nothing may be missing. */
+  #notePromotion({ id, primaryNode }: VolumeStatus, isMove: boolean, history: History): void {
+    const held = isMove ? this.#lines.get(id)?.log : this.#findSent(this.#findMachine(primaryNode, history), id);
+    const before = this.#promised.get(id);
+    if (held && !(before && before.length < held.length)) this.#promised.set(id, held);
   }
 
-  /** The moment that the copy showed which takes over. */
-  #readMoment({ id, primaryNode = '' }: VolumeStatus, history: History): number {
-    const report = history.get<VolumeReport>(keys.volumeReport(this.#copied.get(id) ?? '', id, primaryNode));
-    return Date.parse(report?.syncedAt ?? '');
+  /**
+   * What the snapshot held that a copy is said to be of, when it was taken on the machine of its primary. Not by the moments that snapshots
+   * show: each is of the clock of one machine.
+   */
+  #findSent(machine: Machine | undefined, id: string): RecordLog | undefined {
+    const name = machine && readRecord(machine, id)?.synced?.snapshot;
+    return this.#cluster.machines.map(({ disk }) => disk.taken.get(`${id} ${name}`)).find(log => log !== undefined);
+  }
+
+  #findMachine(nodeId: string | undefined, history: History): Machine | undefined {
+    const { name } = history.node(nodeId ?? '') ?? {};
+    return this.#cluster.machines.find(each => each.name === name);
   }
 
   /** What an agent says that its copy shows is there. */
-  #lookAtReport({ id, nodeId, state, role, syncedAt, syncedEpoch }: VolumeReport, history: History): void {
-    const line = this.#lines.get(id);
-    if (state !== 'ready' || role !== 'replica' || syncedAt === undefined || line?.epoch !== syncedEpoch) return;
-    const { name } = history.node(nodeId) ?? {};
-    const machine = this.#cluster.machines.find(each => each.name === name);
-    if (!machine || !line) return;
+  #lookAtReport({ id, nodeId, state, role, syncedAt }: VolumeReport, history: History): void {
+    if (state !== 'ready' || role !== 'replica' || syncedAt === undefined) return;
+    const machine = this.#findMachine(nodeId, history);
+    const due = this.#findSent(machine, id);
+    if (!machine || !due) return;
     const { at = 0, turns } = this.#disks.get(machine) ?? {};
     if (turns !== machine.disk.turns || this.#cluster.world.time - at < REPORTED_MS) return;
-    const due = this.#listUntil(line.log, Date.parse(syncedAt));
     const isThere = machine.disk.listLogs(id).some(log => hasAll(log, due));
-    if (!isThere) throw new Error(`${name} says that its copy of ${id} shows ${syncedAt}, and lacks records of before`);
+    if (!isThere)
+      throw new Error(`${machine.name} says that its copy of ${id} shows ${syncedAt}, and lacks records of before`);
   }
 
   /** No two machines have ever acted as the primary of one epoch. */
@@ -184,11 +192,6 @@ export class CopyWatch {
 
   #statusOf(id: string): VolumeStatus | undefined {
     return this.#history().get<VolumeStatus>(keys.volumeStatus(this.#copied.get(id) ?? '', id));
-  }
-
-  #listDue(id: string, log: RecordLog): RecordLog {
-    const promised = this.#promised.get(id);
-    return promised === undefined ? [] : this.#listUntil(log, promised);
   }
 
   #listUntil(log: RecordLog, until: number): RecordLog {
