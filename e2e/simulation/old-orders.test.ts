@@ -57,6 +57,7 @@ class OldOrderStory extends Storyteller {
     await this.hear(askForMove(cluster, about, machine.name));
     const isMoved = () => this.status(this.#id)?.primaryNode === nodeId && this.status(this.#id)?.phase === 'Ready';
     await this.until(isMoved, 'it is the primary', HEALED_MS);
+    await this.pass(LOOKED_MS); // every heartbeat has shown its agent a state that is later than the backup
 
     const agents = new Set(cluster.machines.map(({ seat }) => seat));
     for (const seat of cluster.seats) if (!agents.has(seat)) seat.life?.kill();

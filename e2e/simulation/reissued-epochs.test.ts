@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 
 import { declareRestore } from '../../pkg/link/index.js';
-import { type Machine, SimCluster } from './cluster.js';
+import { SimCluster } from './cluster.js';
 import { askForMove } from './copies.js';
 import { History } from './history.js';
+import type { Machine } from './machine.js';
 import { instead } from './mutants.js';
 import { Storyteller } from './storyteller.js';
 import type { Variant } from './variant.js';
