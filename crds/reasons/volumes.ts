@@ -52,7 +52,8 @@ export const volumeReasons = {
     remedy: 'Do what the message says; the move begins by itself then. Or end the drain: "moor nodes undrain".',
   },
   volume_divergent: {
-    meaning: 'A former primary, or a copy, has what the primary does not have: what was written there and never copied, or in a history that a restore has ended. It was set aside on its node.',
+    meaning:
+      'A former primary, or a copy, has what the primary does not have: what was written there and never copied, or in a history that a restore has ended. It was set aside on its node.',
     remedy: 'Look on the machine whether it is needed; "moor describe volume" shows the node and the name.',
   },
   volume_node_silent: {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import { until } from '../../../dev/testing/index.js';
-import { arm } from '../../failpoint/index.js';
+import { arm, type FailpointName } from '../../failpoint/index.js';
 import { MemoryDriver } from './memory-driver.testing.js';
 import { type LabNode, LabNodes, listCopies, pairUp, untilCopied, V } from './replication-lab.testing.js';
 
@@ -53,7 +53,8 @@ describe('room for a copy that does not fit beside the one before', () => {
     const { onB: replica } = await pairUp(a, b);
     onA.write(V, fill('a'));
     await untilCopied(fill('a'), onB);
-    disarm = arm('volume.copy_given_up=error');
+    const point: FailpointName = 'volume.copy_given_up';
+    disarm = arm(`${point}=error`);
     onA.write(V, fill('b'));
     await until('it counts no more', async () => (await b.replication.describe(replica)).syncedAt === undefined);
     await untilCopied(fill('b'), onB);
