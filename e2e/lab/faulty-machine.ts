@@ -24,28 +24,31 @@ export class FaultyMachine {
   readonly #agent: EnrolledMachine['agent'];
   readonly #folder: string;
   readonly #engine: DockerdProcess;
-  readonly #ways: readonly TcpProxy[];
+  readonly #toServer: TcpProxy;
+  readonly #toCopies: TcpProxy;
+  #cut: readonly TcpProxy[] = [];
   #frozen: readonly number[] = [];
 
   private constructor(
     { name, agent }: EnrolledMachine,
     { fleet, engine }: FaultyMachineOptions,
-    ways: readonly TcpProxy[],
+    [toServer, toCopies]: readonly [TcpProxy, TcpProxy],
   ) {
     this.name = name;
     this.view = new EngineView(engine.host);
     this.#agent = agent;
     this.#folder = fleet.folder(name);
     this.#engine = engine;
-    this.#ways = ways;
+    this.#toServer = toServer;
+    this.#toCopies = toCopies;
   }
 
   static async start(options: FaultyMachineOptions): Promise<FaultyMachine> {
     const { fleet, client, engine, name, server, flags } = options;
     const port = await findFreePort();
-    const ways = await Promise.all([Number(new URL(server).port), port].map(target => TcpProxy.start(target)));
-    const [toServer, toPeers] = ways as [TcpProxy, TcpProxy];
-    const copies = [`--volume-listen=127.0.0.1:${port}`, `--volume-address=127.0.0.1:${toPeers.port}`];
+    const ways = [await TcpProxy.start(Number(new URL(server).port)), await TcpProxy.start(port)] as const;
+    const [toServer, toCopies] = ways;
+    const copies = [`--volume-listen=127.0.0.1:${port}`, `--volume-address=127.0.0.1:${toCopies.port}`];
     const enrolled = await fleet.enrol(
       client,
       name,
@@ -89,14 +92,15 @@ export class FaultyMachine {
     process.kill(this.#engine.pid!, 'SIGCONT');
   }
 
-  /** No packet comes or goes, and nobody is told. */
-  cutNetwork(): void {
-    for (const way of this.#ways) way.mode = 'blackhole';
+  /** No packet comes or goes, to the server or between it and the other machine, and nobody is told. */
+  cutNetwork(other: FaultyMachine): void {
+    this.#cut = [this.#toServer, this.#toCopies, other.#toCopies];
+    for (const way of this.#cut) way.mode = 'blackhole';
   }
 
   /** Connections that were open meanwhile stay silent for good. */
   healNetwork(): void {
-    for (const way of this.#ways) {
+    for (const way of this.#cut) {
       way.forget();
       way.mode = 'pass';
     }
@@ -153,7 +157,7 @@ export class FaultyMachine {
     this.releaseStateFolder();
     this.resumeEngine();
     this.thaw();
-    await Promise.all(this.#ways.map(way => way.stop()));
+    await Promise.all([this.#toServer, this.#toCopies].map(way => way.stop()));
   }
 }
 

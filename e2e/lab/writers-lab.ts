@@ -138,11 +138,14 @@ export class WritersLab {
     );
   }
 
-  /** Waits until the copy shows a moment after now. */
-  async copies(): Promise<void> {
+  /** Waits until the copy shows a moment after now, by the record on its disk; answers it. */
+  async copies(): Promise<number> {
     const [now, { id }] = [Date.now(), await this.volume.find()];
-    const isLater = async () => (await this.#fleet.readSyncedAt(this.copy.name, id)) > now;
-    await until(`${this.copy.name} to have a later copy`, isLater, PATIENCE_MS);
+    const findLater = async () => {
+      const at = await this.#fleet.readSyncedAt(this.copy.name, id);
+      return at > now && at;
+    };
+    return until(`${this.copy.name} to have a later copy`, findLater, PATIENCE_MS);
   }
 
   /** Waits until the primary promises nothing any more. */
@@ -225,6 +228,6 @@ export async function readUptime(): Promise<number> {
 }
 
 /** A moment of the clock of this machine as containers read it. */
-export async function toUptime(moment: string): Promise<number> {
-  return Date.parse(moment) - Date.now() + (await readUptime());
+export async function toUptime(moment: number): Promise<number> {
+  return moment - Date.now() + (await readUptime());
 }

@@ -53,14 +53,14 @@ const WAYS: readonly Way[] = [
   },
   {
     name: 'the network is cut',
-    strike: primary => primary.cutNetwork(),
+    strike: (primary, lab) => primary.cutNetwork(lab.copy),
     heal: former => former.healNetwork(),
     outcome: 'takes over',
   },
   {
     name: 'the network is cut and the engine hangs',
-    strike: primary => {
-      primary.cutNetwork();
+    strike: (primary, lab) => {
+      primary.cutNetwork(lab.copy);
       primary.hangEngine();
     },
     heal: former => {
@@ -100,12 +100,13 @@ export async function tellOfWriters(driver: Driver): Promise<void> {
     });
     after(() => lab?.stop());
 
-    /** What the copy lacks was written after the moment that was told, within what was told, and is set aside. */
-    const judgeLoss = async (former: WriterLife, latter: WriterLife, told: PromotionData) => {
-      const syncedAt = await toUptime(told.syncedAt);
+    /** What the copy lacks was written after the moment that it showed, within what was told, and is set aside. */
+    const judgeLoss = async (former: WriterLife, latter: WriterLife, told: PromotionData, copiedAt: number) => {
+      const syncedAt = await toUptime(Date.parse(told.syncedAt));
+      const shownAt = Math.max(syncedAt, await toUptime(copiedAt));
       const missing = former.acknowledged.filter(({ n }) => n > latter.found!);
       const last = former.acknowledged.at(-1)!;
-      const promised = former.acknowledged.findLast(({ at }) => at + TICK_MS < syncedAt);
+      const promised = former.acknowledged.findLast(({ at }) => at + TICK_MS < shownAt);
       expect(latter.isWhole, 'what was found').to.equal(true);
       expect(latter.found).to.be.at.least(promised!.n);
       const { secondsLost, secondsUnheard = 0 } = told;
@@ -117,7 +118,7 @@ export async function tellOfWriters(driver: Driver): Promise<void> {
     const survive = async ({ strike, heal, outcome }: Way): Promise<void> => {
       await lab.forget();
       const former = await lab.writes();
-      await lab.copies();
+      const copiedAt = await lab.copies();
       const struck = lab.primary;
       const struckAt = await readUptime();
       await strike(struck, lab);
@@ -143,11 +144,11 @@ export async function tellOfWriters(driver: Driver): Promise<void> {
       const missing = first!.acknowledged.filter(({ n }) => n > latter.found!);
       const wrote = first!.acknowledged.at(-1)!.at - struckAt;
       const outage = latter.acknowledged[0]!.at - struckAt;
-      const shown = `it wrote for ${wrote} ms more, the other one after ${outage} ms, ${missing.length} records were missing`;
+      const shown = `copied ${told.syncedAt}, ${new Date(copiedAt).toISOString()} on its disk: it wrote for ${wrote} ms more, the other one after ${outage} ms, ${missing.length} records were missing`;
       console.log(`      ${shown}`);
       expect(findOverlaps(lives), shown).to.deep.equal([]);
       expect(lives, shown).to.have.length(2);
-      await judgeLoss(first!, latter, told);
+      await judgeLoss(first!, latter, told, copiedAt);
       await lab.discards();
     };
 
