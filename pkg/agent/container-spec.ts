@@ -33,7 +33,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
   const { nodeId, secrets, restoreEpoch = 0, joined, mounts = [] } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   const { user, readOnlyRootFilesystem, resources } = replica.template;
-  const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash } = replica;
+  const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash, resolved } = replica;
   const writes = listWrittenVolumes(replica);
   const stopGraceSeconds = getStopGrace(replica.template);
   const { limits: _limits, ...asked } = resources ?? {};
@@ -67,6 +67,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
       templateHash,
       ...(restoreEpoch > 0 && { restoreEpoch }),
       ...(writes.length > 0 && { writes }),
+      ...(resolved && Object.keys(resolved.versions).length > 0 && { secretVersions: resolved.versions }),
     },
   };
 }

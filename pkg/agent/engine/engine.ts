@@ -21,6 +21,8 @@ export interface Ownership {
   readonly restoreEpoch?: number;
   /** The volumes that it writes to, where there are any. */
   readonly writes?: readonly string[];
+  /** The versions of the credentials that it was given, where there are any. By vault path. */
+  readonly secretVersions?: Readonly<Record<string, number>>;
 }
 
 /** Everything a driver needs to create one container. Security settings are fixed by the driver. */

@@ -8,7 +8,9 @@ export const REPLICA_LABEL = 'mooring.io/replica';
 /** On every container and network of ours: the tenant. */
 export const TENANT_LABEL = 'mooring.io/tenant';
 
-/** Writes ownership as labels. A container has more of ours: the names of its secret variables, and its networks. */
+const SECRET_VERSIONS = 'mooring.io/secret-versions';
+
+/** Writes ownership as labels; what cannot be one everywhere is in `toNotes`. A container has more of ours: the names of its secret variables, and its networks. */
 export function toLabels(owner: Ownership): Record<string, string> {
   return {
     [NODE_LABEL]: owner.nodeId,
@@ -24,9 +26,20 @@ export function toLabels(owner: Ownership): Record<string, string> {
   };
 }
 
+/** The rest of ownership: an engine whose labels take no path keeps it elsewhere. Numbers, never values. */
+export function toNotes({ secretVersions }: Pick<Ownership, 'secretVersions'>): Record<string, string> {
+  if (!secretVersions) return {};
+  const notes = Object.entries(secretVersions).map(([path, version]) => `${path}@${version}`);
+  return { [SECRET_VERSIONS]: notes.join(',') };
+}
+
 /** Reads ownership from labels. Undefined when one is missing: then the container is not ours. */
-export function readOwner(labels: Readonly<Record<string, string>> | null | undefined): Ownership | undefined {
+export function readOwner(
+  labels: Readonly<Record<string, string>> | null | undefined,
+  notes: Readonly<Record<string, string>> | null | undefined = labels,
+): Ownership | undefined {
   const read = (name: string) => labels?.[`mooring.io/${name}`] ?? '';
+  const secretVersions = readVersions(notes?.[SECRET_VERSIONS]);
   const owner: Ownership = {
     nodeId: read('node'),
     tenant: read('tenant'),
@@ -38,7 +51,13 @@ export function readOwner(labels: Readonly<Record<string, string>> | null | unde
     templateHash: read('template-hash'),
     ...(/^\d{1,15}$/.test(read('restore-epoch')) && { restoreEpoch: Number(read('restore-epoch')) }),
     ...(read('writes') !== '' && { writes: read('writes').split(',') }),
+    ...(secretVersions && { secretVersions }),
   };
   const complete = owner.nodeId && owner.tenant && owner.deployment && owner.deploymentUid && owner.replica;
   return complete && owner.slot >= 0 && owner.generation >= 0 ? owner : undefined;
+}
+
+function readVersions(note: string | undefined): Ownership['secretVersions'] {
+  if (!note) return undefined;
+  return Object.fromEntries(note.split(',').map(each => [each.split('@')[0], Number(each.split('@')[1])]));
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 
 import type { HealthCheck } from '../../../../crds/deployment/index.js';
-import { readOwner, toLabels } from '../ownership-labels.js';
+import { readOwner, toLabels, toNotes } from '../ownership-labels.js';
 import { type HealthConfig, buildHealthConfig } from './docker-container.js';
 
 describe('health check for the engine', () => {
@@ -55,5 +55,12 @@ describe('the owner of a container', () => {
     for (const each of [owner, { ...owner, restoreEpoch: 2 }, { ...owner, writes: ['vol_1', 'vol_2'] }]) {
       expect(readOwner(toLabels(each))).to.deep.equal(each);
     }
+  });
+
+  it('is found again with the versions of its secrets, also where labels take no path', () => {
+    const given = { ...owner, secretVersions: { 'deployments/web-db': 3, 'resources/key': 12 } };
+    expect(readOwner({ ...toLabels(given), ...toNotes(given) })).to.deep.equal(given);
+    expect(readOwner(toLabels(given), toNotes(given))).to.deep.equal(given);
+    for (const label of Object.values(toLabels(given))) expect(label).to.match(/^[\w.-]*$/);
   });
 });

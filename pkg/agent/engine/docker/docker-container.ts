@@ -3,7 +3,7 @@ import { parseDuration } from '../../../../crds/grammar/index.js';
 import type { ContainerHealth, FailedCheck } from '../../../../crds/report/index.js';
 import type { ContainerMount } from '../container-parts.js';
 import type { ContainerSpec, ContainerStatus } from '../engine.js';
-import { readOwner, toLabels } from '../ownership-labels.js';
+import { readOwner, toLabels, toNotes } from '../ownership-labels.js';
 import { redactOutput } from '../redact.js';
 
 /**
@@ -100,6 +100,7 @@ export function buildContainerBody(spec: ContainerSpec, address = ''): Record<st
     ],
     Labels: {
       ...toLabels(spec.owner),
+      ...toNotes(spec.owner),
       [SECRETS_LABEL]: [...(spec.secrets?.keys() ?? [])].join(','),
       ...(spec.networks?.length && { [NETWORKS_LABEL]: spec.networks.join(',') }),
     },

@@ -91,7 +91,7 @@ export function readState(pod: Pod): ContainerStatus['state'] {
 
 /** The status of a Pod of ours; undefined for any other Pod. `now`: wall time in milliseconds. */
 export function readPodStatus(pod: Pod, now: number): ContainerStatus | undefined {
-  const owner = readOwner(pod.metadata.labels);
+  const owner = readOwner(pod.metadata.labels, pod.metadata.annotations ?? {});
   if (!owner) return undefined;
   const state = readState(pod);
   const { terminated, running } = findMain(pod)?.state ?? {};

@@ -2,7 +2,7 @@ import { type HealthCheck, isNumericUser } from '../../../../crds/deployment/ind
 import { parseDuration } from '../../../../crds/grammar/index.js';
 import type { ContainerMount } from '../container-parts.js';
 import { type ContainerSpec, EngineRefusedFault } from '../engine.js';
-import { toLabels } from '../ownership-labels.js';
+import { toLabels, toNotes } from '../ownership-labels.js';
 
 /** The one container of a Pod of ours. */
 export const MAIN = 'main';
@@ -50,6 +50,7 @@ export function buildPod(spec: ContainerSpec, parts: PodParts) {
       name: spec.name,
       labels: { ...toLabels(spec.owner), 'app.kubernetes.io/managed-by': 'mooring' },
       annotations: {
+        ...toNotes(spec.owner),
         [SECRETS_ANNOTATION]: secrets.join(','),
         ...(secret !== undefined && { [SECRET_ANNOTATION]: secret }),
         ...(spec.healthCheck && { [START_PERIOD_ANNOTATION]: String(countStartSeconds(spec.healthCheck)) }),
