@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,9 @@ interface NodeAnswer {
   readonly conditions: readonly { readonly type: string; readonly status: string }[];
 }
 
-describe('a restored etcd', () => {
+describe('a restored etcd', function () {
+  this.timeout(240_000); // every command is a process of its own
+
   const env = { clock: systemClock, random: systemRandom };
   const engine = new SimulatedEngine({ ...env, latencyMs: () => 20 });
   let folder: string;
@@ -121,25 +123,35 @@ describe('a restored etcd', () => {
     const listGoing = async () =>
       (await previewRestore(store)).nodes.flatMap(({ setBack }) => setBack?.containers ?? []);
     await until('what would go to be known', async () => (await listGoing()).includes('later/1'));
-    const shown = execFileSync(command, [
-      'admin',
-      'restore',
-      '--preview',
-      '--etcd-endpoints',
-      etcd.endpoint,
-    ]).toString();
+    const restore = (...words: readonly string[]) => {
+      const argv = ['admin', 'restore', ...words, '--etcd-endpoints', etcd.endpoint];
+      return new Promise<{ readonly status: number; readonly stdout: string; readonly stderr: string }>(end => {
+        execFile(command, argv, (error, stdout, stderr) =>
+          end({ status: error ? Number(error.code) : 0, stdout, stderr }),
+        );
+      });
+    };
+    const { stdout: shown } = await restore('--preview');
     expect(shown).to.contain('later/0, later/1').and.to.contain('Nothing was declared');
+    const unasked = await restore();
+    expect([unasked.status, unasked.stdout]).to.deep.equal([1, shown]);
+    expect(unasked.stderr).to.match(/not declared:.*--confirm/);
+    const other = await restore('--confirm', '0123456789abcdef');
+    expect([other.status, other.stderr]).to.deep.equal([
+      1,
+      'not declared: What the nodes report is not what was shown, or has changed since: nothing was declared. Look at it again with --preview.\n',
+    ]);
     expect(engine.containers.map(({ id }) => id).toSorted(), 'what runs before it is declared').to.deep.equal(before);
 
-    for (const _ of ['once', 'and again']) {
-      const said = execFileSync(command, ['admin', 'restore', '--etcd-endpoints', etcd.endpoint], { encoding: 'utf8' });
-      expect(said).to.contain('the restore is declared');
-    }
+    const [, digest = ''] = /--confirm ([0-9a-f]{16})$/m.exec(shown) ?? [];
+    const declared = await restore('--confirm', digest);
+    expect(declared.stdout, declared.stderr).to.contain('the restore is declared');
     for (const name of ['kept', 'changed', 'deleted']) await runs(name, 'first');
     await until('the containers of what was created later to go', () => {
       countContainers();
       return engine.containers.length === 6;
     });
+    expect((await restore()).stdout, 'where nothing would go').to.contain('the restore is declared');
     expect(most, 'containers of one slot').to.equal(1);
     await write('changed', 'third');
     await runs('changed', 'third');

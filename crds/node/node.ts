@@ -75,17 +75,28 @@ export interface RemovedVolume {
 
 /** What would become of a node if its agent did what a store says that was set back. Of each the first few. */
 export interface AdvertisedSetBack {
-  /** Containers that the store does not know, as `deployment/slot`, or knows an older generation of: they would be removed. */
+  /** Containers that the store does not know, as `deployment/slot`, or wants no more: they would be removed. */
   readonly containers: readonly string[];
-  /** Volumes of which the node has seen a later epoch than the store knows. */
-  readonly newer: readonly string[];
   /** Volumes whose bytes would be removed. */
   readonly removed: readonly string[];
+  /** Volumes that the node would be a copy of from then on: what it holds of them would be set aside. */
+  readonly demoted: readonly string[];
+  /** Volumes of which bytes that were set aside earlier would be removed. */
+  readonly discarded: readonly string[];
+  /** Volumes of which the node has seen a later epoch than the store knows. */
+  readonly newer: readonly string[];
   /** Volumes that the store does not have on this node: their bytes stay, and nothing uses them. */
   readonly unknown: readonly string[];
+  /** What containers were given that the store does not know with those versions, as `<namespace>/<label>@<version>`. */
+  readonly secrets: readonly string[];
   /** How many were left out. */
   readonly more?: number;
+  /** Of all of it, also of what was left out: a declaration counts for the node when it names this. */
+  readonly digest: string;
 }
+
+/** What of that cannot be undone by another declaration: where there is none of it, nothing has to be confirmed. */
+export const goingKinds = ['containers', 'removed', 'demoted', 'discarded'] as const;
 
 /** What an administrator has decided about a node. */
 export interface NodeOrders {

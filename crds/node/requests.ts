@@ -198,10 +198,20 @@ const setBackSchema = Type.Object(
       Type.String({ pattern: '^[0-9A-Za-z._-]{1,128}/[0-9]{1,9}$', ...annotate({ 'x-expected': 'deployment/slot' }) }),
       { maxItems: SET_BACK_MAX },
     ),
-    newer: volumeIds,
     removed: volumeIds,
+    demoted: volumeIds,
+    discarded: volumeIds,
+    newer: volumeIds,
     unknown: volumeIds,
+    secrets: Type.Array(
+      Type.String({
+        pattern: '^[0-9A-Za-z._-]{1,128}/[0-9A-Za-z._-]{1,128}@[0-9]{1,9}$',
+        ...annotate({ 'x-expected': '<namespace>/<label>@<version>' }),
+      }),
+      { maxItems: SET_BACK_MAX },
+    ),
     more: Type.Optional(amount),
+    digest: Type.String({ pattern: '^[0-9a-f]{32}$', ...annotate({ 'x-expected': 'a digest in hex' }) }),
   },
   { additionalProperties: false },
 );

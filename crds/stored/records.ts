@@ -143,7 +143,17 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
         }),
       ),
       setBack: maybe(
-        object({ containers: names, newer: names, removed: names, unknown: names, more: maybe(count(0)) }),
+        object({
+          containers: names,
+          removed: names,
+          demoted: names,
+          discarded: names,
+          newer: names,
+          unknown: names,
+          secrets: names,
+          more: maybe(count(0)),
+          digest: text(''),
+        }),
       ),
       orders,
     }),
@@ -267,7 +277,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
   ],
   [ranges.leaders, object({ holder: text(''), since: time(LONG_AGO), lease: text('') })],
   [ranges.logRequests, object({ id: text(''), replica: text('') })],
-  [keys.restoreEpoch(), object({ epoch: count(0) })],
+  [keys.restoreEpoch(), object({ epoch: count(0), confirmed: map(text('')) })],
   // What cannot be read counts: agents hold too long rather than too short.
   [
     keys.setBack(),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
-import { declareRestore } from '../../pkg/link/index.js';
+import { declareRestore, hasGoing, listConfirmed, previewRestore } from '../../pkg/link/index.js';
 import type { SimCluster } from './cluster.js';
 import { copyActs } from './copies.js';
 import type { History } from './history.js';
@@ -13,6 +13,8 @@ import { useVolumes } from './volumes.js';
 const LOST_MS = 20_000;
 /** How long it takes until the restore is declared: new leaders have looked at everything by then. */
 const UNDECLARED_MS = 60_000;
+/** Another one is needed where what would go has changed since it was shown, or an agent was away. */
+const DECLARATIONS_MAX = 10;
 /** The leaders in the backup are no more: how long until others look at everything, which may be as asked already. */
 const NEW_LEADERS_MS = 30_000;
 
@@ -44,8 +46,9 @@ export async function restoreBackup(
   onRestored();
   cluster.start();
   await expectHeld(cluster, inspect);
-  await declareRestore(server, world.clock);
   onDeclared();
+  await declareBlindly(cluster, inspect);
+  await declareShown(cluster, inspect);
   await settle();
   await world.pass(NEW_LEADERS_MS, inspect);
   expect(listGenerations(history), 'what the restored store has').to.deep.equal(saved);
@@ -53,27 +56,47 @@ export async function restoreBackup(
 
 /** Nothing goes that the backup does not know, whatever the loops make of it, and whoever is started anew: somebody may have restored the wrong one. */
 async function expectHeld({ world, machines }: SimCluster, inspect: () => void): Promise<void> {
-  const before = machines.map(({ name, engine, disk }) => {
-    return { name, ids: engine.containers.map(({ id }) => id), removed: disk.removed.length };
-  });
-  const look = () => {
-    inspect();
-    for (const [index, { engine, disk }] of machines.entries()) {
-      const { name, ids, removed } = before[index]!;
-      const there = new Set(engine.containers.map(({ id }) => id));
-      const gone = ids.filter(id => !there.has(id));
-      expect(gone, `containers on ${name} that went before the restore was declared`).to.deep.equal([]);
-      expect(disk.removed.slice(removed), `volumes on ${name} that went before the restore was declared`).to.deep.equal(
-        [],
-      );
-    }
-  };
+  const look = expectNothingGoes(machines, inspect, 'before the restore was declared');
   const part = UNDECLARED_MS / 2;
   await world.pass(part, look);
   const { seat } = world.pick(machines);
   seat.life?.kill();
   seat.start();
   await world.pass(part, look);
+}
+
+/** Somebody declares the restore without a look at what would go: nothing does, where there is anything. */
+async function declareBlindly({ world, server, machines }: SimCluster, inspect: () => void): Promise<void> {
+  const going = (await previewRestore(server)).nodes.filter(hasGoing).map(({ name }) => name);
+  const holding = machines.filter(({ name }) => going.includes(name));
+  await declareRestore(server, world.clock);
+  await world.pass(UNDECLARED_MS / 2, expectNothingGoes(holding, inspect, 'by a declaration that does not name it'));
+}
+
+/** As an operator does it: what is shown is declared, until every agent does again what it is told. */
+async function declareShown({ world, server }: SimCluster, inspect: () => void): Promise<void> {
+  for (let round = 0; round < DECLARATIONS_MAX; round++) {
+    const preview = await previewRestore(server);
+    if (preview.nodes.every(({ hasAnswered, setBack }) => hasAnswered && !setBack)) return;
+    await declareRestore(server, world.clock, listConfirmed(preview));
+    await world.pass(UNDECLARED_MS / 2, inspect);
+  }
+}
+
+function expectNothingGoes(machines: SimCluster['machines'], inspect: () => void, why: string): () => void {
+  const before = machines.map(({ name, engine, disk }) => {
+    return { name, ids: engine.containers.map(({ id }) => id), removed: disk.removed.length };
+  });
+  return () => {
+    inspect();
+    for (const [index, { engine, disk }] of machines.entries()) {
+      const { name, ids, removed } = before[index]!;
+      const there = new Set(engine.containers.map(({ id }) => id));
+      const gone = ids.filter(id => !there.has(id));
+      expect(gone, `containers on ${name} that went ${why}`).to.deep.equal([]);
+      expect(disk.removed.slice(removed), `volumes on ${name} that went ${why}`).to.deep.equal([]);
+    }
+  };
 }
 
 interface RestoreSteps {

@@ -273,6 +273,24 @@ export const mutants: readonly Mutant[] = [
     },
   },
   {
+    mistake: 'an agent obeys a declaration of the restore that does not name what would go',
+    noticedAt: 1,
+    pace: { restores: 5 },
+    link: link => {
+      let digest: string | undefined;
+      const telling = instead(link, 'heartbeat', beat => {
+        digest = beat.setBack?.digest ?? digest;
+        return link.heartbeat(beat);
+      });
+      return instead(telling, 'assignments', (onLine, signal) =>
+        link.assignments(
+          line => onLine(line.type === 'snapshot' && digest ? { ...line, confirmed: digest } : line),
+          signal,
+        ),
+      );
+    },
+  },
+  {
     mistake: 'networks that are not wanted any more stay on the engine',
     pace: { networks: 6 },
     engine: engine => instead(engine, 'removeNetworks', () => Promise.resolve(0)),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { VolumeReport } from '../../crds/volume/index.js';
-import { type AssignmentLine, declareRestore } from '../../pkg/link/index.js';
+import { type AssignmentLine, declareRestore, listConfirmed, previewRestore } from '../../pkg/link/index.js';
 import { SimCluster } from './cluster.js';
 import type { Machine } from './machine.js';
 import { askForCopy, askForMove, giveUpCopy } from './copies.js';
@@ -70,7 +70,7 @@ class OldOrderStory extends Storyteller {
 
   async declare(): Promise<void> {
     const { server, world } = this.parts.cluster;
-    await declareRestore(server, world.clock);
+    await declareRestore(server, world.clock, listConfirmed(await previewRestore(server)));
     await this.pass(LOOKED_MS);
   }
 

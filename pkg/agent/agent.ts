@@ -9,7 +9,7 @@ import type { AgentEnv, AgentOptions } from './agent-env.js';
 import { Assignments } from './assignments.js';
 import { Attempts } from './attempts.js';
 import { ContainerView } from './container-view.js';
-import type { OnEngineEvent } from './engine/index.js';
+import type { ContainerStatus, OnEngineEvent } from './engine/index.js';
 import { DiskLimit } from './disk-limit.js';
 import { EngineMonitor } from './engine-monitor.js';
 import { sendHeartbeats } from './heartbeats.js';
@@ -19,7 +19,7 @@ import { Membership } from './membership.js';
 import { NodeHold } from './node-hold.js';
 import { NodeNetworks } from './networks.js';
 import { type FindUser, NodeVolumes } from './node-volumes.js';
-import { clearFormerNodes, keepRemovingOrphans, stopDoubles } from './orphans.js';
+import { clearFormerNodes, keepRemovingOrphans, listLeftovers, stopDoubles } from './orphans.js';
 import { Outbox } from './outbox.js';
 import { PulledImages } from './pulled-images.js';
 import { Redial, sendReports } from './server-calls.js';
@@ -108,7 +108,12 @@ export class Agent {
     setMaxListeners(0, signal); // everything that an agent does at times listens to it
     const run = await this.#prepare(node, hold, signal);
     await Promise.all([
-      sendHeartbeats(this.#env, this.#options, { ...run, state: this.#env.disk, call: call => this.#call(call) }),
+      sendHeartbeats(this.#env, this.#options, {
+        ...run,
+        state: this.#env.disk,
+        call: call => this.#call(call),
+        findLeftovers: () => this.#findLeftovers(node),
+      }),
       this.#membership.keepTokenFresh(signal),
       this.#followAssignments(run),
       this.#watchEngine(run),
@@ -296,6 +301,12 @@ export class Agent {
 
   #findGoneNodes({ gate, signal }: Run, ids: readonly string[]): Promise<readonly string[]> {
     return gate.findGone(ids, some => this.#call(() => this.#env.link.findGoneNodes(some)), signal);
+  }
+
+  /** What goes with the first assignments that are obeyed. A store that was set back calls nothing gone until that is declared. */
+  #findLeftovers(node: NodeIdentity): Promise<readonly ContainerStatus[]> {
+    const findGone = (ids: readonly string[]) => this.#call(() => this.#env.link.findGoneNodes(ids));
+    return listLeftovers(node, { former: this.#membership.formerNodeIds, findGone }, this.#env);
   }
 
   /** Has the containers looked at that have written too much. */

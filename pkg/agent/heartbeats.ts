@@ -1,16 +1,16 @@
 import type { AdvertisedCondition } from '../../crds/node/index.js';
 import { backoffMs, sleep } from '../clock/index.js';
 import { asError } from '../fault/index.js';
-import { LinkRefusedFault, NODE_HELD } from '../link/index.js';
+import { type Heartbeat, LinkRefusedFault, NODE_HELD } from '../link/index.js';
 import type { AgentEnv, AgentOptions } from './agent-env.js';
 import type { EngineMonitor } from './engine-monitor.js';
 import type { ContainerView } from './container-view.js';
-import { describeHeld } from './describe-held.js';
+import { describeHeld, type HeldParts } from './describe-held.js';
 import { describeRemoved } from './describe-removed.js';
 import type { NodeHold } from './node-hold.js';
 import type { NodeVolumes } from './node-volumes.js';
 import type { RestoreGate } from './restore-gate.js';
-import { sendHeartbeat } from './server-calls.js';
+import { type Redial, sendHeartbeat } from './server-calls.js';
 import type { StateFolder } from './state-folder.js';
 import { UsageSampler } from './usage-sampler.js';
 
@@ -21,9 +21,13 @@ const AGAIN = {
   refused: { firstMs: 1_000, capMs: 30_000 },
 };
 
-interface HeartbeatParts {
+/** How long a heartbeat waits for what an agent that holds tells of its engine and its disk: either may hang. */
+const HELD_MS = 2_000;
+
+interface HeartbeatParts extends HeldParts {
   readonly hold: NodeHold;
   readonly gate: RestoreGate;
+  readonly dial: Pick<Redial, 'again'>;
   readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed' | 'compare' | 'recordContact'>;
   readonly monitor: EngineMonitor;
   readonly state: Pick<StateFolder, 'conditions'>;
@@ -48,6 +52,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
   const { fence } = parts.volumes;
   const { labels = {}, version, controlPlane = false, heartbeatMs = 5_000 } = options;
   const warned = new Set<string>();
+  let held: Pick<Heartbeat, 'setBack'> = {};
   for (let failures = 0; !signal.aborted; ) {
     let waitMs = heartbeatMs;
     try {
@@ -55,6 +60,8 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const capacity = env.room ? { ...read, disk: env.room.bytes } : read;
       const found = [...engine.conditions(), monitor.describe(), ...parts.state.conditions];
       warnAboutConditions(found, warned, env);
+      held = await describeSoon(env, parts, held);
+      if (gate.needsStream) parts.dial.again();
       const conditions = [...found, ...gate.conditions];
       const { containersSeenMsAgo } = monitor;
       const usage = sampler.unsent;
@@ -66,7 +73,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
         ...(env.volumes && { volumeDriver: env.volumes.name }),
         ...(lacks && { lacks }),
         ...describeRemoved(env.volumes?.removed?.told),
-        ...(await describeHeld(parts)),
+        ...held,
       };
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const sentAt = fence.now();
@@ -89,6 +96,20 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
     }
     await sleep(clock, waitMs, signal);
   }
+}
+
+/** What would become of the node while its agent holds: as it was `last` told where that takes long, nothing where it cannot be seen. */
+async function describeSoon(
+  { clock, log }: AgentEnv,
+  parts: HeartbeatParts,
+  last: Pick<Heartbeat, 'setBack'>,
+): Promise<Pick<Heartbeat, 'setBack'>> {
+  if (!parts.gate.isHeld) return {};
+  const described = describeHeld(parts).catch((thrown: unknown) => {
+    log.warn('what a declared restore would change here cannot be told yet, retrying', { error: asError(thrown) });
+    return {};
+  });
+  return Promise.race([described, sleep(clock, HELD_MS, parts.signal).then(() => last)]);
 }
 
 /** An unreachable control plane is retried soon; one that refuses is retried less and less often. */

@@ -1,5 +1,5 @@
 import type { AdvertisedSetBack } from '../../crds/node/index.js';
-import { type AssignedVolume, isForeignTerm, type SeenVolume } from '../../crds/volume/index.js';
+import { type AssignedVolume, type DivergentBytes, isForeignTerm, type SeenVolume } from '../../crds/volume/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { untilAborted } from '../clock/index.js';
 import { asError, Fault } from '../fault/index.js';
@@ -31,6 +31,9 @@ const IN_MEMORY = {
   limits:
     'Each container that mounts it has memory of its own, which is empty when it starts and gone when it ends: readers do not see what the writer writes. The size is a limit and nothing is set aside for it; what is used counts towards the memory limit of the container.',
 } as const;
+
+/** What would become of volumes. */
+type VolumeChanges = Pick<AdvertisedSetBack, 'removed' | 'demoted' | 'discarded' | 'newer' | 'unknown'>;
 
 /** A volume that a container mounts cannot be mounted here, or not yet. */
 export class VolumeMissingFault extends Fault {
@@ -134,19 +137,29 @@ export class NodeVolumes {
     return [...this.#used.values()].reduce((sum, usedBytes) => sum + usedBytes, 0);
   }
 
-  /** What would become of the volumes here if these were assigned. Changes nothing; what cannot be looked at is left out. */
-  async compare(assigned: readonly AssignedVolume[]): Promise<Omit<AdvertisedSetBack, 'containers' | 'more'>> {
-    const listed = (await this.#env.volumes?.list().catch(() => undefined)) ?? [];
+  /** What would become of the volumes here if these were assigned. Changes nothing. Throws where that cannot be seen. */
+  async compare(assigned: readonly AssignedVolume[]): Promise<VolumeChanges> {
+    const listed = (await this.#env.volumes?.list()) ?? [];
     const here = new Set(listed.map(({ id }) => id));
-    const [newer, removed] = [[] as string[], [] as string[]];
+    const changes: Record<keyof VolumeChanges, string[]> = {
+      removed: [],
+      demoted: [],
+      discarded: [],
+      newer: [],
+      unknown: [],
+    };
     for (const { id, isDeleted, removedIn, lineage = [], replication } of assigned) {
-      const { epoch = 0, generationId } = (await this.#replication?.recall(id)) ?? {};
+      const { epoch = 0, generationId, role, divergent = [] } = (await this.#replication?.recall(id)) ?? {};
       const isOther = isForeignTerm({ epoch, generationId }, replication ? [replication] : lineage);
-      if (epoch > (replication?.epoch ?? removedIn ?? epoch) || isOther) newer.push(id);
-      else if (isDeleted && here.has(id)) removed.push(id);
+      const isGiven = ({ name, at }: DivergentBytes) =>
+        replication?.discard?.some(each => each.name === name && each.at === at) === true;
+      if (epoch > (replication?.epoch ?? removedIn ?? epoch) || isOther) changes.newer.push(id);
+      else if (isDeleted && here.has(id) && !this.#wanted?.get(id)?.isDeleted) changes.removed.push(id);
+      else if (role === 'primary' && replication?.role === 'replica') changes.demoted.push(id);
+      if (divergent.some(isGiven)) changes.discarded.push(id);
       here.delete(id);
     }
-    return { newer, removed, unknown: [...here] };
+    return { ...changes, unknown: [...here] };
   }
 
   /** Compares what is wanted with what the disk has, and measures it. */

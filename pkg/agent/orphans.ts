@@ -3,6 +3,7 @@ import { asError } from '../fault/index.js';
 import type { HeldContainer, NodeIdentity } from '../link/index.js';
 import { type AgentEnv, type AgentOptions, STOP_GRACE_SECONDS } from './agent-env.js';
 import { readStateFile } from './disk.js';
+import type { ContainerStatus } from './engine/index.js';
 import type { NodeHold } from './node-hold.js';
 
 type OrphansEnv = Pick<AgentEnv, 'engine' | 'log'>;
@@ -57,12 +58,31 @@ export async function removeOrphans(
   env: OrphansEnv,
   options: OrphansOptions,
 ): Promise<void> {
-  const found = await env.engine.listNodeIds(node.tenant);
-  const others = found.filter(id => id !== node.id && NODE_ID.test(id)).slice(0, ASKED_MAX);
-  if (others.length === 0) return;
-  const gone = new Set(await findGone(others));
-  const orphaned = others.filter(id => gone.has(id));
+  const orphaned = await findOrphanedNodes(node, findGone, env);
   await removeContainers(orphaned, env, { ...options, tenant: node.tenant });
+}
+
+async function findOrphanedNodes(
+  node: NodeIdentity,
+  findGone: FindGone,
+  { engine }: Pick<OrphansEnv, 'engine'>,
+): Promise<readonly string[]> {
+  const found = await engine.listNodeIds(node.tenant);
+  const others = found.filter(id => id !== node.id && NODE_ID.test(id)).slice(0, ASKED_MAX);
+  if (others.length === 0) return [];
+  const gone = new Set(await findGone(others));
+  return others.filter(id => gone.has(id));
+}
+
+/** What would be removed of nodes that are no more, and of those that this machine was before. */
+export async function listLeftovers(
+  node: NodeIdentity,
+  { former, findGone }: { readonly former: readonly string[]; readonly findGone: FindGone },
+  { engine }: Pick<OrphansEnv, 'engine'>,
+): Promise<readonly ContainerStatus[]> {
+  const orphaned = (await findOrphanedNodes(node, findGone, { engine })).filter(id => !former.includes(id));
+  const lists = await Promise.all([...orphaned, ...former].map(id => engine.list(id)));
+  return lists.flat().filter(({ owner }) => owner.tenant === node.tenant || former.includes(owner.nodeId));
 }
 
 /** Removes what former owners of the machine left: containers each time, images once. */

@@ -2,18 +2,20 @@ import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
-import { declareRestore } from '../link/index.js';
+import { declareRestore, listConfirmed, previewRestore } from '../link/index.js';
 import { LAB_NODE, LAB_TENANT, replica } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import { ManualClock } from '../clock/manual-clock.testing.js';
 import { value } from '../store/index.js';
 import { createMemoryDisk } from './disk.js';
 import { NodeLab } from './node-lab.testing.js';
+import { MemoryDriver } from './replication/memory-driver.testing.js';
 import { RestoreGate } from './restore-gate.js';
 
 const moment = (revision: number, restoreEpoch = 0) => ({ revision, restoreEpoch, proof: 'p' });
-const snapshot = (revision: number, restoreEpoch = 0, isSetBack = false) =>
-  ({ type: 'snapshot', replicas: [], store: moment(revision, restoreEpoch), ...(isSetBack && { isSetBack }) }) as never;
+const snapshot = (revision: number, restoreEpoch = 0, about: object = {}) =>
+  ({ type: 'snapshot', replicas: [], store: moment(revision, restoreEpoch), ...about }) as never;
+const setBack = { isSetBack: true };
 
 describe('what an agent obeys', () => {
   let files: Map<string, string>;
@@ -24,6 +26,9 @@ describe('what an agent obeys', () => {
     gate.expectStream();
     return gate.admits(line);
   };
+  /** Whether the agent holds no longer, with what is told now. */
+  const settle = (digest = 'd', isHarmless = false) =>
+    gate.ignored !== undefined && gate.settle(gate.ignored, { digest, isHarmless });
   beforeEach(async () => {
     files = new Map();
     clock = new ManualClock();
@@ -45,21 +50,48 @@ describe('what an agent obeys', () => {
     expect(gate.admits({ type: 'ping' })).to.equal(true);
   });
 
-  it('is nothing of a store that was set back, until a restore is declared', () => {
+  it('is nothing of a store that was set back, until a restore is declared with what would go', () => {
     open(snapshot(10));
     expect(open(snapshot(9))).to.equal(false);
+    expect([gate.conditions.length, settle()]).to.deep.equal([1, false]);
     expect(gate.admits({ type: 'drop', uid: 'a' })).to.equal(false);
-    expect(gate.conditions).to.have.length(1);
+    expect(gate.needsStream, 'what it tells is behind').to.equal(true);
     expect(open(snapshot(11)), 'it has caught up, and is another one').to.equal(false);
-    expect(open(snapshot(4, 7))).to.equal(true);
-    expect(gate.conditions).to.deep.equal([]);
+    expect([settle(), settle('d', true)]).to.deep.equal([false, false]);
+    expect(open(snapshot(4, 7, { confirmed: 'd' })), 'compared first').to.equal(false);
+    expect([settle('more'), settle('d')]).to.deep.equal([false, true]);
+    expect([gate.conditions.length, gate.needsStream]).to.deep.equal([0, true]);
+    expect(gate.admits({ type: 'drop', uid: 'a' }), 'lines were ignored').to.equal(false);
     expect(open(snapshot(5, 7))).to.equal(true);
+    expect(gate.needsStream).to.equal(false);
     expect(open(snapshot(4, 7))).to.equal(false);
   });
 
+  it('is nothing of a declaration that does not know what would go, or that another one has overtaken', () => {
+    open(snapshot(10));
+    open(snapshot(4, 7));
+    expect(settle()).to.equal(false);
+    expect(open(snapshot(20, 7)), 'it is not declared by time').to.equal(false);
+    const before = gate.ignored!;
+    open(snapshot(5, 8, { confirmed: 'd' }));
+    expect(gate.settle(before, { digest: 'd', isHarmless: true })).to.equal(false);
+    expect(settle()).to.equal(true);
+  });
+
+  it('is a declaration by which nothing would go', () => {
+    open(snapshot(10));
+    expect(open(snapshot(11, 7))).to.equal(false);
+    expect([settle('d', true), gate.conditions.length, open(snapshot(12, 7))]).to.deep.equal([true, 0, true]);
+  });
+
   it('is nothing that a server calls set back, of an agent that has seen nothing too', () => {
-    expect(open(snapshot(10, 0, true))).to.equal(false);
+    expect(open(snapshot(10, 0, setBack))).to.equal(false);
+    expect(settle('d', true)).to.equal(false);
     expect(open(snapshot(12, 0))).to.equal(false);
+    expect([open(snapshot(12, 7)), settle('d', true), open(snapshot(12, 7))]).to.deep.equal([false, true, true]);
+  });
+
+  it('is the restore epoch that an agent finds which has seen nothing', () => {
     expect(open(snapshot(12, 7))).to.equal(true);
   });
 
@@ -90,6 +122,14 @@ describe('what an agent obeys', () => {
     expect(open(snapshot(12))).to.equal(false);
     gate = await load();
     expect([gate.isHeld, open(snapshot(20))], 'it goes on holding').to.deep.equal([true, false]);
+    open(snapshot(21, 7, { confirmed: 'd' }));
+    gate = await load();
+    expect(gate.isHeld, 'a restart before it was compared').to.equal(true);
+    open(snapshot(21, 7, { confirmed: 'd' }));
+    expect(settle()).to.equal(true);
+    gate = await load();
+    expect([gate.isHeld, open(snapshot(22, 7))]).to.deep.equal([false, true]);
+    open(snapshot(12, 7));
     expect((await load('another tenant')).isHeld).to.equal(false);
   });
 
@@ -127,6 +167,7 @@ describe('an agent whose store was set back', () => {
   const first = replica();
   const later = replica({ uid: 'rep_2', deployment: 'shop', deploymentUid: 'dep_2' });
   const node = () => value<StoredNode>(lab.cache.get(keys.node(LAB_TENANT, LAB_NODE.name))!);
+  const declare = async () => declareRestore(lab.store, lab.clock, listConfirmed(await previewRestore(lab.store)));
   const running = ['shop running', 'web running'];
 
   beforeEach(async () => {
@@ -156,12 +197,17 @@ describe('an agent whose store was set back', () => {
     const condition = node().conditions?.find(({ type }) => type === 'StoreCurrent');
     expect(condition).to.include({ status: 'False', reason: 'store_set_back' });
     expect(condition?.message).to.match(/older state.*nothing is changed.*moor admin restore/);
-    expect(node().setBack).to.deep.equal({ containers: ['shop/0'], newer: [], removed: [], unknown: [] });
+    const volumes = { removed: [], demoted: [], discarded: [], newer: [], unknown: [] };
+    const { digest, ...lists } = node().setBack!;
+    expect(lists).to.deep.equal({ containers: ['shop/0'], ...volumes, secrets: [] });
+    expect(digest).to.match(/^[0-9a-f]{32}$/);
     await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
     await lab.clock.pass(60_000);
     expect(lab.running, 'what is changed in such a store is no order either').to.deep.equal(running);
+    expect(node().setBack?.containers, 'and is told').to.deep.equal(['shop/0', 'web/0']);
     await lab.assign(first);
-    await declareRestore(lab.store, lab.clock);
+    await lab.clock.pass(30_000);
+    await declare();
     await lab.clock.pass(30_000);
     expect(lab.running).to.deep.equal(['web running']);
     expect(node().conditions?.some(({ type }) => type === 'StoreCurrent') ?? false).to.equal(false);
@@ -189,12 +235,60 @@ describe('an agent whose store was set back', () => {
     await lab.startAgent();
     await lab.clock.pass(30_000);
     expect(lab.running).to.deep.equal(running);
-    await declareRestore(lab.store, lab.clock);
+    await declare();
     await lab.clock.pass(30_000);
     expect(lab.running).to.deep.equal(['web running']);
   });
 
-  it('follows a restore that is declared before it looks', async () => {
+  it('changes nothing by a declaration that was made of something else, and tells what would go', async () => {
+    await setBack();
+    const shown = listConfirmed(await previewRestore(lab.store));
+    await lab.assign(replica({ retiringSince: 'now' }));
+    await lab.clock.pass(30_000);
+    await declareRestore(lab.store, lab.clock, shown);
+    await lab.clock.pass(60_000);
+    expect(lab.running).to.deep.equal(running);
+    expect(node().conditions?.find(({ type }) => type === 'StoreCurrent')).to.include({ status: 'False' });
+    await declare();
+    await lab.clock.pass(30_000);
+    expect(lab.running).to.deep.equal([]);
+  });
+
+  it('tells nothing of what was on its way out already', async () => {
+    await lab.assign(replica({ retiringSince: 'now' }));
+    const backup = lab.store.save();
+    await lab.assign(later);
+    await lab.clock.pass(10_000);
+    await lab.assign(replica({ uid: 'rep_2', deployment: 'shop', deploymentUid: 'dep_2', retiringSince: 'now' }));
+    await lab.assign(replica({ uid: 'rep_3', deployment: 'third', deploymentUid: 'dep_3' }));
+    lab.latencyMs = operation => (operation === 'stop' ? 600_000 : 0);
+    await lab.clock.pass(10_000);
+    lab.store.restore(backup);
+    await lab.clock.pass(30_000);
+    expect(node().setBack?.containers).to.deep.equal(['third/0']);
+  });
+
+  it('goes on by itself when a restore is declared by which nothing would go', async () => {
+    await declareRestore(lab.store, lab.clock);
+    await lab.clock.pass(30_000);
+    await lab.assign(later);
+    await lab.clock.pass(10_000);
+    expect(lab.running).to.deep.equal(running);
+    expect(node().conditions?.some(({ type }) => type === 'StoreCurrent') ?? false).to.equal(false);
+  });
+
+  it('has not answered while it cannot see what it would remove', async () => {
+    await lab.stopAgent();
+    lab.volumes = { ...new MemoryDriver().driver, list: () => Promise.reject(new Error('the disk hangs')) };
+    await lab.startAgent();
+    await setBack();
+    expect(node()).to.not.have.property('setBack');
+    await declareRestore(lab.store, lab.clock);
+    await lab.clock.pass(30_000);
+    expect(lab.running).to.deep.equal(running);
+  });
+
+  it('holds before a restore that is declared before it looks', async () => {
     const backup = lab.store.save();
     await lab.assign(later);
     await lab.clock.pass(10_000);
@@ -203,6 +297,9 @@ describe('an agent whose store was set back', () => {
     await declareRestore(lab.store, lab.clock);
     await lab.clock.pass(1_000);
     lab.wire.up = true;
+    await lab.clock.pass(60_000);
+    expect(lab.running).to.deep.equal(running);
+    await declare();
     await lab.clock.pass(60_000);
     expect(lab.running).to.deep.equal(['web running']);
   });

@@ -25,9 +25,16 @@ interface GateEnv {
   readonly log: Logger;
 }
 
+/** What would become of the node, as it is told and can be confirmed. */
+interface HeldChanges {
+  readonly digest: string;
+  /** Nothing of it would go. */
+  readonly isHarmless: boolean;
+}
+
 /**
  * Lets through what the control plane assigns, unless its store is older than what this agent has seen: then somebody has restored a
- * backup, maybe the wrong one. Until that is declared the agent goes on with what it had.
+ * backup, maybe the wrong one. Until that is declared, with what would go here, the agent goes on with what it had.
  */
 export class RestoreGate {
   readonly #env: GateEnv;
@@ -42,6 +49,10 @@ export class RestoreGate {
   #saved: ProvenMoment | undefined;
   #savedAt = Number.NEGATIVE_INFINITY;
   readonly #waiters = new Set<() => void>();
+  /** Whether it was said that the agent holds: not while it only compares what a declaration would change. */
+  #isSaid = false;
+  /** It holds no longer, or what it knows of a store that is not obeyed is not the latest: lines of the present stream were ignored. */
+  #needsStream = false;
 
   private constructor(env: GateEnv, tenant: string, { seen, isHeld }: Partial<StoredMoment> = {}) {
     this.#env = env;
@@ -50,7 +61,7 @@ export class RestoreGate {
     this.#saved = seen;
     if (!isHeld) return;
     this.#state = 'held';
-    this.#tell('unknown');
+    this.#say();
   }
 
   static async load(env: GateEnv, tenant: string): Promise<RestoreGate> {
@@ -72,6 +83,11 @@ export class RestoreGate {
     return this.isHeld ? this.#ignored : undefined;
   }
 
+  /** Whether the stream of assignments has to begin anew. */
+  get needsStream(): boolean {
+    return this.#needsStream;
+  }
+
   /** What this agent has seen, with the proof: for a store that does not know of it any more. */
   get seen(): ProvenMoment | undefined {
     return this.#seen;
@@ -87,13 +103,40 @@ export class RestoreGate {
   expectStream(): void {
     this.#floor = this.#seen;
     this.#isCurrent = false;
+    this.#needsStream = false;
   }
 
   /** Whether a line is to be obeyed. Logs may be read at any time. */
   admits(line: AssignmentLine): boolean {
     if (line.type === 'ping' || line.type === 'logs' || line.type === 'kept-logs') return true;
     if (line.type === 'snapshot') this.#judge(line);
+    else if (this.#ignored) this.#needsStream = true;
     return this.#isCurrent;
+  }
+
+  /**
+   * Takes what would become of the node by `snapshot`, which was ignored. Answers whether the agent holds no longer: a later restore epoch
+   * confirms exactly that, or there is nothing that would go.
+   */
+  settle(snapshot: AssignmentSnapshot, { digest, isHarmless }: HeldChanges): boolean {
+    if (this.ignored !== snapshot) return false;
+    const { store, isSetBack = false, confirmed } = snapshot;
+    if (isSetBack || !this.#isDeclared(store) || (!isHarmless && confirmed !== digest)) {
+      this.#say();
+      return false;
+    }
+    this.#state = 'open';
+    this.#ignored = undefined;
+    this.#seen = store;
+    this.#save();
+    this.#env.log.warn('the restore of etcd was declared: this agent does again what is assigned to it');
+    this.#isSaid = false;
+    this.#needsStream = true;
+    return true;
+  }
+
+  #isDeclared(store: ProvenMoment | undefined): store is ProvenMoment {
+    return store !== undefined && store.restoreEpoch > (this.#seen?.restoreEpoch ?? -1);
   }
 
   /** A server has said how far it knows the store. It may know less than another one, so that settles nothing. */
@@ -127,24 +170,24 @@ export class RestoreGate {
     const { store, isSetBack = false } = snapshot;
     const before = this.#state;
     const isOlder = isSetBack || (store !== undefined && this.#floor !== undefined && wasSetBack(this.#floor, store));
-    const isDeclared = store !== undefined && store.restoreEpoch > (this.#seen?.restoreEpoch ?? -1);
-    const isHeld = isOlder || (before === 'held' && !isDeclared);
+    // What a declaration would change is compared first, whoever made it. An agent that has seen nothing has nothing to compare with.
+    const isHeld = isOlder || before === 'held' || (this.#seen !== undefined && this.#isDeclared(store));
     this.#state = isHeld ? 'held' : 'open';
     this.#isCurrent = !isHeld;
     this.#ignored = isHeld ? snapshot : undefined;
-    if (before !== this.#state) this.#tell(before);
     if (isHeld) {
       this.#seen ??= store; // a declaration is told by a later epoch than this
       if (before !== 'held') this.#save();
-    } else if (store && (isDeclared || store.revision > this.#seen!.revision)) {
+      if (isOlder) this.#say();
+    } else if (store && (this.#seen === undefined || store.revision > this.#seen.revision)) {
       this.#seen = store;
-      this.#saveSoon(isDeclared);
+      this.#saveSoon();
     }
     for (const wake of this.#waiters) wake();
   }
 
-  #saveSoon(isUrgent = false): void {
-    if (isUrgent || this.#env.clock.monotonic() - this.#savedAt >= SAVE_MS) this.#save();
+  #saveSoon(): void {
+    if (this.#env.clock.monotonic() - this.#savedAt >= SAVE_MS) this.#save();
   }
 
   #save(): void {
@@ -155,11 +198,9 @@ export class RestoreGate {
     void this.#env.disk.keep(FILE, JSON.stringify(stored));
   }
 
-  #tell(before: 'unknown' | 'open' | 'held'): void {
-    const { log } = this.#env;
-    if (this.isHeld) log.error(describeSetBack());
-    else if (before === 'held')
-      log.warn('the restore of etcd was declared: this agent does again what is assigned to it');
+  #say(): void {
+    if (!this.#isSaid) this.#env.log.error(describeSetBack());
+    this.#isSaid = true;
   }
 
   #until(isSo: () => boolean, signal: AbortSignal): Promise<void> {

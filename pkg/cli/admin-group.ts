@@ -8,7 +8,11 @@ const SETTINGS = 'settings of the servers, such as --etcd-endpoints or --config'
 interface RestoreOptions {
   readonly from?: string;
   readonly preview?: boolean;
+  readonly confirm?: string;
+  readonly without?: readonly string[];
 }
+
+const collect = (word: string, before: readonly string[] = []): readonly string[] => [...before, word];
 
 /** `moor admin …`: for operators, with the settings of the servers instead of a token. */
 export function addAdmin(program: Commander, run: Run): void {
@@ -37,6 +41,8 @@ export function addAdmin(program: Commander, run: Run): void {
       'declare that etcd was restored from a backup, so that agents accept what it says; or, with --from, lay the data of one member out',
     )
     .option('--preview', 'show what agents would remove and what is newer on the nodes, and declare nothing')
+    .option('--confirm <digest>', 'declare what --preview has shown, by the digest that it ends with')
+    .option('--without <node>', 'leave a node out, which then goes on holding; may be repeated', collect)
     .option('--from <file>', 'the snapshot to make a data directory of, before etcd is started')
     .option('--data-dir <folder>', 'with --from: the data directory to make')
     .option('--name <member>', 'with --from: the --name of the member')
@@ -45,13 +51,14 @@ export function addAdmin(program: Commander, run: Run): void {
     .argument('[settings...]', SETTINGS)
     .allowUnknownOption()
     .action((settings: readonly string[], options: RestoreOptions) => {
-      const { from, preview = false, ...member } = options;
+      const { from, preview = false, confirm, without, ...member } = options;
+      const shown = { preview, ...(confirm !== undefined && { confirm }), ...(without && { without }) };
       return from === undefined
-        ? run(async () => (await import('./commands/restore.js')).restore, { settings, member, preview })
+        ? run(async () => (await import('./commands/restore.js')).restore, { settings, member, ...shown })
         : run(async () => (await import('./commands/etcd-snapshot.js')).layOutSnapshot, {
             from,
             settings,
-            preview,
+            ...shown,
             ...member,
           });
     });
@@ -67,8 +74,6 @@ export function addAdmin(program: Commander, run: Run): void {
     );
   addCerts(admin, run);
 }
-
-const collect = (host: string, before: readonly string[] = []): readonly string[] => [...before, host];
 
 function addCerts(admin: Commander, run: Run): void {
   const certs = admin

@@ -104,7 +104,7 @@ export const helpExamples: Readonly<Record<string, readonly string[]>> = {
   'admin restore': [
     'moor admin restore --from etcd.snapshot --data-dir /var/lib/etcd/new',
     'moor admin restore --preview --config /etc/mooring/server.yaml',
-    'moor admin restore --config /etc/mooring/server.yaml',
+    'moor admin restore --confirm 0f3a9c51d27be846 --config /etc/mooring/server.yaml',
   ],
   'admin rekey': ['moor admin rekey --config /etc/mooring/server.yaml'],
   'admin certs server': ['moor admin certs server --folder certificates --host moor.example.com --host 192.0.2.7'],

@@ -164,6 +164,8 @@ export type AssignmentLine =
       readonly pullTickets?: Readonly<Record<string, string>>;
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
+      /** What the declaration of that restore names of this node: the digest of what its agent has told. */
+      readonly confirmed?: string;
       /** What of the store this shows; left out by servers of earlier releases. */
       readonly store?: ProvenMoment;
       /** The store is older than it was, and that was not declared: nothing of this is to be done. */

@@ -10,7 +10,7 @@ import { type CacheChange, value } from '../store/index.js';
 import { listNetworksOf } from './network-intake.js';
 import { listAssignedVolumes, listConcerned } from './volume-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
-import { readRestoreEpoch } from './restore-epoch.js';
+import { readConfirmed, readRestoreEpoch } from './restore-epoch.js';
 import { isSetBack, noteSetBack, proveMoment, readMoment, wasSetBack } from './store-history.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
 import { type AgentIdentity, isHeldByOther } from './presence.js';
@@ -101,6 +101,7 @@ export class AssignmentFeed {
       return ticket === undefined ? [] : [[replica.uid, ticket] as const];
     });
     const restoreEpoch = readRestoreEpoch(this.#env.cache);
+    const confirmed = readConfirmed(this.#env.cache, node.id);
     const { nodePolicy: policy } = this.#env;
     return {
       type: 'snapshot',
@@ -108,6 +109,7 @@ export class AssignmentFeed {
       ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }),
       ...(this.#env.delivery?.registries && { pullTickets: Object.fromEntries(pullTickets) }),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
+      ...(confirmed !== undefined && { confirmed }),
       store: proveMoment(readMoment(this.#env.cache), this.#env.keyring),
       ...(isSetBack(this.#env.cache) && { isSetBack: true as const }),
       ...(policy && { policy }),

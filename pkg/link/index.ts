@@ -26,7 +26,7 @@ export { HttpLink } from './http-link.js';
 export { LocalLink } from './local-link.js';
 export { type AgentIdentity, NodeHeldFault } from './presence.js';
 export { declareRestore, readRestoreEpoch } from './restore-epoch.js';
-export { previewRestore, type RestorePreview } from './restore-preview.js';
+export { hasGoing, listConfirmed, type NodePreview, previewRestore, type RestorePreview } from './restore-preview.js';
 export { REPLICA_ALLOWANCE, ReportBudget } from './report-budget.js';
 export * from './request-proof.js';
 export { fetchPinnedAuthority, hasPinnedKey, parseJoinToken, toPin } from './server-pin.js';

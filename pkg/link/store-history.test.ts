@@ -39,7 +39,8 @@ describe('a store that was set back', () => {
   afterEach(() => lab.stop());
 
   const beat: Heartbeat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
-  const lists = { containers: ['web/0'], newer: [], removed: [], unknown: [] };
+  const volumes = { removed: [], demoted: [], discarded: [], newer: [], unknown: [] };
+  const lists = { containers: ['web/0'], ...volumes, secrets: [], digest: 'd'.repeat(32) };
   const claim = async (seen: ProvenMoment) => {
     await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, setBack: { ...lists, seen } });
   };

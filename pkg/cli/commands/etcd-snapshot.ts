@@ -19,6 +19,8 @@ interface SaveInput {
 interface LayOutInput {
   readonly from: string;
   readonly preview?: boolean;
+  readonly confirm?: string;
+  readonly without?: readonly string[];
   readonly settings: readonly string[];
   readonly dataDir?: string;
   readonly name?: string;
@@ -75,7 +77,8 @@ export const saveSnapshot: Command<SaveInput> = async (session, { file, settings
 export const layOutSnapshot: Command<LayOutInput> = async (session, input): Promise<ExitCode> => {
   const { from, dataDir, name, initialCluster, initialAdvertisePeerUrls, settings } = input;
   const { terminal, ink } = session;
-  if (input.preview) throw new UsageFault('--preview shows what a running etcd holds; it does not go with --from.');
+  if (input.preview || input.confirm !== undefined || input.without)
+    throw new UsageFault('--preview, --confirm and --without are about an etcd that runs; they do not go with --from.');
   if (dataDir === undefined) throw new UsageFault('--from needs --data-dir, the folder that etcd is to be started on.');
   if (settings.length > 0) throw new UsageFault(`with --from, "${settings[0]}" is not known.`);
   if (!existsSync(from)) throw new UsageFault(`there is no file ${resolve(from)}.`);
@@ -91,8 +94,9 @@ export const layOutSnapshot: Command<LayOutInput> = async (session, input): Prom
 Next:
   1. every other member in the same way, with its own --name and --initial-advertise-peer-urls
   2. give the data directory to the user that etcd runs as, and start etcd; servers and controllers find it by themselves
-  3. moor admin restore --preview --etcd-endpoints …: what would go; agents change nothing until the restore is declared
-  4. moor admin restore --etcd-endpoints …: agents then take what etcd says, although they have seen a newer state
+  3. moor admin restore --preview --etcd-endpoints …: what would go, which credentials were written after the backup, and the digest of that;
+     agents change nothing until the restore is declared
+  4. moor admin restore --confirm <digest> --etcd-endpoints …: agents then take what etcd says, although they have seen a newer state
   5. revoke the tokens that were revoked after the backup, and enrol the machines again that were enrolled after it
 `);
   return exitCode.ok;
