@@ -59,6 +59,12 @@ writers: ## The writer of a volume loses its machine in eight ways, twenty times
 	@git describe --always --dirty 2>/dev/null || true # what a log is of
 	@MOORING_WRITERS_RUNS=$${MOORING_WRITERS_RUNS:-20} exec sh hack/sandbox.sh npx --no-install mocha --exit --parallel --jobs 2 --timeout 600000 e2e/stories/volume-writers-*.deep.test.ts
 
+.PHONY: restores
+restores: ## An older state of etcd is restored twenty times while copies, volumes and deployments are newer; nothing goes that was not shown (MOORING_RESTORE_RUNS)
+	@sh hack/setup.sh test
+	@git describe --always --dirty 2>/dev/null || true # what a log is of
+	@MOORING_RESTORE_RUNS=$${MOORING_RESTORE_RUNS:-20} exec sh hack/sandbox.sh npx --no-install mocha --exit --timeout 1200000 e2e/stories/restore.deep.test.ts
+
 .PHONY: verify
 verify: ## Types, lint, format, import floors, layout, asserted times, rejection codes, generated files
 	@sh hack/setup.sh verify
