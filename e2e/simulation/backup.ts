@@ -46,9 +46,9 @@ export async function restoreBackup(
   onRestored();
   cluster.start();
   await expectHeld(cluster, inspect);
-  onDeclared();
   await declareBlindly(cluster, inspect);
   await declareShown(cluster, inspect);
+  onDeclared();
   await settle();
   await world.pass(NEW_LEADERS_MS, inspect);
   expect(listGenerations(history), 'what the restored store has').to.deep.equal(saved);
