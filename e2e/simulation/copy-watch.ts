@@ -34,7 +34,7 @@ export class CopyWatch {
   readonly #lines = new Map<string, ServedLine>();
   /** What the copy held which was promoted since a volume was last served: the least, if there were several. */
   readonly #promised = new Map<string, RecordLog>();
-  /** Which machine was the primary of a volume in an epoch. */
+  /** Which machine was the primary of a volume in a term. */
   readonly #primaries = new Map<string, string>();
   readonly #dropped = new Map<Machine, number>();
   readonly #disks = new Map<Machine, { readonly turns: number; readonly at: number }>();
@@ -70,14 +70,10 @@ export class CopyWatch {
 
   /**
    * What was served in epochs that the restored store does not know of is lost to those who mount the volume, by the nature of a restore: it
-   * stays on the disks that have it. The same epochs may come again.
+   * stays on the disks that have it.
    */
   noteRestore(): void {
     this.#promised.clear();
-    for (const key of this.#primaries.keys()) {
-      const [id = '', epoch] = key.split(' ');
-      if (Number(epoch) > (this.#statusOf(id)?.epoch ?? 0)) this.#primaries.delete(key);
-    }
   }
 
   /** How many records are found where a volume is served. */
@@ -168,13 +164,13 @@ export class CopyWatch {
       throw new Error(`${machine.name} says that its copy of ${id} shows ${syncedAt}, and lacks records of before`);
   }
 
-  /** No two machines have ever acted as the primary of one epoch. */
+  /** No two machines have ever acted as the primary of one term. */
   #lookAtRecord(machine: Machine, id: string): void {
-    const { epoch, role } = readRecord(machine, id) ?? {};
+    const { epoch, generationId, role } = readRecord(machine, id) ?? {};
     if (role !== 'primary' || epoch === undefined) return;
     // A volume that its first node could not make is made on another one, in the same epoch.
     if (epoch === 1 && !(isMadeVolume(this.#statusOf(id)) && this.#findServed(machine, id) === epoch)) return;
-    const key = `${id} ${epoch}`;
+    const key = `${id} ${epoch} ${generationId}`;
     const known = this.#primaries.get(key) ?? machine.name;
     if (known !== machine.name)
       throw new Error(`${known} and ${machine.name} are the primary of ${id} in epoch ${epoch}`);

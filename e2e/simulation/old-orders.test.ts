@@ -16,6 +16,8 @@ import { VolumeWatch } from './volume-watch.js';
 const SEED = 1;
 const SOON = { everyMs: 20 };
 const HEALED_MS = { withinMs: 240_000 };
+/** Every agent has had the answer to a heartbeat by then, and knows how new the store is. */
+const HEARD_MS = 10_000;
 /** Every loop has looked at everything by then, and every agent has done what it was told. */
 const LOOKED_MS = 60_000;
 
@@ -57,7 +59,7 @@ class OldOrderStory extends Storyteller {
     await this.hear(askForMove(cluster, about, machine.name));
     const isMoved = () => this.status(this.#id)?.primaryNode === nodeId && this.status(this.#id)?.phase === 'Ready';
     await this.until(isMoved, 'it is the primary', HEALED_MS);
-    await this.pass(LOOKED_MS); // every heartbeat has shown its agent a state that is later than the backup
+    await this.pass(HEARD_MS);
 
     const agents = new Set(cluster.machines.map(({ seat }) => seat));
     for (const seat of cluster.seats) if (!agents.has(seat)) seat.life?.kill();
