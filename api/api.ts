@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { type DeploymentLimits, emptyFacts, optionalFields, supportedFields } from '../crds/deployment/index.js';
+import {
+  type DeploymentFacts,
+  type DeploymentLimits,
+  emptyFacts,
+  optionalFields,
+  supportedFields,
+} from '../crds/deployment/index.js';
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
@@ -13,7 +19,6 @@ import { value } from '../pkg/store/index.js';
 import { ConnectionGate } from './access/connections.js';
 import { RateLimiter } from './access/rate-limiter.js';
 import { Seats } from './access/seats.js';
-import { KeyedMutex } from './admission/conflict-keys.js';
 import { defineRelationIndexes } from './admission/relations.js';
 import type { ApiDeps, ApiEnv } from './env.js';
 import { createHostFilter } from './http/hosts.js';
@@ -28,6 +33,8 @@ import { AssignmentStreams } from './stream/assignments.js';
 import { LogRendezvous } from './stream/logs.js';
 import { OpenStreams } from './stream/open-streams.js';
 import { WatchHub } from './watch/watch-hub.js';
+import { Committer } from './write/committer.js';
+import { KeyedMutex } from './write/keyed-mutex.js';
 
 /** The API, without the socket it listens on. */
 export interface Api {
@@ -135,14 +142,22 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
   const readers = listReaders({ cache, clock, lastHeartbeatAt }, deps.kinds);
   const watched = readers.filter(({ kind }) => kind.operations.includes('watch'));
   const resources = watched.map(({ resource }) => resource);
+  const conflictLeases = new EventLeases(store, clock, CONFLICT_KEYS_DAYS);
+  const staticFacts: DeploymentFacts = {
+    ...emptyFacts,
+    regions: placementPolicy.regions,
+    volumeManagement: settings.volumeManagement ? 'on' : 'off',
+    secretsPolicy: { namespaces: settings.secretsNamespaces },
+  };
   return {
     ...deps,
     store,
+    committer: new Committer({ ...deps, store, events, eventLeases, conflictLeases, staticFacts }),
     rateLimiter: new RateLimiter(clock, settings),
     seats: new Seats(settings, metrics),
     events,
     eventLeases,
-    conflictLeases: new EventLeases(store, clock, CONFLICT_KEYS_DAYS),
+    conflictLeases,
     lastHeartbeatAt,
     readers,
     dispatcher,
@@ -152,12 +167,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     watchHub: new WatchHub({ cache, clock, metrics, log, resources, capacity: settings.tailBuffer }),
     deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
     dryRunLimits: { ...limits, supportedFields: new Set(optionalFields) },
-    staticFacts: {
-      ...emptyFacts,
-      regions: placementPolicy.regions,
-      volumeManagement: settings.volumeManagement ? 'on' : 'off',
-      secretsPolicy: { namespaces: settings.secretsNamespaces },
-    },
+    staticFacts,
     mutex: new KeyedMutex(),
     placementPolicy,
     usage: new TenantUsage(cache),

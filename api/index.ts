@@ -15,7 +15,8 @@
  * |---|---|
  * | `http/` | requests and answers: routes, bodies, queries, lists, rejections, the request log |
  * | `access/` | who calls: tokens, rate limits, roles, the tenant of a call |
- * | `admission/` | what a write is judged by, and how it is committed or only tried |
+ * | `write/` | the one way to write: read, judge, plan, commit, answer; the only place that commits |
+ * | `admission/` | what a write is judged by |
  * | `watch/` | lists that go on: cursors, frames, watchers |
  * | `stream/` | long answers: assignments for agents, logs |
  * | `routes/<kind>/` | the endpoints of a kind; `kind-routes.ts` reads every kind in the same way |

@@ -29,6 +29,7 @@ export const floors: readonly (readonly string[])[] = [
   ['pkg/terminal'],
   ['pkg/agent', 'pkg/cli'],
   ['api/http'],
+  ['api/write'],
   ['api/access', 'api/admission', 'api/docs', 'api/stream'],
   ['api/watch'],
   ['api/routes'],

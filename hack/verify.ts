@@ -20,6 +20,7 @@ import { findSharedNames } from './checks/names.js';
 import { findUnusedReasons } from './checks/reasons.js';
 import { readSources } from './checks/source-files.js';
 import { findAssertedTimes } from './checks/times.js';
+import { findOwnCommits } from './checks/writes.js';
 import { judgeConformance } from './conformance.js';
 
 interface Check {
@@ -61,6 +62,7 @@ const checks: readonly Check[] = [
   },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
+  { name: 'writes', run: () => findOwnCommits(sources) },
   { name: 'conformance', run: () => judgeConformance(readFileSync('docs/conformance.md', 'utf8'), sources) },
   { name: 'failpoints', run: () => checkFailpoints(sources) },
   { name: 'reasons', run: () => findUnusedReasons(sources, Object.keys(reasons)) },

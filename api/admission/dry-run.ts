@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
-
 import {
   type Deployment,
   type DeploymentAdmission,
@@ -8,56 +6,19 @@ import {
   type StoredDeployment,
   toSpec,
 } from '../../crds/deployment/index.js';
-import { escapePointer, findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
+import { findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
 import { ranges } from '../../crds/keys/index.js';
-import type { PatchStep } from '../../crds/rejections/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
-import type { Alteration, Warning } from '../../crds/rule/index.js';
+import type { Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { type DeploymentExplanation, explainDeployment, findNode, previewPlacement } from '../../pkg/fleet/index.js';
 import { filters, satisfiesResidency, summariseRejections, toResidencyRule } from '../../pkg/placement/index.js';
 import { type Entry, value } from '../../pkg/store/index.js';
-import { replyJson, type WholeReply } from '../http/reply.js';
+import type { WholeReply } from '../http/reply.js';
+import { replyDryRun } from '../write/answer.js';
 import type { AdmissionEnv } from './env.js';
 import { warnOfReplicas } from './quota.js';
 import { countWanted } from './scaling.js';
-import { isFields } from './submitted.js';
-
-/** A dry run before its diff is computed. */
-export interface DryRunResult {
-  /** What is stored now; left out when there is nothing. */
-  readonly before?: object;
-  /** What would be stored; left out when it would be deleted. */
-  readonly after?: object;
-  readonly alterations?: readonly Alteration[];
-  readonly warnings?: readonly Warning[];
-  /** Further fields of this kind. */
-  readonly more?: Readonly<Record<string, unknown>>;
-}
-
-/** Answers what a write would do: the object, and the JSON Patch from what is stored to it. Nothing is stored. */
-export function replyDryRun({ before, after, alterations = [], warnings = [], more }: DryRunResult): WholeReply {
-  const diff = diffJson(before ?? {}, after ?? {});
-  const change = after ? (before ? (diff.length === 0 ? 'none' : 'update') : 'create') : 'delete';
-  return replyJson(200, { dryRun: true, change, object: after ?? null, alterations, warnings, diff, ...more });
-}
-
-/** The JSON Patch (RFC 6902) that makes one document into another. Lists of different length are replaced whole. */
-export function diffJson(before: unknown, after: unknown, at = ''): readonly PatchStep[] {
-  if (isDeepStrictEqual(before, after)) return [];
-  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
-    return after.flatMap((entry: unknown, position) => diffJson(before[position], entry, `${at}/${position}`));
-  }
-  if (!isFields(before) || !isFields(after)) return [{ op: 'replace', path: at, value: after }];
-
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  return names.flatMap((name): readonly PatchStep[] => {
-    const path = `${at}/${escapePointer(name)}`;
-    if (after[name] === undefined) return before[name] === undefined ? [] : [{ op: 'remove', path }];
-    if (before[name] === undefined) return [{ op: 'add', path, value: after[name] }];
-    return diffJson(before[name], after[name], path);
-  });
-}
 
 /** A document that was accepted. */
 export type AdmittedDeployment = Extract<DeploymentAdmission, { ok: true }>;
@@ -76,8 +37,8 @@ export async function dryRunDeployment(
   const replicas = listReplicas(env, tenant, spec.name);
   const placed = replicas.filter(({ nodeId }) => nodeId !== undefined).length;
   const missing = Math.max(0, countWanted(env.cache, spec, stored) - placed);
-  return replyDryRun({
-    ...(before && { before }),
+  const tried = {
+    before,
     after: spec,
     alterations,
     warnings: [
@@ -86,13 +47,13 @@ export async function dryRunDeployment(
       ...warnUnresolved(spec, material, facts.secretKeys),
       ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
     ],
-    more: {
-      recreated: replicas
-        .filter(replica => !isUpToDate(replica, spec) || isEvicted(env, spec, replica))
-        .map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })),
-      secrets: dryRunSecrets(spec, material, facts.secretKeys),
-      placement: previewWorkload(env, tenant, spec, missing),
-    },
+  };
+  return replyDryRun(tried, {
+    recreated: replicas
+      .filter(replica => !isUpToDate(replica, spec) || isEvicted(env, spec, replica))
+      .map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })),
+    secrets: dryRunSecrets(spec, material, facts.secretKeys),
+    placement: previewWorkload(env, tenant, spec, missing),
   });
 }
 

@@ -4,8 +4,8 @@ import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
 import type { ImageFacts } from '../../pkg/registry/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Cache } from '../../pkg/store/index.js';
-import type { StorageEnv } from '../http/route.js';
-import type { KeyedMutex } from './conflict-keys.js';
+import type { KeyedMutex } from '../write/keyed-mutex.js';
+import type { WriteEnv } from '../write/write.js';
 
 /** Where workloads may be placed. */
 export interface PlacementEnv {
@@ -19,7 +19,7 @@ export interface QuotaEnv extends PlacementEnv {
 }
 
 /** Writes that leave an event, one at a time for each conflict key. */
-export interface EventEnv extends StorageEnv {
+export interface EventEnv extends WriteEnv {
   readonly events: EventWriter;
   readonly eventLeases: EventLeases;
   /** Of conflict keys: they outlive every request, but not by much. */

@@ -23,6 +23,9 @@ import {
 import { listRotatingLabels } from './rotations.js';
 import { guardConflictKeys, listConflictKeys } from './conflict-keys.js';
 
+/** The nodes of a tenant, or that they could not be read. */
+export type KnownNodes = DeploymentFacts['nodes'];
+
 /** What a document is judged by, with the guards that fail when it changes. */
 export interface GatheredFacts {
   readonly facts: DeploymentFacts;
@@ -55,7 +58,7 @@ export async function gatherFacts(
     checkImage(env, tenant, submitted, span),
     readSecretKeys(env, tenant, submitted),
   ]);
-  const nodes = isReadable ? listNodes(cache, tenant) : 'unreadable';
+  const nodes = isReadable ? listKnownNodes(cache, tenant) : 'unreadable';
   const known = needsRecords && readRecords(cache, tenant, submitted);
   return { facts: { ...staticFacts, nodes, ...known, image, secretKeys }, conflictKeys, guards };
 }
@@ -70,7 +73,7 @@ export function guardNode(cache: Cache, tenant: string, nodeId: string | undefin
 
 /** The nodes of a tenant as they are now, or that they could not be read. */
 export async function readNodes(cache: Cache, tenant: string): Promise<DeploymentFacts['nodes']> {
-  return (await refreshCache(cache, false)) ? listNodes(cache, tenant) : 'unreadable';
+  return (await refreshCache(cache, false)) ? listKnownNodes(cache, tenant) : 'unreadable';
 }
 
 /** Whether deployments wait for the health of a new one that has no check. */
@@ -155,7 +158,8 @@ function readRecords(cache: Cache, tenant: string, submitted: SubmittedDocument)
   };
 }
 
-function listNodes(cache: Cache, tenant: string): readonly KnownNode[] {
+/** The nodes of a tenant as the cache shows them. */
+export function listKnownNodes(cache: Cache, tenant: string): readonly KnownNode[] {
   return cache.list(ranges.of(ranges.nodes, tenant)).map(entry => {
     const { id, name, labels } = value<StoredNode>(entry);
     const alive = cache.get(keys.alive(tenant, name));

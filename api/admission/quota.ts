@@ -7,6 +7,7 @@ import type { StoredTenant } from '../../crds/tenant/index.js';
 import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds/index.js';
 import { countUnended } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
+import type { Still } from '../write/write.js';
 import { guardConflictKeys } from './conflict-keys.js';
 import type { QuotaEnv } from './env.js';
 import { countWanted, warnScaled } from './scaling.js';
@@ -84,6 +85,18 @@ export function listCountConflictKeys(env: QuotaEnv, tenant: string, kind: Count
   const { [kind]: count, backupBytes } = readQuotas(env, tenant);
   const isLimited = count !== undefined || (kind === 'backups' && backupBytes !== undefined) || kind === 'volumes';
   return isLimited ? [keys.conflict(tenant, kind)] : [];
+}
+
+/** The limit of a tenant that may have no object more of a kind; undefined for one that may. */
+export function findCountReached(env: Still<QuotaEnv>, tenant: string, kind: CountedKind): number | undefined {
+  const limit = readQuotas(env, tenant)[kind];
+  return limit === undefined || env.usage.of(tenant)[kind] < limit ? undefined : limit;
+}
+
+/** The guard that fails when the quotas of a tenant have changed since. */
+export function guardQuotas(cache: Pick<Cache, 'get'>, tenant: string): Guard {
+  const key = keys.tenant(tenant);
+  return { key, at: cache.get(key)?.revision ?? 0 };
 }
 
 /** Judges by one revision of the cache: the count, the quota and the guards belong together. */

@@ -1,8 +1,6 @@
 import { type Deployment, type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
 import { isDnsLabel, isSecretLabel, parseSecretPath } from '../../crds/grammar/index.js';
-
-/** An object of JSON. */
-export type Fields = Readonly<Record<string, unknown>>;
+import { type Fields, isFields } from '../http/body.js';
 
 /** A submitted document before it is validated: every part may have any type. */
 export interface SubmittedDocument {
@@ -62,9 +60,4 @@ export function listNetworkNames({ fields }: SubmittedDocument): readonly string
 /** Whether a document asks for residency. */
 export function hasResidency({ fields }: SubmittedDocument): boolean {
   return isFields(fields['placement']) && fields['placement']['residency'] !== undefined;
-}
-
-/** Whether a part of a document is an object, not a list or a plain value. */
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

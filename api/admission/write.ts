@@ -6,8 +6,9 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import type { Metadata } from '../../crds/meta/index.js';
 import { buildRevision, nextMetadata, type RevisionCause } from '../../pkg/history/index.js';
 import { type Change, type Guard, type Put, value } from '../../pkg/store/index.js';
-import { formatTraceparent, type Span } from '../../pkg/trace/index.js';
+import type { Span } from '../../pkg/trace/index.js';
 import { type Caller, describeCaller } from '../http/route.js';
+import { toTraceMetadata } from '../write/metadata.js';
 import type { AdmissionEnv } from './env.js';
 import { putConflictKeys } from './conflict-keys.js';
 
@@ -65,11 +66,6 @@ export function readLastRevision({ cache }: AdmissionEnv, tenant: string, name: 
   const entry = cache.get(key);
   const guard: Guard = { key, at: entry?.revision ?? 0 };
   return { lastRevision: (entry && value<FormerDeployments>(entry).deployments.at(-1)?.lastRevision) ?? 0, guard };
-}
-
-/** What the metadata of an object says of the request that it was written by; nothing when that is not traced. */
-export function toTraceMetadata(span: Span | undefined): Pick<Metadata, 'traceparent'> {
-  return span ? { traceparent: formatTraceparent(span.context) } : {};
 }
 
 /** The one change that stores a deployment, its archive entry and its event, together or not at all. */

@@ -111,3 +111,11 @@ export function readBytes(
 function tooLarge(received: string | undefined, { maxBytes }: BodyLimits): RequestRejection {
   return new RequestRejection(reject('request_too_large', 'body', `${received} bytes`, { max: maxBytes }), CLOSE);
 }
+
+/** An object of JSON. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Whether a part of a document is an object, not a list or a plain value. */
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

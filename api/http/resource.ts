@@ -43,6 +43,14 @@ export function toSpliceable(entry: Entry): Pick<Entry, 'bytes' | 'revision'> {
   return { bytes: encode({ metadata, ...rest }), revision: entry.revision };
 }
 
+const STATUS = Buffer.from(',"status":');
+const NO_STATUS = Buffer.from('null');
+
+/** A stored document with its status beside it. */
+export function spliceStatus(entry: Entry, status: Entry | undefined): Buffer {
+  return spliceDocument(toSpliceable(entry), STATUS, status ? toSoundBytes(status) : NO_STATUS);
+}
+
 const CLOSE = Buffer.from('}');
 const UID = Buffer.from('"uid":"');
 const QUOTE = 0x22;

@@ -5,7 +5,7 @@ import { redactReceived, reject, type Rejection } from '../../crds/rejections/in
 import { guardPersisted } from '../../crds/secret/index.js';
 import { isCredential } from '../../crds/workload/index.js';
 import { parseJson } from '../../pkg/json/index.js';
-import { type Fields, isFields } from '../admission/submitted.js';
+import { type Fields, isFields } from '../http/body.js';
 
 export const ANNOTATIONS_MAX = 64;
 /** Of all keys and values together: they are stored with the object, and every process that reads it holds them. */

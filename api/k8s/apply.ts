@@ -1,4 +1,4 @@
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 import { rejectParameter } from '../http/query.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
@@ -7,7 +7,7 @@ import { applyFields, type FieldConflict } from './field-owners.js';
 import { type FieldTree, listLeaves } from './fields.js';
 import { readManagerName, toSentTree } from './notes.js';
 import { listOwners, type OwnView, toFieldTree } from './objects.js';
-import type { WriteEnv } from './own-writes.js';
+import type { OwnWriteEnv } from './own-writes.js';
 import { findRendered, type ReadTarget } from './read.js';
 import { type KubernetesBody, readSwitch } from './request.js';
 import { toStatusSubject } from './served.js';
@@ -21,7 +21,7 @@ const ATTEMPTS = 5;
  * Server-side apply: an object is what its manager says of it, over what others have said. It is made when there is none.
  * What comes of it is judged and stored as every other write.
  */
-export async function applyObject(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function applyObject(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const { kind } = target.served.reader;
   const name = call.params['name']!;
   const subject = toStatusSubject(target.served, name);

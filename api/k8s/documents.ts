@@ -4,7 +4,7 @@ import type { Kind } from '../../crds/kind/index.js';
 import { reject } from '../../crds/rejections/index.js';
 import { RequestRejection } from '../http/reply.js';
 import { GROUP } from './objects.js';
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 

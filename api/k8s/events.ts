@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../../crds/event/index.js';
 import { value } from '../../pkg/store/index.js';
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 import type { KindReader } from '../routes/kind-routes.js';
 import { GROUP, toTimestamp } from './objects.js';
 import { toPodName, toPodUid } from './pods.js';

@@ -44,7 +44,7 @@ import {
 } from './reviews.js';
 import { changeScale, getScale, scaleOfDeployments } from './scale.js';
 import { OBJECT_TYPE, ObjectRejection } from './status.js';
-import type { WriteEnv } from './own-writes.js';
+import type { OwnWriteEnv } from './own-writes.js';
 import { createObject, removeObject, patchObject, replaceObject } from './write.js';
 
 /** What the face works with. */
@@ -52,7 +52,7 @@ export interface FaceEnv extends ReadEnv {
   readonly readers: readonly KindReader[];
 }
 
-type WriteObject = (env: WriteEnv, call: ApiCall, target: ReadTarget) => Promise<RouteResult>;
+type WriteObject = (env: OwnWriteEnv, call: ApiCall, target: ReadTarget) => Promise<RouteResult>;
 
 /** What of a pod is reached from outside its container: none of it is offered. */
 const REACHED_INTO: readonly string[] = ['exec', 'attach', 'portforward'];
@@ -67,7 +67,7 @@ export class Face {
   readonly #namespaces: ServedResource;
   readonly #openApi: OpenApiDocument;
   readonly #rights: RightsEnv;
-  readonly #writeEnv: WriteEnv;
+  readonly #writeEnv: OwnWriteEnv;
 
   /** `routes` is the table of our own API: what a caller may do there is what it may do here. */
   constructor(env: FaceEnv, routes: readonly Route[]) {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { escapePointer } from '../../crds/grammar/index.js';
-import { type Fields, isFields } from '../admission/submitted.js';
+import { type Fields, isFields } from '../http/body.js';
 import { define } from './patch.js';
 
 /** The parts of an object that have owners: labels, annotations and the spec. */

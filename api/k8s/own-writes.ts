@@ -5,8 +5,8 @@ import type { KindOperation } from '../../crds/kind/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
 import { findRecordFault } from '../../pkg/store/index.js';
 import { checkAccess } from '../access/authorise.js';
-import { buildNotesChange } from '../admission/notes.js';
-import { isFields } from '../admission/submitted.js';
+import { putNotes } from '../write/metadata.js';
+import { isFields } from '../http/body.js';
 import { waitUntilStored } from '../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection, type WholeReply } from '../http/reply.js';
 import type { ApiCall, Route } from '../http/route.js';
@@ -17,7 +17,7 @@ import { toStatusSubject } from './served.js';
 import { ObjectRejection } from './status.js';
 
 /** What objects are written with: the routes of our own API, which judge and store everything. */
-export interface WriteEnv extends ReadEnv {
+export interface OwnWriteEnv extends ReadEnv {
   readonly findRoute: (target: ReadTarget, operation: KindOperation) => Route;
   /** The route that changes some fields of an object, where none changes all of them. */
   readonly findPatch: (target: ReadTarget) => Route | undefined;
@@ -35,7 +35,7 @@ export interface OwnWrite {
 
 /** A call of our own API in the place of one of the face: with the same caller, rights, limits and request. */
 export async function callOwn(
-  env: WriteEnv,
+  env: OwnWriteEnv,
   call: ApiCall,
   target: ReadTarget,
   own: OwnWrite,
@@ -79,7 +79,7 @@ function withIfMatch(request: IncomingMessage, ifMatch: string | undefined): Inc
 
 /** Stores what is kept beside an object that our API does not change otherwise. */
 export async function storeNotes(
-  env: WriteEnv,
+  env: OwnWriteEnv,
   call: ApiCall,
   { served, tenant }: ReadTarget,
   view: OwnView,
@@ -98,7 +98,12 @@ export async function storeNotes(
     const current = `what is stored, which cannot be worked with (${fault})`;
     return new ObjectRejection(rejectRequest('field_immutable', 'metadata.annotations', '', { current }), subject);
   }
-  const noted = buildNotesChange(entry, toNotes(view));
-  const isStored = !noted || (await waitUntilStored(env.cache, env.store.commit(noted.change)));
+  const noted = putNotes(entry, toNotes(view));
+  const isStored =
+    !noted ||
+    (await waitUntilStored(
+      env.cache,
+      env.store.commit({ guards: [{ key: entry.key, at: entry.revision }], puts: [noted], deletes: [] }),
+    ));
   return isStored ? replyJson(200, view) : new ObjectRejection(overtaken, subject);
 }

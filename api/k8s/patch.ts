@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 
 type Container = Record<string, unknown> | unknown[];
 

@@ -1,6 +1,6 @@
 import type { DeploymentStatus, ReplicaStatus } from '../../crds/deployment/index.js';
 import { defineColumns } from '../../crds/kind/index.js';
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 import type { KindReader } from '../routes/kind-routes.js';
 import type { Subresource } from './discovery.js';
 import { GROUP, type OwnView, toTimestamp } from './objects.js';

@@ -3,7 +3,7 @@ import { checkAccess } from '../access/authorise.js';
 import { rejectRequest, type RequestRejection, type WholeReply } from '../http/reply.js';
 import type { ApiCall, Caller, Route } from '../http/route.js';
 import type { Served } from './discovery.js';
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 import { readEnvelope } from './protobuf.js';
 import { replyObject } from './read.js';
 import type { KubernetesBody } from './request.js';

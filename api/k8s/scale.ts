@@ -2,13 +2,13 @@ import { rejectRequest, RequestRejection } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import type { Subresource } from './discovery.js';
 import { GROUP, type KubernetesObject } from './objects.js';
-import { isFields } from '../admission/submitted.js';
+import { isFields } from '../http/body.js';
 import { applyMergePatch } from './patch.js';
 import { findRendered, replyObject, type ReadTarget } from './read.js';
 import type { KubernetesBody } from './request.js';
 import { toStatusSubject } from './served.js';
 import { ObjectRejection } from './status.js';
-import type { WriteEnv } from './own-writes.js';
+import type { OwnWriteEnv } from './own-writes.js';
 import { changeObject } from './write.js';
 
 /** The number of replicas of a deployment, as `kubectl scale` reads and writes it. */
@@ -21,7 +21,7 @@ export const scaleOfDeployments: Subresource = {
   verbs: ['get', 'patch', 'update'],
 };
 
-export async function getScale(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function getScale(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const name = call.params['name']!;
   const rendered = await findRendered(env, target, name);
   if (rendered) return replyObject(200, toScale(rendered.object));
@@ -29,7 +29,7 @@ export async function getScale(env: WriteEnv, call: ApiCall, target: ReadTarget)
 }
 
 /** Changes the number of replicas, judged as every change of a deployment is. */
-export async function changeScale(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function changeScale(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const { type, content } = call.document as KubernetesBody;
   const isWhole = call.request.method === 'PUT';
   if (type !== (isWhole ? 'application/json' : 'application/merge-patch+json')) {

@@ -1,14 +1,14 @@
 import { listChangedFields } from '../../crds/kind/index.js';
 import type { ObjectNotes } from '../../crds/meta/index.js';
 import { redactReceived, reject } from '../../crds/rejections/index.js';
-import { type Fields, isFields } from '../admission/submitted.js';
+import { type Fields, isFields } from '../http/body.js';
 import { rejectRequest, RequestRejection, type WholeReply } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import { readObject, toChange, toDocument, type WrittenObject } from './documents.js';
 import type { Owner } from './field-owners.js';
 import { type KeptNotes, listNextOwners, readManagerName, readNotes } from './notes.js';
 import type { OwnView } from './objects.js';
-import { callOwn, storeNotes, type WriteEnv } from './own-writes.js';
+import { callOwn, storeNotes, type OwnWriteEnv } from './own-writes.js';
 import { applyMergePatch, applyPatchSteps } from './patch.js';
 import { findRendered, replyObject, type ReadTarget } from './read.js';
 import type { KubernetesBody } from './request.js';
@@ -23,7 +23,7 @@ function readBody({ document }: ApiCall): KubernetesBody {
 }
 
 /** Creates an object. */
-export async function createObject(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function createObject(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const { kind } = target.served.reader;
   const { type, content } = readBody(call);
   if (type !== 'application/json') return refuseType(type);
@@ -34,7 +34,7 @@ export async function createObject(env: WriteEnv, call: ApiCall, target: ReadTar
 
 /** Creates an object; `owners` are those of its fields, where they are kept. */
 export async function createWritten(
-  env: WriteEnv,
+  env: OwnWriteEnv,
   call: ApiCall,
   target: ReadTarget,
   sent: WrittenObject,
@@ -49,14 +49,14 @@ export async function createWritten(
 }
 
 /** Replaces an object: what it does not hold is removed. */
-export async function replaceObject(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function replaceObject(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const { type, content } = readBody(call);
   if (type !== 'application/json') return refuseType(type);
   return changeObject(env, call, target, () => content);
 }
 
 /** Changes an object by a patch. */
-export async function patchObject(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function patchObject(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const { type, content } = readBody(call);
   const toPatched = PATCHES[type];
   if (!toPatched) return refuseType(type);
@@ -89,7 +89,7 @@ export interface NextObject {
 
 /** Makes an object into what `toNext` gives for it, unless it has changed since the version that the client names. */
 export function changeObject(
-  env: WriteEnv,
+  env: OwnWriteEnv,
   call: ApiCall,
   target: ReadTarget,
   toNext: (object: object) => unknown,
@@ -102,7 +102,7 @@ export function changeObject(
 
 /** The same, by all that is shown of the object. */
 export async function changeRendered(
-  env: WriteEnv,
+  env: OwnWriteEnv,
   call: ApiCall,
   target: ReadTarget,
   toNext: (rendered: RenderedObject) => NextObject | RequestRejection,
@@ -157,7 +157,7 @@ interface ObjectChange {
 }
 
 async function storeChange(
-  env: WriteEnv,
+  env: OwnWriteEnv,
   call: ApiCall,
   target: ReadTarget,
   view: OwnView,
@@ -180,7 +180,7 @@ async function storeChange(
 }
 
 /** Asks for the deletion of an object. It is shown, marked, until everything that it stood for is gone. */
-export async function removeObject(env: WriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
+export async function removeObject(env: OwnWriteEnv, call: ApiCall, target: ReadTarget): Promise<RouteResult> {
   const name = call.params['name']!;
   const subject = toStatusSubject(target.served, name);
   const rendered = await findRendered(env, target, name);

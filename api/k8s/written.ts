@@ -1,6 +1,6 @@
 import type { Metadata } from '../../crds/meta/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
-import { withNotes } from '../admission/notes.js';
+import { withNotes } from '../write/metadata.js';
 import type { Headers, WholeReply } from '../http/reply.js';
 import type { ApiCall, RouteResult } from '../http/route.js';
 import { type OwnView, toObject } from './objects.js';

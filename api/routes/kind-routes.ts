@@ -14,7 +14,7 @@ import {
 } from '../http/listing.js';
 import { type QueryParams, readFlag, rejectMisplaced } from '../http/query.js';
 import { buildEtagHeader, rejectRequest, replyJsonBytes, RequestRejection } from '../http/reply.js';
-import { cacheRendered, type Resource, spliceDocument, toSpliceable } from '../http/resource.js';
+import { cacheRendered, type Resource, spliceDocument, spliceStatus, toSpliceable } from '../http/resource.js';
 import type { ApiCall, Route, RouteResult } from '../http/route.js';
 import { openWatch, type WatchEnv } from '../watch/open-watch.js';
 
@@ -59,16 +59,11 @@ export function createReaders(
     .map(kind => ({ kind, resource: toResource(kind), ...options[kind.plural] }));
 }
 
-const STATUS = Buffer.from(',"status":');
-const NO_STATUS = Buffer.from('null');
-
 /** The stored document, with its status beside it where the kind has one; a record that is no document, as it is. */
 function toResource({ range, statusRange, body }: StoredKind): Resource {
   if (!body) return { range, view: toSoundBytes };
   const view = cacheRendered((entry, status) =>
-    statusRange === undefined
-      ? spliceDocument(toSpliceable(entry))
-      : spliceDocument(toSpliceable(entry), STATUS, status ? toSoundBytes(status) : NO_STATUS),
+    statusRange === undefined ? spliceDocument(toSpliceable(entry)) : spliceStatus(entry, status),
   );
   return { range, view, ...(statusRange !== undefined && { joined: statusRange }) };
 }

@@ -225,6 +225,9 @@ export type Admission<Spec, Extras = unknown> =
     } & Extras)
   | CheckFailure;
 
+/** A document that was accepted. */
+export type Admitted<Spec, Extras = unknown> = Extract<Admission<Spec, Extras>, { readonly ok: true }>;
+
 /** A refusal, when there is anything to refuse. */
 export function toCheckFailure([first, ...rest]: readonly Rejection[]): CheckFailure | undefined {
   return first && { ok: false, rejections: [first, ...rest] };

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
 
 import { resolveTenant } from '../../api/access/authorise.js';
-import { checkIfMatch } from '../../api/http/concurrency.js';
+import { checkIfMatch } from '../../api/write/if-match.js';
 import { HostFilter, isLoopback, parseListen, toAddressKey } from '../../api/http/hosts.js';
 import { parseQuery } from '../../api/http/query.js';
 import { RouteTree } from '../../api/http/route-tree.js';
@@ -139,7 +139,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   'cursor and path of a request': text => routes.find('GET', `/a/${text}`),
   'field path': text => grammar.FieldPath.ofPointer(`/${grammar.escapePointer(text)}`, {}).toString(),
   'Host header': text => hosts.check(text),
-  'If-Match header': text => checkIfMatch(text, undefined, 7),
+  'If-Match header': text => checkIfMatch(text, undefined, { revision: 7 }),
   'lines of JSON': async text => {
     await consume(readLines(inPieces(text, 1024)));
     await consume(readDocuments(inPieces(`"${text.replaceAll(/["\\]/g, '')}"\n`, 1024))).catch(() => undefined);

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { ranges } from '../../crds/keys/index.js';
 import { EtcdStore, type WatchEvent } from '../../pkg/store/index.js';
-import { makeDeploymentPuts, PREFIX, write } from './scheduler-state.js';
+import { makeDeploymentPuts, PREFIX, storeAll } from './scheduler-state.js';
 
 const [endpoint = '', count = '0', misfits = '0'] = process.argv.slice(2);
 const AT_ONCE = 500;
@@ -31,7 +31,7 @@ function bindingsSeen(wanted: number): Promise<number> {
 
 async function writeMisfits(perSecond: number): Promise<void> {
   for (let number = 0; !isDone && perSecond > 0; number++) {
-    await write(store, makeDeploymentPuts('tenant-0', `huge-${number}`, HUGE));
+    await storeAll(store, makeDeploymentPuts('tenant-0', `huge-${number}`, HUGE));
     await pause(1_000 / perSecond);
   }
 }
@@ -40,7 +40,7 @@ const seconds = bindingsSeen(Number(count));
 void writeMisfits(Number(misfits));
 for (let from = 0; from < Number(count); from += AT_ONCE) {
   const names = Array.from({ length: Math.min(AT_ONCE, Number(count) - from) }, (_, n) => `web-${from + n}`);
-  await write(
+  await storeAll(
     store,
     names.flatMap(name => makeDeploymentPuts('tenant-0', name, {})),
   );

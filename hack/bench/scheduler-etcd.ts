@@ -8,7 +8,7 @@ import { buildLimitClient, measureLimit } from './etcd-own.js';
 import { onFreshEtcd } from './fresh.js';
 import type { BenchResult } from './report.js';
 import { interleave, median, ratio } from './rounds.js';
-import { makeNodePuts, PREFIX, startScheduler, write } from './scheduler-state.js';
+import { makeNodePuts, PREFIX, startScheduler, storeAll } from './scheduler-state.js';
 
 const run = promisify(execFile);
 
@@ -75,7 +75,7 @@ async function limit(etcd: EtcdProcess): Promise<number> {
 async function placeOn(etcd: EtcdProcess, nodes: number, misfits: number): Promise<number> {
   const store = new EtcdStore({ endpoints: [etcd.endpoint], prefix: PREFIX });
   const machines = Array.from({ length: nodes }, (_, position) => makeNodePuts('tenant-0', position));
-  await write(store, machines.flat());
+  await storeAll(store, machines.flat());
   const loop = startScheduler(store, () => undefined);
   await loop.cache.ready;
   const program = programArguments('hack/bench/replica-writer.ts');

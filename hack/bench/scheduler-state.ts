@@ -94,7 +94,7 @@ export function makeDeploymentPuts(tenant: string, name: string, change: Partial
 }
 
 /** Writes records that are not there yet, in as few transactions as etcd takes: writing them is not what is measured. */
-export async function write(store: Store, puts: readonly Put[]): Promise<void> {
+export async function storeAll(store: Store, puts: readonly Put[]): Promise<void> {
   for (let from = 0; from < puts.length; from += WRITTEN_AT_ONCE) {
     const some = puts.slice(from, from + WRITTEN_AT_ONCE);
     await store.commit({ guards: some.map(({ key }) => ({ key, at: 0 })), puts: some, deletes: [] });
@@ -115,9 +115,9 @@ export async function placeAll(size: Size): Promise<Placing> {
   const before = process.memoryUsage().heapUsed;
   const store = new MemoryStore({ clock: systemClock });
   for (let tenant = 0; tenant < size.tenants; tenant++) {
-    for (let node = 0; node < size.nodesEach; node++) await write(store, makeNodePuts(tenantName(tenant), node));
+    for (let node = 0; node < size.nodesEach; node++) await storeAll(store, makeNodePuts(tenantName(tenant), node));
     for (let number = 0; number < size.deploymentsEach; number++) {
-      await write(store, makeDeploymentPuts(tenantName(tenant), `web-${number}`, { replicas: size.replicas }));
+      await storeAll(store, makeDeploymentPuts(tenantName(tenant), `web-${number}`, { replicas: size.replicas }));
     }
   }
   const wanted = size.tenants * size.deploymentsEach * size.replicas;
@@ -144,14 +144,14 @@ async function runUntil(store: MemoryStore, wanted: number): Promise<number> {
 /** A fleet in which one deployment fits nowhere, each node with figures of its own, once the scheduler has said so. */
 export async function createExplainedState(nodes: number) {
   const store = new MemoryStore({ clock: systemClock });
-  for (let node = 0; node < nodes; node++) await write(store, makeNodePuts('tenant-0', node, 1_000 + node));
+  for (let node = 0; node < nodes; node++) await storeAll(store, makeNodePuts('tenant-0', node, 1_000 + node));
   const puts = makeDeploymentPuts('tenant-0', 'huge', { replicas: 3, resources: { cpu: '64', memory: '512Gi' } });
   const loop = startScheduler(store, (entry, all) => {
     if (entry.key.startsWith(ranges.schedulings)) all();
   });
   await loop.cache.ready;
   const begun = performance.now();
-  await write(store, puts);
+  await storeAll(store, puts);
   await loop.seen;
   const toldMs = performance.now() - begun;
   const deployment = value<StoredDeployment>(loop.cache.get(keys.deployment('tenant-0', 'huge'))!);

@@ -9,6 +9,11 @@ const tested: Source = { path: 'e2e/stories/a.test.ts', text: "const all = ['a.b
 describe('check of the failpoints', () => {
   const cases: ReadonlyArray<{ name: string; sources: readonly Source[]; found: readonly string[] }> = [
     { name: 'passes one that is passed once and tested', sources: [passed, tested], found: [] },
+    {
+      name: 'passes one that is given to the routine that passes it',
+      sources: [{ ...passed, text: "points: ['a.b', 'a.c']," }, tested],
+      found: [],
+    },
     { name: 'sees one that is passed nowhere', sources: [tested], found: ['passed at 0 places'] },
     { name: 'sees one that is passed twice', sources: [passed, passed, tested], found: ['passed at 2 places'] },
     { name: 'sees one without a test', sources: [passed], found: ['named in no test'] },

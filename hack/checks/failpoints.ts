@@ -1,7 +1,8 @@
 import { points } from '../../pkg/failpoint/index.js';
 import type { Source } from './source-files.js';
 
-const PASSED = /\bfailpoint\('([^']+)'\)/g;
+/** At a step, or given to `api/write`, which passes the two in turn. */
+const PASSED = /\bfailpoint\('([^']+)'\)|\bpoints: \['([^']+)', '([^']+)'\]/g;
 
 /** Two questions to every failpoint: passed at exactly one place? and named in some test? */
 export function judgeFailpoints(names: readonly string[], sources: readonly Source[]): string[] {
@@ -10,7 +11,9 @@ export function judgeFailpoints(names: readonly string[], sources: readonly Sour
   const subjects = sources.filter(source => !isAboutThem(source));
   const passed = subjects
     .filter(source => !isTest(source))
-    .flatMap(({ text }) => [...text.matchAll(PASSED)].map(([, name]) => name));
+    .flatMap(({ text }) =>
+      [...text.matchAll(PASSED)].flatMap(([, ...names]) => names.filter(name => name !== undefined)),
+    );
   const tests = subjects.filter(isTest);
   return names.flatMap(name => {
     const places = passed.filter(each => each === name).length;

@@ -6,6 +6,7 @@ import { checkLayout, findUndescribedFolders, findUnmarkedTestCode } from './lay
 import { findSharedNames } from './names.js';
 import type { Source } from './source-files.js';
 import { findAssertedTimes } from './times.js';
+import { findOwnCommits } from './writes.js';
 
 interface Case {
   readonly name: string;
@@ -43,6 +44,28 @@ describe('check of import circles', () =>
         'c/c.ts': "export type { A } from '../a/a.js';\n",
       },
       found: [/^a\/a\.ts: import circle a\/a\.ts → a\/b\.ts → c\/c\.ts → a\/a\.ts$/],
+    },
+  ]));
+
+describe('check of writes', () =>
+  table(findOwnCommits, [
+    {
+      name: 'passes the room of writes, the door of the agents, tests and what commits elsewhere',
+      files: {
+        'api/write/committer.ts': 'await this.#env.store.commit(change);',
+        'api/routes/agent/routes.ts': 'await env.store.commit(change);',
+        'api/routes/gadget/routes.test.ts': 'await lab.store.commit(change);',
+        'controllers/gadget/index.ts': 'await env.commit(change);',
+      },
+      found: [],
+    },
+    {
+      name: 'finds a commit of a kind, and a call of what commits',
+      files: {
+        'api/routes/gadget/routes.ts': 'const verdict = await env.store.commit(change);',
+        'api/k8s/gadget.ts': "import { type Entry, replace } from '../../pkg/store/index.js';",
+      },
+      found: [/^api\/routes\/gadget\/routes\.ts: changes the store itself/, /^api\/k8s\/gadget\.ts/],
     },
   ]));
 

@@ -9,7 +9,7 @@ import {
   type NameHistory,
   REVISIONS_KEPT,
 } from '../../../pkg/history/index.js';
-import { diffJson } from '../../admission/dry-run.js';
+import { diffJson } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type QueryParams, readInteger, rejectParameter } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';

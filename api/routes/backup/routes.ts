@@ -17,13 +17,14 @@ import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
 import { encode, type Entry, readValue, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
 import type { BackedUpCanary } from '../../admission/restore.js';
 import { findPolicy } from '../../admission/scaling.js';
-import { isFields } from '../../admission/submitted.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { isFields } from '../../http/body.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { findDeployment } from '../deployment/view.js';
@@ -233,7 +234,7 @@ async function deleteBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     const found = await loadBackup(env, call);
     if (found instanceof RequestRejection) return found;
     const { entry, content, record } = found;
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
     if (mismatch) return mismatch;
     if (call.isDryRun) return replyDryRun({ before: record });
     const write = env.store.commit({

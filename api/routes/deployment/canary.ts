@@ -8,9 +8,10 @@ import {
 } from '../../../crds/rollout/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
 import { loadDeployment } from './view.js';
@@ -27,7 +28,7 @@ async function orderOnce(env: AdmissionEnv, call: ApiCall): Promise<RouteResult 
   if (entry instanceof RequestRejection) return entry;
   const checked = checkCanaryRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
-  const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+  const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
   if (mismatch) return mismatch;
   const deployment = value<StoredDeployment>(entry);
   if (deployment.metadata.deletedAt !== undefined) {

@@ -16,11 +16,12 @@ import type { EventDraft } from '../../../pkg/events/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { readScaling } from '../../../pkg/fleet/index.js';
 import { type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { warnAboveQuota } from '../../admission/quota.js';
 import { describeBase, findPolicy, type KnownPolicy, putPolicy } from '../../admission/scaling.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
 import { sumUsage } from './usage.js';
@@ -127,7 +128,7 @@ function answer(
 /** A client that names a revision has seen a policy. */
 function checkPolicyMatch({ request }: ApiCall, { entry, stored }: Subject): RequestRejection | undefined {
   const header = request.headers['if-match'];
-  if (entry && stored) return checkIfMatch(header, undefined, entry.revision);
+  if (entry && stored) return checkIfMatch(header, undefined, entry);
   return header === undefined ? undefined : rejectRequest('revision_mismatch', 'If-Match', header, { current: 'none' });
 }
 

@@ -8,12 +8,12 @@ import { keys } from '../../../crds/keys/index.js';
 import { failpoint } from '../../../pkg/failpoint/index.js';
 import { encode, type Entry, type Guard, value } from '../../../pkg/store/index.js';
 import { inSpan, type Span } from '../../../pkg/trace/index.js';
-import { commitWithMaterial } from '../../admission/commit.js';
+import { commitWithMaterial } from '../../write/material.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
-import { type AdmittedDeployment, dryRunDeployment, replyDryRun, warnUnresolved } from '../../admission/dry-run.js';
+import { type AdmittedDeployment, dryRunDeployment, warnUnresolved } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
-import { buildNotesChange, withNotes } from '../../admission/notes.js';
+import { putNotes, withNotes } from '../../write/metadata.js';
 import { warnOfReplicas } from '../../admission/quota.js';
 import {
   judgeRestored,
@@ -31,7 +31,10 @@ import {
   readLastRevision,
   updateMetadata,
 } from '../../admission/write.js';
-import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { retryOnConflict } from '../../http/concurrency.js';
+import { waitUntilCached } from '../../write/committer.js';
+import { replyDryRun } from '../../write/answer.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { buildEtagHeader, JSON_TYPE, rejectRequest, replyJsonBytes, RequestRejection } from '../../http/reply.js';
 import { toSpliceable } from '../../http/resource.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
@@ -125,7 +128,7 @@ async function judge(
     : admitCreate(document, facts, limits, origin && (await readSecretsVersion(env, tenant, origin)));
   if (!admission.ok) return new RequestRejection(admission.rejections);
   if (entry && stored) {
-    const mismatch = checkIfMatch(request.headers['if-match'], admission.ifMatch, entry.revision);
+    const mismatch = checkIfMatch(request.headers['if-match'], admission.ifMatch, entry);
     if (mismatch) return mismatch;
     if (stored.metadata.deletedAt !== undefined) return rejectRequest('deployment_being_deleted', 'name', stored.name);
   } else if (origin && request.headers['if-match'] !== undefined) {
@@ -155,19 +158,23 @@ async function store(env: AdmissionEnv, call: ApiCall, judged: JudgedDocument): 
     return { status: entry ? 200 : 201, body, type: JSON_TYPE, headers, alterations };
   };
   const isSame = isUnchanged(entry, spec, judged.restored);
-  const noted = isSame && call.toNotes ? buildNotesChange(entry, call.toNotes(spec)) : undefined;
+  const noted = isSame && call.toNotes ? putNotes(entry, call.toNotes(spec)) : undefined;
   if (isSame && material.length === 0) {
     if (!noted) return answer(toSpliceable(entry));
-    const verdict = await env.store.commit(noted.change);
+    const verdict = await env.store.commit({
+      guards: [{ key: noted.key, at: entry.revision }],
+      puts: [noted],
+      deletes: [],
+    });
     return verdict.stored ? answer({ bytes: noted.bytes, revision: verdict.revision }) : undefined;
   }
 
   // Material that comes with an unchanged document is guarded by its conflict keys all the same.
   const { conflictKeys } = gathered;
-  const guards = [...gathered.guards, ...(noted?.change.guards ?? [])];
+  const guards = [...gathered.guards, ...(noted ? [{ key: noted.key, at: entry!.revision }] : [])];
   const puts = isSame ? await putConflictKeys(env.conflictLeases, conflictKeys, call.requestId) : [];
   const { change, bytes } = isSame
-    ? { change: { guards, puts: [...puts, ...(noted?.change.puts ?? [])], deletes: [] }, bytes: noted?.bytes }
+    ? { change: { guards, puts: [...puts, ...(noted ? [noted] : [])], deletes: [] }, bytes: noted?.bytes }
     : await buildDeploymentChange(env, call, judged);
   const isAlone = isSame && !noted;
   const submitted = { subject: spec.name, writes: material, seen: gathered.facts.secretKeys, isAlone };
@@ -249,7 +256,7 @@ export async function deleteDeployment(env: AdmissionEnv, call: ApiCall): Promis
   return retryOnConflict(call.params['name']!, async () => {
     const entry = await loadDeployment(env.cache, call.tenant, call.params['name']!);
     if (entry instanceof RequestRejection) return entry;
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
     if (mismatch) return mismatch;
     if (call.isDryRun) return replyDryRun({ before: toSpec(value<StoredDeployment>(entry)) });
     return deleteOnce(env, call, entry);

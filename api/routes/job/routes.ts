@@ -5,21 +5,18 @@ import { hashSpec, type Metadata } from '../../../crds/meta/index.js';
 import { toJobWorkload } from '../../../crds/replica/index.js';
 import { explainDeployment } from '../../../pkg/fleet/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
-import { commitWithMaterial } from '../../admission/commit.js';
+import { commitWithMaterial } from '../../write/material.js';
 import { listConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
-import {
-  dryRunSecrets,
-  previewWorkload,
-  replyDryRun,
-  toExplanationView,
-  warnUnresolved,
-} from '../../admission/dry-run.js';
+import { dryRunSecrets, previewWorkload, toExplanationView, warnUnresolved } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { type GatheredFacts, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnAboveQuota } from '../../admission/quota.js';
 import { readSubmitted } from '../../admission/submitted.js';
-import { toTraceMetadata } from '../../admission/write.js';
-import { checkIfMatch, retryOnConflict, waitUntilCached } from '../../http/concurrency.js';
+import { replyDryRun } from '../../write/answer.js';
+import { toTraceMetadata } from '../../write/metadata.js';
+import { retryOnConflict } from '../../http/concurrency.js';
+import { waitUntilCached } from '../../write/committer.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import {
   buildEtagHeader,
   JSON_TYPE,
@@ -75,7 +72,7 @@ async function dryRunJob(
   const obstacle = await findObstacle(env, tenant, spec.name);
   if (obstacle) return obstacle;
   const workload = toJobWorkload(spec);
-  return replyDryRun({
+  const tried = {
     after: spec,
     alterations,
     warnings: [
@@ -84,11 +81,11 @@ async function dryRunJob(
       ...warnAboveQuota(env, tenant, workload, countContainers(spec)),
       ...warnUnresolved(spec, material, facts.secretKeys),
     ],
-    more: {
-      recreated: [],
-      secrets: dryRunSecrets(spec, material, facts.secretKeys),
-      placement: previewWorkload(env, tenant, workload, workload.replicas),
-    },
+  };
+  return replyDryRun(tried, {
+    recreated: [],
+    secrets: dryRunSecrets(spec, material, facts.secretKeys),
+    placement: previewWorkload(env, tenant, workload, workload.replicas),
   });
 }
 
@@ -180,7 +177,7 @@ async function deleteJob(env: AdmissionEnv, call: ApiCall): Promise<RouteResult>
   return retryOnConflict(name, async () => {
     const entry = await loadJob(env.cache, call.tenant, name);
     if (entry instanceof RequestRejection) return entry;
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
     if (mismatch) return mismatch;
     const stored = value<StoredJob>(entry);
     if (call.isDryRun) return replyDryRun({ before: toJobSpec(stored) });

@@ -5,9 +5,10 @@ import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
 import { type Change, encode, type Entry, type Guard, type Put, replace, value } from '../../../pkg/store/index.js';
 import { putConflictKeys } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import { checkCountQuota } from '../../admission/quota.js';
-import { checkIfMatch, retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
@@ -71,7 +72,7 @@ async function releaseClaim(env: NodeEnv, call: ApiCall, request: ReleaseRequest
     const statuses = node ? listVolumesOf(env.cache, node) : [];
     const refusal =
       node &&
-      (checkIfMatch(ifMatch, undefined, owned.revision) ??
+      (checkIfMatch(ifMatch, undefined, owned) ??
         rejectIfInUse(env, node, statuses.length) ??
         (isForced ? undefined : rejectIfHolding(env, node)));
     if (refusal) return refusal;

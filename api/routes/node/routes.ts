@@ -8,7 +8,7 @@ import {
 } from '../../../crds/node/index.js';
 import { mintToken } from '../../../pkg/auth/index.js';
 import { type Change, encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';

@@ -12,10 +12,11 @@ import type { EventDraft } from '../../../pkg/events/index.js';
 import { findVolumeRoom } from '../../../pkg/fleet/index.js';
 import { readTenantState, readVolumeStates, recommend } from '../../../pkg/recommend/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { listCountConflictKeys } from '../../admission/quota.js';
-import { checkIfMatch, retryOnConflict } from '../../http/concurrency.js';
+import { retryOnConflict } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { buildEtagHeader, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
 import { pickMeasured, rejectAboveQuota, rejectUnmanaged, storeVolumeChange, toVolumeSpec } from '../volume/resize.js';
@@ -37,7 +38,7 @@ export async function applyRecommendation(env: AdmissionEnv, call: ApiCall): Pro
       const entry = env.cache.get(keys.volume(tenant, change.volumeId))!;
       const statusKey = keys.volumeStatus(tenant, change.volumeId);
       const measured = env.cache.get(statusKey)?.revision ?? 0;
-      const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, measured);
+      const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, { revision: measured });
       if (mismatch) return mismatch;
       const stored = value<StoredVolume>(entry);
       const unmanaged = rejectUnmanaged(env, stored);
@@ -49,7 +50,7 @@ export async function applyRecommendation(env: AdmissionEnv, call: ApiCall): Pro
       if (call.isDryRun) {
         const before = toVolumeSpec(stored);
         const preview = previewChange(env, stored, change);
-        return replyDryRun({ before, after: { ...before, ...spec }, more: { recommendation, preview } });
+        return replyDryRun({ before, after: { ...before, ...spec } }, { recommendation, preview });
       }
       const isStored = Object.entries(spec).every(([field, given]) => stored[field as keyof StoredVolume] === given);
       if (isStored) return answer(env, entry, recommendation, change);

@@ -11,12 +11,12 @@ import { asError, Fault } from '../../../pkg/fault/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
 import { type SecretDocument, SecretOutcomeUnknownFault, toCredentialPath } from '../../../pkg/secrets/index.js';
 import { type Change, encode, value } from '../../../pkg/store/index.js';
-import { rejectNamespace } from '../../admission/commit.js';
+import { rejectNamespace } from '../../write/material.js';
 import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readRotation } from '../../admission/rotations.js';
-import { waitUntilCached } from '../../http/concurrency.js';
+import { waitUntilCached } from '../../write/committer.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult } from '../../http/route.js';
 import {

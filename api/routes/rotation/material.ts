@@ -12,7 +12,7 @@ import {
   toCredentialPath,
   toSecretDocument,
 } from '../../../pkg/secrets/index.js';
-import { rejectNamespace } from '../../admission/commit.js';
+import { rejectNamespace } from '../../write/material.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { readRotation, type StoredRotation } from '../../admission/rotations.js';

@@ -3,7 +3,8 @@ import { checkRotation, isRotationOpen } from '../../../crds/rotation/index.js';
 import { value } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readRotation } from '../../admission/rotations.js';
-import { checkIfMatch, retryOnConflict } from '../../http/concurrency.js';
+import { retryOnConflict } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { loadDeployment } from '../deployment/view.js';
@@ -45,7 +46,7 @@ async function rotateOnce(env: AdmissionEnv, call: ApiCall): Promise<RouteResult
   if (entry instanceof RequestRejection) return entry;
   const deployment = value<StoredDeployment>(entry);
   const rotation = findRotation(env, call, deployment);
-  const refused = checkIfMatch(call.request.headers['if-match'], undefined, entry.revision);
+  const refused = checkIfMatch(call.request.headers['if-match'], undefined, entry);
   if (refused) return refused;
   const facts = readRotationFacts(env.cache, deployment, rotation);
   const checked = checkRotation(call.document, facts, env.deploymentLimits.secrets);

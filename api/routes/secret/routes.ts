@@ -4,7 +4,7 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import { findPlaceholders, isSecretLabel, parseSecretPath, parseTemplate } from '../../../crds/grammar/index.js';
 import { formatVaultPath, readKeyNames, toSecretState, type Versions } from '../../../pkg/secrets/index.js';
 import { type Cache, encode, Entry, value } from '../../../pkg/store/index.js';
-import { rejectNamespace } from '../../admission/commit.js';
+import { rejectNamespace } from '../../write/material.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { listAllSecretUsers, listSecretJobs, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
 import { LIST_QUERY, listPage, PAGE_QUERY } from '../../http/listing.js';

@@ -16,9 +16,9 @@ import {
   toSecretDocument,
 } from '../../../pkg/secrets/index.js';
 import { value } from '../../../pkg/store/index.js';
-import { rejectNamespace } from '../../admission/commit.js';
+import { rejectNamespace } from '../../write/material.js';
 import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
 import { listAnchors, listSecretJobs, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';

@@ -8,7 +8,7 @@ import type { StoredTenant, StoredToken } from '../../../crds/tenant/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import type { SecretStore } from '../../../pkg/secrets/index.js';
 import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import type { ApiCall, RouteResult, StorageEnv } from '../../http/route.js';

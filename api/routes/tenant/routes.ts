@@ -2,10 +2,11 @@ import { keys } from '../../../crds/keys/index.js';
 import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
 import { ConflictFault, create, encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { EventEnv, QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
-import { retryOnConflict, waitUntilCached, waitUntilStored } from '../../http/concurrency.js';
+import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { waitUntilCached } from '../../write/committer.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import {
   type ApiCall,

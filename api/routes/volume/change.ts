@@ -4,7 +4,7 @@ import type { Warning } from '../../../crds/rule/index.js';
 import type { StoredVolume } from '../../../crds/volume/index.js';
 import type { EventDraft } from '../../../pkg/events/index.js';
 import { encode, type Entry, type Guard, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';

@@ -11,7 +11,7 @@ import {
 } from '../../../crds/volume/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../admission/dry-run.js';
+import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode, readNodes } from '../../admission/facts.js';
 import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';

@@ -12,7 +12,7 @@ import type { Clock } from '../../../pkg/clock/index.js';
 import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listVolumeConsumers } from '../../admission/relations.js';
-import { checkIfMatch } from '../../http/concurrency.js';
+import { checkIfMatch } from '../../write/if-match.js';
 import { rejectRequest, type RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
@@ -51,7 +51,7 @@ const UUID = /^[0-9a-f-]{36}$/;
 export function rejectChange(entry: Entry, { request, params }: ApiCall): RequestRejection | undefined {
   const fault = findRecordFault(entry);
   return (
-    checkIfMatch(request.headers['if-match'], undefined, entry.revision) ??
+    checkIfMatch(request.headers['if-match'], undefined, entry) ??
     (fault === undefined ? undefined : rejectRequest('volume_record_unusable', 'id', params['id']!, { fault }))
   );
 }

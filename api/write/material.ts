@@ -1,19 +1,20 @@
+import type { DeploymentFacts } from '../../crds/deployment/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { asError } from '../../pkg/fault/index.js';
+import type { Logger } from '../../pkg/log/index.js';
 import {
   advanceIntent,
   settleIntent,
   type StagedMaterial,
+  type StageEnv,
   stageMaterial,
   undoIntent,
 } from '../../pkg/material/index.js';
 import { type CredentialPath, toCredentialPath } from '../../pkg/secrets/index.js';
-import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
-import type { AdmissionEnv } from './env.js';
+import { type Cache, type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
+import { rejectRequest, type RequestRejection } from '../http/reply.js';
 import type { ApiCall } from '../http/route.js';
-import { inSpan } from '../../pkg/trace/index.js';
-import { rejectRequest, RequestRejection } from '../http/reply.js';
 
 /** Secret material that came with a document. */
 export interface SubmittedMaterial {
@@ -26,26 +27,23 @@ export interface SubmittedMaterial {
   readonly isAlone?: boolean;
 }
 
+/** What records are committed with that secret material may come with. */
+export interface MaterialCommitEnv extends StageEnv {
+  readonly cache: Pick<Cache, 'revision'>;
+  readonly log: Logger;
+  readonly staticFacts: Pick<DeploymentFacts, 'secretsPolicy'>;
+}
+
 /**
  * Commits a record together with the secret material that came with it, or neither. `stored: false` also when one of
  * the credentials was written meanwhile: the document must then be judged again.
  */
-export function commitWithMaterial(
-  env: AdmissionEnv,
-  call: ApiCall,
-  change: Change,
-  submitted: SubmittedMaterial,
-): Promise<Verdict | RequestRejection> {
-  return inSpan(call.span, 'commit', () => commitBoth(env, call, change, submitted));
-}
-
-async function commitBoth(
-  env: AdmissionEnv,
+export async function commitWithMaterial(
+  env: MaterialCommitEnv,
   { tenant, requestId }: ApiCall,
   change: Change,
   { writes, subject, seen, isAlone = false }: SubmittedMaterial,
 ): Promise<Verdict | RequestRejection> {
-  if (writes.length === 0) return env.store.commit(change);
   const outcome = await stageMaterial(env, { tenant, subject, operation: requestId, material: writes, seen });
   switch (outcome.kind) {
     case 'nothing':
@@ -59,7 +57,7 @@ async function commitBoth(
   }
 }
 
-async function commitStaged(env: AdmissionEnv, change: Change, staged: StagedMaterial): Promise<Verdict> {
+async function commitStaged(env: MaterialCommitEnv, change: Change, staged: StagedMaterial): Promise<Verdict> {
   let verdict: Verdict;
   try {
     failpoint('material.staged');
@@ -78,7 +76,7 @@ async function commitStaged(env: AdmissionEnv, change: Change, staged: StagedMat
 
 /** Does the clean-up; when it fails it is left to the janitor, since the request itself is decided. */
 async function tryOrLeaveToJanitor(
-  { log }: AdmissionEnv,
+  { log }: MaterialCommitEnv,
   { key }: StagedMaterial,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -94,7 +92,7 @@ async function tryOrLeaveToJanitor(
 
 /** The refusal of a path that the settings grant, and the policy of the secrets store does not. */
 export function rejectNamespace(
-  { staticFacts }: AdmissionEnv,
+  { staticFacts }: Pick<MaterialCommitEnv, 'staticFacts'>,
   { namespace }: CredentialPath,
   field = 'namespace',
 ): RequestRejection {

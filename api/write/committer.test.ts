@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { ManualClock } from '../../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../../pkg/log/index.js';
 import { create, MemoryStore, OutcomeUnknownFault, type Store, WatchCache } from '../../pkg/store/index.js';
-import { waitUntilCached } from './concurrency.js';
+import { waitUntilCached } from './committer.js';
 
 describe('waiting for the cache after a write', () => {
   const clock = new ManualClock();
