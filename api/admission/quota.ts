@@ -113,7 +113,7 @@ export function checkCountQuota(env: QuotaEnv, tenant: string, kind: CountedKind
 
 /** The limit of a tenant that may not have so many bytes more. Judged with `checkCountQuota`, whose guards it shares. */
 export function findBytesReached(
-  env: QuotaEnv,
+  env: Still<QuotaEnv>,
   tenant: string,
   kind: 'backupBytes' | 'volumeBytes',
   bytes: number,

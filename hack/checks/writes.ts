@@ -17,15 +17,11 @@ const PENDING: readonly string[] = [
   'api/routes/node/claims.ts',
   'api/routes/node/enrol.ts',
   'api/routes/node/routes.ts',
-  'api/routes/recommendation/routes.ts',
   'api/routes/rotation/advance.ts',
   'api/routes/secret/write.ts',
   'api/routes/tenant/remove.ts',
   'api/routes/tenant/routes.ts',
   'api/routes/token/routes.ts',
-  'api/routes/volume/change.ts',
-  'api/routes/volume/resize.ts',
-  'api/routes/volume/routes.ts',
   'api/k8s/own-writes.ts',
 ];
 

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { formatBytes, formatCount } from '../../../crds/grammar/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
@@ -12,55 +14,67 @@ import type { EventDraft } from '../../../pkg/events/index.js';
 import { findVolumeRoom } from '../../../pkg/fleet/index.js';
 import { readTenantState, readVolumeStates, recommend } from '../../../pkg/recommend/index.js';
 import { type Cache, type Entry, findRecordFault, listValues, readValue, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { listCountConflictKeys } from '../../admission/quota.js';
-import { retryOnConflict } from '../../http/concurrency.js';
-import { checkIfMatch } from '../../write/if-match.js';
-import { buildEtagHeader, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
-import { pickMeasured, rejectAboveQuota, rejectUnmanaged, storeVolumeChange, toVolumeSpec } from '../volume/resize.js';
-import { toVolumeResponse } from '../volume/view.js';
+import { guardQuotas } from '../../admission/quota.js';
+import { RequestRejection } from '../../http/reply.js';
+import { type ApiCall, describeCaller } from '../../http/route.js';
+import type { Writing } from '../../write/write.js';
+import { planChange } from '../volume/change.js';
+import { listSizeConflictKeys, pickMeasured, rejectAboveQuota, toVolumeSpec } from '../volume/resize.js';
+import { rejectUnmanaged, toVolumeResponse } from '../volume/view.js';
 import { previewChange } from './preview.js';
 
-/** Applies a recommendation that holds now: judged and stored by the same measurement, or judged again. */
-export async function applyRecommendation(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const { tenant } = call;
-  const id = call.params['id']!;
-  return env.mutex.run(listCountConflictKeys(env, tenant, 'volumes'), () =>
-    retryOnConflict(id, async () => {
-      await env.cache.barrier();
-      const facts = readApplyFacts(env, tenant);
-      const checked = checkRecommendationApply(id, call.document, facts);
-      if (!checked.ok) return new RequestRejection(checked.rejections);
-      const change = checked.value;
-      const recommendation = facts.recommendations.find(each => each.id === id)!;
-      const entry = env.cache.get(keys.volume(tenant, change.volumeId))!;
-      const statusKey = keys.volumeStatus(tenant, change.volumeId);
-      const measured = env.cache.get(statusKey)?.revision ?? 0;
-      const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, { revision: measured });
-      if (mismatch) return mismatch;
-      const stored = value<StoredVolume>(entry);
-      const unmanaged = rejectUnmanaged(env, stored);
-      if (unmanaged) return unmanaged;
-      const full =
-        change.action === 'resize' && rejectAboveQuota(env, stored, change.sizeBytes, 'parameters.target_size_bytes');
-      if (full) return full;
-      const spec = toSpecChange(change);
-      if (call.isDryRun) {
-        const before = toVolumeSpec(stored);
-        const preview = previewChange(env, stored, change);
-        return replyDryRun({ before, after: { ...before, ...spec } }, { recommendation, preview });
-      }
-      const isStored = Object.entries(spec).every(([field, given]) => stored[field as keyof StoredVolume] === given);
-      if (isStored) return answer(env, entry, recommendation, change);
-      const event = draftEvent(call, stored, recommendation, change);
-      const guards = [{ key: statusKey, at: measured }];
-      const next = await storeVolumeChange(env, call, entry, spec, { event, guards });
-      return next && answer(env, next, recommendation, change);
-    }),
-  );
+interface AppliedChange {
+  readonly recommendation: Recommendation;
+  readonly change: VolumeChange;
+  readonly volume: Entry;
 }
+
+/** Applies a recommendation that holds now: judged and stored by the same measurement, or judged again. */
+export const application: Writing<AdmissionEnv, ApplyFacts, AppliedChange> = {
+  name: 'volume',
+  // The measurement that it was made by: the status of the volume.
+  find: (env, call) => {
+    const checked = checkRecommendationApply(call.params['id']!, call.document, readApplyFacts(env, call.tenant));
+    if (!checked.ok) return new RequestRejection(checked.rejections);
+    return env.cache.get(keys.volumeStatus(call.tenant, checked.value.volumeId));
+  },
+  conflictKeys: (env, { tenant }, measured) =>
+    measured ? listSizeConflictKeys(env, tenant, measured.key.slice(measured.key.lastIndexOf('/') + 1)) : [],
+  facts: (env, { tenant }) => readApplyFacts(env, tenant),
+  judge: ({ call: { tenant, params, document }, facts }, env) => {
+    const id = params['id']!;
+    const checked = checkRecommendationApply(id, document, facts);
+    if (!checked.ok) return new RequestRejection(checked.rejections);
+    const change = checked.value;
+    const volume = env.cache.get(keys.volume(tenant, change.volumeId))!;
+    const stored = value<StoredVolume>(volume);
+    const target = change.action === 'resize' ? change.sizeBytes : 0;
+    const refused =
+      rejectUnmanaged(env.staticFacts, stored) ?? rejectAboveQuota(env, stored, target, 'parameters.target_size_bytes');
+    return refused ?? { recommendation: facts.recommendations.find(each => each.id === id)!, change, volume };
+  },
+  plan: (given, { recommendation, change, volume }, { cache }) => {
+    const stored = value<StoredVolume>(volume);
+    const before = toVolumeSpec(stored);
+    const after = { ...before, ...toSpecChange(change) };
+    return planChange(given, volume, {
+      after,
+      isSame: isDeepStrictEqual(after, before),
+      guards: [guardQuotas(cache, given.call.tenant)],
+      describe: () => draftEvent(given.call, stored, recommendation, change),
+    });
+  },
+  show: (env, volume, _given, { recommendation, change: { volumeId: _, ...applied } }) => ({
+    ...recommendation,
+    applied,
+    volume: toVolumeResponse(env, volume),
+  }),
+  preview: (env, _given, { recommendation, change, volume }) => ({
+    recommendation,
+    preview: previewChange(env, value<StoredVolume>(volume), change),
+  }),
+};
 
 /** Everything that a request to apply is judged by, as it is at one moment. */
 function readApplyFacts({ cache, placementPolicy: policy, clock }: AdmissionEnv, tenant: string): ApplyFacts {
@@ -87,12 +101,6 @@ function toKnownVolume(cache: Cache, stored: StoredVolume): KnownVolume {
 
 function toSpecChange(change: VolumeChange) {
   return change.action === 'resize' ? { sizeBytes: change.sizeBytes } : { replicas: change.replicas };
-}
-
-function answer(env: AdmissionEnv, entry: Entry, recommendation: Recommendation, change: VolumeChange): RouteResult {
-  const { volumeId: _, ...applied } = change;
-  const shown = { ...recommendation, applied, volume: toVolumeResponse(env, entry), alterations: [], warnings: [] };
-  return replyJson(200, shown, buildEtagHeader(entry.revision));
 }
 
 function draftEvent(

@@ -9,14 +9,12 @@ import type { StoredTenant } from '../../../crds/tenant/index.js';
 import { readRestoreEpoch } from '../../../pkg/link/index.js';
 import { readTenantState, readVolumeStates, recommend } from '../../../pkg/recommend/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { checkIfMatch } from '../../write/if-match.js';
 import { formatCursor } from '../../http/listing.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { applyRecommendation } from './apply.js';
+import { write, type Writing } from '../../write/write.js';
+import { application } from './apply.js';
 
 const COLLECTION = '/api/v1/dvm/recommendations';
 const AUTO_APPLY = `${COLLECTION}/auto-apply`;
@@ -27,9 +25,9 @@ export function createRecommendationRoutes(env: AdmissionEnv): readonly Route[] 
   const query = recommendationParameters;
   return [
     defineRoute('viewer', 'GET', COLLECTION, call => listRecommendations(env, call), { tenant, query }),
-    defineRoute('deployer', 'POST', `${COLLECTION}/{id}/apply`, call => applyRecommendation(env, call), { tenant }),
+    defineRoute('deployer', 'POST', `${COLLECTION}/{id}/apply`, call => write(env, call, application), { tenant }),
     defineRoute('viewer', 'GET', AUTO_APPLY, call => showAutoApply(env, call), { tenant }),
-    defineRoute('admin', 'PUT', AUTO_APPLY, call => putAutoApply(env, call), { tenant }),
+    defineRoute('admin', 'PUT', AUTO_APPLY, call => write(env, call, autoApply), { tenant }),
   ];
 }
 
@@ -67,34 +65,29 @@ function toAutoApply(entry: Entry) {
 }
 
 /** Switches on or off that volumes are grown as recommended. */
-async function putAutoApply(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const checked = checkAutoApply(call.document);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
-  const { growth } = checked.value;
-  return retryOnConflict('tenant', async () => {
-    await env.cache.barrier();
-    const entry = env.cache.get(keys.tenant(call.tenant));
-    if (!entry) return rejectRequest('resource_not_found', 'X-Tenant-ID', call.tenant);
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
-    if (mismatch) return mismatch;
-    const before = toAutoApply(entry);
-    if (call.isDryRun) return replyDryRun({ before, after: { growth } });
-    if (before.growth !== growth) {
-      const { autoGrow: _, ...rest } = value<StoredTenant>(entry);
-      const next: StoredTenant = { ...rest, ...(growth && { autoGrow: true as const }) };
-      const event = await env.events.put({
-        type: 'recommendation.auto_apply_changed',
-        tenant: call.tenant,
-        subject: { kind: 'Tenant', name: rest.name, id: rest.id },
-        reason: 'auto_apply_changed',
-        message: `volumes are ${growth ? '' : 'not '}grown as recommended ${growth ? 'from now on' : 'any more'}, by ${describeCaller(call.caller)}`,
-        data: { growth, by: call.caller.id },
-      });
-      const guards = [{ key: entry.key, at: entry.revision }];
-      const write = env.store.commit({ guards, puts: [{ key: entry.key, bytes: encode(next) }, event], deletes: [] });
-      if (!(await waitUntilStored(env.cache, write))) return undefined;
-    }
-    const now = env.cache.get(entry.key) ?? entry;
-    return replyJson(200, { ...toAutoApply(now), alterations: [], warnings: [] }, buildEtagHeader(now.revision));
-  });
-}
+const autoApply: Writing<AdmissionEnv, undefined, { readonly growth: boolean }> = {
+  name: 'tenant',
+  find: ({ cache }, { tenant }) => cache.get(keys.tenant(tenant)),
+  facts: () => undefined,
+  judge: ({ call }) => {
+    const checked = checkAutoApply(call.document);
+    return checked.ok ? checked.value : new RequestRejection(checked.rejections);
+  },
+  plan: ({ call: { tenant, caller }, stored }, { growth }) => {
+    const before = toAutoApply(stored!);
+    const after = { growth };
+    if (before.growth === growth) return { before, after };
+    const { autoGrow: _, ...rest } = value<StoredTenant>(stored!);
+    const next: StoredTenant = { ...rest, ...(growth && { autoGrow: true as const }) };
+    const event = {
+      type: 'recommendation.auto_apply_changed',
+      tenant,
+      subject: { kind: 'Tenant', name: rest.name, id: rest.id },
+      reason: 'auto_apply_changed',
+      message: `volumes are ${growth ? '' : 'not '}grown as recommended ${growth ? 'from now on' : 'any more'}, by ${describeCaller(caller)}`,
+      data: { growth, by: caller.id },
+    } as const;
+    return { record: { key: stored!.key, bytes: encode(next) }, events: [event], before, after };
+  },
+  show: (_env, tenant) => toAutoApply(tenant),
+};

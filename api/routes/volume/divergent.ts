@@ -11,38 +11,37 @@ import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { changeVolume } from './change.js';
+import { type ApiCall, defineRoute, describeCaller, type Route } from '../../http/route.js';
+import { write } from '../../write/write.js';
+import { defineVolumeChange } from './change.js';
 import { isDiscarded } from './view.js';
 
 const DIVERGENT = '/api/v1/tenants/{tenant}/volumes/{id}/divergent/{node_id}/{name}';
 
 /** What former primaries have set aside. That it is to go is stored; the agent of its node removes it, and says that it is gone. */
 export function createDivergentRoutes(env: AdmissionEnv): readonly Route[] {
-  return [defineRoute('deployer', 'DELETE', DIVERGENT, call => discard(env, call), { tenant: 'chosen' })];
+  return [defineRoute('deployer', 'DELETE', DIVERGENT, call => write(env, call, discard), { tenant: 'chosen' })];
 }
 
-function discard(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const { cache } = env;
-  return changeVolume(env, call, stored => {
-    const { metadata, id, ...before } = stored;
-    const { tenant } = metadata;
-    const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
-    const phase = getVolumePhase(stored, status);
-    // Until it serves, what was set aside may be all that is left.
-    const isServed = phase === 'Ready' || phase === 'Resizing';
-    if (!isServed) return rejectRequest('volume_not_ready', 'id', call.params['id']!, { phase });
-    const found = find(cache, call, tenant, status);
-    if (found instanceof RequestRejection) return found;
-    const isOpen = (each: DiscardedBytes) =>
-      !isDiscardFinished(each, readValue<VolumeReport>(cache, keys.volumeReport(tenant, id, each.nodeId)));
-    return {
-      after: { ...before, discarded: [...(before.discarded ?? []).filter(isOpen), found] },
-      isSame: isDiscarded(found, before.discarded),
-      describe: next => draftEvent(cache, call, next, found),
-    };
-  });
-}
+const discard = defineVolumeChange((stored, call, { cache }) => {
+  const { metadata, id, ...before } = stored;
+  const { tenant } = metadata;
+  const status = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
+  const phase = getVolumePhase(stored, status);
+  // Until it serves, what was set aside may be all that is left.
+  const isServed = phase === 'Ready' || phase === 'Resizing';
+  if (!isServed) return rejectRequest('volume_not_ready', 'id', call.params['id']!, { phase });
+  const found = find(cache, call, tenant, status);
+  if (found instanceof RequestRejection) return found;
+  const isOpen = (each: DiscardedBytes) =>
+    !isDiscardFinished(each, readValue<VolumeReport>(cache, keys.volumeReport(tenant, id, each.nodeId)));
+  const isSame = isDiscarded(found, before.discarded);
+  return {
+    after: isSame ? before : { ...before, discarded: [...(before.discarded ?? []).filter(isOpen), found] },
+    isSame,
+    describe: next => draftEvent(cache, call, next, found),
+  };
+});
 
 /** What the path names, as its node has told of it. */
 function find(

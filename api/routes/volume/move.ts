@@ -20,11 +20,12 @@ import {
 } from '../../../pkg/fleet/index.js';
 import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { guardNode, readNodes } from '../../admission/facts.js';
+import { guardNode } from '../../admission/facts.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { changeVolume } from './change.js';
-import { rejectUnmanaged } from './resize.js';
+import { type ApiCall, defineRoute, describeCaller, type Route } from '../../http/route.js';
+import { type Still, write } from '../../write/write.js';
+import { defineVolumeChange } from './change.js';
+import { rejectUnmanaged } from './view.js';
 
 const MOVE = '/api/v1/tenants/{tenant}/volumes/{id}/move';
 
@@ -32,8 +33,8 @@ const MOVE = '/api/v1/tenants/{tenant}/volumes/{id}/move';
 export function createMoveRoutes(env: AdmissionEnv): readonly Route[] {
   const chosen = { tenant: 'chosen' } as const;
   return [
-    defineRoute('deployer', 'POST', MOVE, call => changeMove(env, call, stored => order(env, call, stored)), chosen),
-    defineRoute('deployer', 'DELETE', MOVE, call => changeMove(env, call, stored => cancel(env, call, stored)), chosen),
+    defineRoute('deployer', 'POST', MOVE, call => write(env, call, move), chosen),
+    defineRoute('deployer', 'DELETE', MOVE, call => write(env, call, cancellation), chosen),
   ];
 }
 
@@ -45,19 +46,17 @@ interface MoveChange {
 
 type MoveVerdict = MoveChange | RequestRejection;
 
-async function order(env: AdmissionEnv, call: ApiCall, stored: StoredVolume): Promise<MoveVerdict> {
-  const { cache } = env;
+function order(stored: StoredVolume, { document }: ApiCall, { cache, staticFacts }: Still<AdmissionEnv>): MoveVerdict {
   const { tenant } = stored.metadata;
-  const unmanaged = rejectUnmanaged(env, stored);
+  const unmanaged = rejectUnmanaged(staticFacts, stored);
   if (unmanaged) return unmanaged;
-  const isRead = (await readNodes(cache, tenant)) !== 'unreadable';
   const status = readStatus(cache, stored);
   const movesTo = findTarget(stored, status);
   const { metadata: _, primaryNode: asked, ...spec } = stored;
   const primaryNode = status?.primaryNode ?? asked;
-  const checked = checkVolumeMove(call.document, {
-    nodes: isRead ? listMoveNodes(cache, stored) : 'unreadable',
-    regions: env.staticFacts.regions,
+  const checked = checkVolumeMove(document, {
+    nodes: listMoveNodes(cache, stored),
+    regions: staticFacts.regions,
     volume: {
       ...spec,
       phase: getVolumePhase(stored, status),
@@ -77,7 +76,7 @@ async function order(env: AdmissionEnv, call: ApiCall, stored: StoredVolume): Pr
 }
 
 /** An order that has ended is not there any more, and neither is one whose copy takes over already. */
-function cancel({ cache }: AdmissionEnv, call: ApiCall, stored: StoredVolume): MoveVerdict {
+function cancel(stored: StoredVolume, call: ApiCall, { cache }: Still<AdmissionEnv>): MoveVerdict {
   const { move, lastMove } = readStatus(cache, stored) ?? {};
   const generation = stored.move?.generation ?? 0;
   const isTakenOver = move?.phase === 'Switching' && move.generation === generation;
@@ -115,19 +114,16 @@ function listMoveNodes(cache: Cache, stored: StoredVolume): readonly MoveNode[] 
   });
 }
 
-/** Stores the order, or that there is none any more. */
-function changeMove(
-  env: AdmissionEnv,
-  call: ApiCall,
-  judge: (stored: StoredVolume) => MoveVerdict | Promise<MoveVerdict>,
-): Promise<RouteResult> {
-  const { cache } = env;
-  return changeVolume(env, call, async stored => {
-    const change = await judge(stored);
+/** How the order is stored, or that there is none any more. */
+function defineMoveChange(
+  judge: (stored: StoredVolume, call: ApiCall, env: Still<AdmissionEnv>) => MoveVerdict,
+): ReturnType<typeof defineVolumeChange> {
+  return defineVolumeChange((stored, call, env, at) => {
+    const change = judge(stored, call, env);
     if (change instanceof RequestRejection) return change;
+    const { cache } = env;
     const { metadata, id: _, move: _former, ...before } = stored;
     const { nodeId, warnings = [] } = change;
-    const order = { generation: metadata.generation + 1, at: new Date(env.clock.now()).toISOString() };
     const isOther = (each: string) => each !== nodeId;
     const { excludedNodes, abandonedNodes } = before;
     const after = {
@@ -135,7 +131,7 @@ function changeMove(
       // A copy that was removed from there is made again.
       ...(excludedNodes && { excludedNodes: excludedNodes.filter(isOther) }),
       ...(abandonedNodes && { abandonedNodes: abandonedNodes.filter(isOther) }),
-      ...(nodeId !== undefined && { move: { nodeId, ...order } }),
+      ...(nodeId !== undefined && { move: { nodeId, generation: metadata.generation + 1, at } }),
     };
     return {
       after,
@@ -145,6 +141,9 @@ function changeMove(
     };
   });
 }
+
+const move = defineMoveChange(order);
+const cancellation = defineMoveChange(cancel);
 
 function nameNode(cache: Cache, tenant: string, nodeId: string): string {
   return findNode(nodeId, tenant, cache)?.name ?? nodeId;

@@ -12,11 +12,13 @@ import {
 import { explainNoCopies, findVolumeDriver } from '../../../pkg/fleet/index.js';
 import { type Cache, listValues, readValue } from '../../../pkg/store/index.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { guardNode, readNodes } from '../../admission/facts.js';
+import { guardNode, listKnownNodes } from '../../admission/facts.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { changeVolume } from './change.js';
+import { type ApiCall, defineRoute, describeCaller, type Route } from '../../http/route.js';
+import { type Still, write } from '../../write/write.js';
+import { defineVolumeChange } from './change.js';
+import { rejectUnmanaged } from './view.js';
 
 const REPLICAS = '/api/v1/tenants/{tenant}/volumes/{id}/replicas';
 
@@ -24,68 +26,63 @@ const REPLICAS = '/api/v1/tenants/{tenant}/volumes/{id}/replicas';
 export function createReplicaRoutes(env: AdmissionEnv): readonly Route[] {
   const chosen = { tenant: 'chosen' } as const;
   return [
-    defineRoute('deployer', 'POST', REPLICAS, call => addReplica(env, call), chosen),
-    defineRoute('deployer', 'DELETE', `${REPLICAS}/{node_id}`, call => removeReplica(env, call), {
+    defineRoute('deployer', 'POST', REPLICAS, call => write(env, call, addition), chosen),
+    defineRoute('deployer', 'DELETE', `${REPLICAS}/{node_id}`, call => write(env, call, removal), {
       ...chosen,
       query: [...WRITE_QUERY, 'force'],
     }),
   ];
 }
 
-function addReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return changeReplicas(env, call, 'volume_replica_requested', async stored => {
-    const { tenant } = stored.metadata;
-    if (env.staticFacts.volumeManagement === 'off')
-      return rejectRequest('volume_binding_unavailable', 'volumes', stored.name);
-    const nodes = await readNodes(env.cache, tenant);
-    const driver = findVolumeDriver(env.cache, stored);
-    const unable = new Map(listNodes(env.cache, tenant).map(node => [node.id, explainNoCopies(node, driver)]));
-    const checked = checkVolumeReplica(call.document, {
-      nodes: nodes === 'unreadable' ? nodes : nodes.map(node => ({ ...node, noCopies: unable.get(node.id) })),
-      regions: env.staticFacts.regions,
-      volume: toKnown(env.cache, stored),
-    });
-    if (!checked.ok) return new RequestRejection(checked.rejections);
-    const { nodeId } = checked.value;
-    const { replicas = 0, replicaNodes = [], excludedNodes = [], abandonedNodes = [] } = stored;
-    return {
-      nodeId,
-      replicas: replicas + 1,
-      replicaNodes: [...new Set([...replicaNodes, nodeId])],
-      excludedNodes: excludedNodes.filter(id => id !== nodeId),
-      abandonedNodes: abandonedNodes.filter(id => id !== nodeId),
-    };
+const addition = defineReplicaChange('volume_replica_requested', (stored, { document }, { cache, staticFacts }) => {
+  const { tenant } = stored.metadata;
+  const unmanaged = rejectUnmanaged(staticFacts, stored);
+  if (unmanaged) return unmanaged;
+  const driver = findVolumeDriver(cache, stored);
+  const unable = new Map(listNodes(cache, tenant).map(node => [node.id, explainNoCopies(node, driver)]));
+  const checked = checkVolumeReplica(document, {
+    nodes: listKnownNodes(cache, tenant).map(node => ({ ...node, noCopies: unable.get(node.id) })),
+    regions: staticFacts.regions,
+    volume: toKnown(cache, stored),
   });
-}
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  const { nodeId } = checked.value;
+  const { replicas = 0, replicaNodes = [], excludedNodes = [], abandonedNodes = [] } = stored;
+  return {
+    nodeId,
+    replicas: replicas + 1,
+    replicaNodes: [...new Set([...replicaNodes, nodeId])],
+    excludedNodes: excludedNodes.filter(id => id !== nodeId),
+    abandonedNodes: abandonedNodes.filter(id => id !== nodeId),
+  };
+});
 
-async function removeReplica(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const named = call.params['node_id']!;
-  const isForced = readFlag(call.query, 'force');
+const removal = defineReplicaChange('volume_replica_removal_requested', (stored, { params, query }, { cache }) => {
+  const named = params['node_id']!;
+  const isForced = readFlag(query, 'force');
   if (isForced instanceof RequestRejection) return isForced;
-  return changeReplicas(env, call, 'volume_replica_removal_requested', stored => {
-    if (stored.class !== 'replicated') return rejectRequest('volume_replica_unsupported', 'node_id', named);
-    const node = listNodes(env.cache, stored.metadata.tenant).find(({ id, name }) => id === named || name === named);
-    const { copies, primaryNode, phase } = toKnown(env.cache, stored);
-    const { replicas = 0, replicaNodes = [], excludedNodes = [], abandonedNodes = [] } = stored;
-    const nodeId = node?.id ?? named;
-    const isHeld = nodeId !== primaryNode && copies.some(copy => copy.nodeId === nodeId);
-    if (!isHeld) return rejectRequest('resource_not_found', 'node_id', named);
-    // The copy may be all that is left.
-    const isServed = phase === 'Ready' || phase === 'Resizing';
-    if (!isServed) return rejectRequest('volume_not_ready', 'id', call.params['id']!, { phase });
-    // One that another has replaced was not among those that are wanted.
-    const isSpare = excludedNodes.includes(nodeId) || countOthers(env.cache, stored, nodeId) >= replicas;
-    const names = listSetAside(env.cache, stored, nodeId);
-    if (names.length > 0 && !isForced) return rejectRequest('volume_replica_set_aside', 'node_id', named, { names });
-    return {
-      nodeId,
-      replicas: isSpare ? replicas : replicas - 1,
-      replicaNodes: replicaNodes.filter(id => id !== nodeId),
-      excludedNodes: [...new Set([...excludedNodes, nodeId])],
-      abandonedNodes: isForced ? [...new Set([...abandonedNodes, nodeId])] : abandonedNodes,
-    };
-  });
-}
+  if (stored.class !== 'replicated') return rejectRequest('volume_replica_unsupported', 'node_id', named);
+  const node = listNodes(cache, stored.metadata.tenant).find(({ id, name }) => id === named || name === named);
+  const { copies, primaryNode, phase } = toKnown(cache, stored);
+  const { replicas = 0, replicaNodes = [], excludedNodes = [], abandonedNodes = [] } = stored;
+  const nodeId = node?.id ?? named;
+  const isHeld = nodeId !== primaryNode && copies.some(copy => copy.nodeId === nodeId);
+  if (!isHeld) return rejectRequest('resource_not_found', 'node_id', named);
+  // The copy may be all that is left.
+  const isServed = phase === 'Ready' || phase === 'Resizing';
+  if (!isServed) return rejectRequest('volume_not_ready', 'id', params['id']!, { phase });
+  // One that another has replaced was not among those that are wanted.
+  const isSpare = excludedNodes.includes(nodeId) || countOthers(cache, stored, nodeId) >= replicas;
+  const names = listSetAside(cache, stored, nodeId);
+  if (names.length > 0 && !isForced) return rejectRequest('volume_replica_set_aside', 'node_id', named, { names });
+  return {
+    nodeId,
+    replicas: isSpare ? replicas : replicas - 1,
+    replicaNodes: replicaNodes.filter(id => id !== nodeId),
+    excludedNodes: [...new Set([...excludedNodes, nodeId])],
+    abandonedNodes: isForced ? [...new Set([...abandonedNodes, nodeId])] : abandonedNodes,
+  };
+});
 
 /** The copies that are alive, or are to be made, on other nodes. */
 function countOthers(cache: Cache, stored: StoredVolume, nodeId: string): number {
@@ -119,19 +116,17 @@ interface ReplicaChange extends NodeLists {
   readonly replicas: number;
 }
 
-type ReplicaVerdict = ReplicaChange | RequestRejection;
+type ReplicaReason = 'volume_replica_requested' | 'volume_replica_removal_requested';
 
-/** Stores another set of copies. */
-function changeReplicas(
-  env: AdmissionEnv,
-  call: ApiCall,
-  reason: 'volume_replica_requested' | 'volume_replica_removal_requested',
-  judge: (stored: StoredVolume) => ReplicaVerdict | Promise<ReplicaVerdict>,
-): Promise<RouteResult> {
-  const { cache } = env;
-  return changeVolume(env, call, async stored => {
-    const change = await judge(stored);
+/** How another set of copies is asked for. */
+function defineReplicaChange(
+  reason: ReplicaReason,
+  judge: (stored: StoredVolume, call: ApiCall, env: Still<AdmissionEnv>) => ReplicaChange | RequestRejection,
+) {
+  return defineVolumeChange((stored, call, env) => {
+    const change = judge(stored, call, env);
     if (change instanceof RequestRejection) return change;
+    const { cache } = env;
     const { metadata, id: _, ...before } = stored;
     const { nodeId, replicas, replicaNodes, excludedNodes, abandonedNodes } = change;
     const keep = (nodes: readonly string[]) => keepEnrolled(cache, stored, nodes);
@@ -145,7 +140,7 @@ function changeReplicas(
       after,
       isSame: isDeepStrictEqual({ abandonedNodes: [], ...before }, after),
       guards: reason === 'volume_replica_requested' ? guardNode(cache, metadata.tenant, nodeId) : [],
-      describe: next => draftEvent(env, call, next, nodeId, reason),
+      describe: next => draftEvent(cache, call, next, nodeId, reason),
     };
   });
 }
@@ -170,11 +165,11 @@ function toKnown(cache: Cache, stored: StoredVolume): KnownVolume {
 }
 
 function draftEvent(
-  { cache }: AdmissionEnv,
+  cache: Cache,
   { caller }: ApiCall,
   { id, name, metadata, replicas = 0 }: StoredVolume,
   nodeId: string,
-  reason: 'volume_replica_requested' | 'volume_replica_removal_requested',
+  reason: ReplicaReason,
 ) {
   const node = listNodes(cache, metadata.tenant).find(each => each.id === nodeId)?.name ?? nodeId;
   const done = reason === 'volume_replica_requested' ? 'is to be made on' : 'is to be removed from';

@@ -1,6 +1,5 @@
 import { formatBytes } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
-import { hashSpec } from '../../../crds/meta/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import {
   checkVolumeResize,
@@ -8,65 +7,53 @@ import {
   type ResizeFacts,
   type StoredVolume,
   toVolumeSubject,
-  type VolumeSpec,
   type VolumeStatus,
 } from '../../../crds/volume/index.js';
 import type { EventDraft } from '../../../pkg/events/index.js';
 import { findVolumeRoom } from '../../../pkg/fleet/index.js';
-import { encode, type Entry, type Guard, readValue, value } from '../../../pkg/store/index.js';
-import { guardConflictKeys, putConflictKeys } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../write/answer.js';
-import type { AdmissionEnv } from '../../admission/env.js';
-import { withNotes } from '../../write/metadata.js';
-import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
-import { findVolume, rejectChange, toVolumeResponse } from './view.js';
+import { readValue, value } from '../../../pkg/store/index.js';
+import type { AdmissionEnv, QuotaEnv } from '../../admission/env.js';
+import { findBytesReached, guardQuotas, listCountConflictKeys } from '../../admission/quota.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, describeCaller } from '../../http/route.js';
+import type { Still, Writing } from '../../write/write.js';
+import { type DocumentChange, planChange, type VolumeDocument } from './change.js';
+import { findVolume, rejectUnmanaged, rejectUnusable, toVolumeResponse } from './view.js';
 
 /** Asks for another size. The agent of the node changes it while the volume is in use, and its phase tells how far that is. */
-export async function resizeVolume(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const { tenant } = call;
-  const named = call.params['id']!;
-  return env.mutex.run(listCountConflictKeys(env, tenant, 'volumes'), () =>
-    retryOnConflict(named, async () => {
-      await env.cache.barrier();
-      const entry = findVolume(env.cache, tenant, named);
-      if (entry instanceof RequestRejection) return entry;
-      const refused = rejectChange(entry, call);
-      if (refused) return refused;
-      const stored = value<StoredVolume>(entry);
-      const checked = checkVolumeResize(call.document, readResizeFacts(env, stored));
-      if (!checked.ok) return new RequestRejection(checked.rejections);
-      const unmanaged = rejectUnmanaged(env, stored);
-      if (unmanaged) return unmanaged;
-      const { sizeBytes } = checked.value;
-      const full = rejectAboveQuota(env, stored, sizeBytes, 'sizeBytes');
-      if (full) return full;
-      const warnings = warnResize(stored);
-      if (call.isDryRun) {
-        return replyDryRun({ before: toVolumeSpec(stored), after: { ...toVolumeSpec(stored), sizeBytes }, warnings });
-      }
-      if (sizeBytes === stored.sizeBytes) return answer(env, entry, warnings);
-      const next = await storeVolumeChange(
-        env,
-        call,
-        entry,
-        { sizeBytes },
-        { event: draftEvent(call, stored, sizeBytes) },
-      );
-      return next && answer(env, next, warnings);
-    }),
-  );
-}
+export const resizing: Writing<AdmissionEnv, undefined, DocumentChange> = {
+  name: 'volume',
+  find: ({ cache }, { tenant, params }) => findVolume(cache, tenant, params['id']!),
+  conflictKeys: (env, { tenant }, stored) => listSizeConflictKeys(env, tenant, value<StoredVolume>(stored!).id),
+  facts: () => undefined,
+  judge: ({ call, stored: entry }, env) => {
+    const unusable = rejectUnusable(entry!, call);
+    if (unusable) return unusable;
+    const stored = value<StoredVolume>(entry!);
+    const checked = checkVolumeResize(call.document, readResizeFacts(env, stored));
+    if (!checked.ok) return new RequestRejection(checked.rejections);
+    const { sizeBytes } = checked.value;
+    const refused = rejectUnmanaged(env.staticFacts, stored) ?? rejectAboveQuota(env, stored, sizeBytes, 'sizeBytes');
+    if (refused) return refused;
+    return {
+      after: { ...toVolumeSpec(stored), sizeBytes },
+      isSame: sizeBytes === stored.sizeBytes,
+      warnings: warnResize(stored),
+      guards: [guardQuotas(env.cache, call.tenant)],
+      describe: () => draftEvent(call, stored, sizeBytes),
+    };
+  },
+  plan: (given, change) => planChange(given, given.stored!, change),
+  show: (env, volume) => toVolumeResponse(env, volume),
+};
 
-function answer(env: AdmissionEnv, entry: Entry, warnings: readonly Warning[]): RouteResult {
-  const shown = { ...toVolumeResponse(env, entry), alterations: [], warnings };
-  return replyJson(200, shown, buildEtagHeader(entry.revision));
+/** The keys that serialise what is judged by the size of a volume, its consumers and the quota. */
+export function listSizeConflictKeys(env: QuotaEnv, tenant: string, id: string): readonly string[] {
+  return [...listCountConflictKeys(env, tenant, 'volumes'), keys.conflict(tenant, toVolumeSubject(id))];
 }
 
 /** What a size is judged by. */
-function readResizeFacts({ cache }: AdmissionEnv, stored: StoredVolume): ResizeFacts {
+function readResizeFacts({ cache }: Pick<AdmissionEnv, 'cache'>, stored: StoredVolume): ResizeFacts {
   const status = readValue<VolumeStatus>(cache, keys.volumeStatus(stored.metadata.tenant, stored.id));
   const phase = getVolumePhase(stored, status);
   const volume = { ...toVolumeSpec(stored), id: stored.id, phase, ...pickMeasured(status) };
@@ -82,24 +69,15 @@ export function pickMeasured({ usedBytes, driver, capacityBytes }: Partial<Volum
   };
 }
 
-/** The refusal of any change while the operator has switched off that volumes are managed. */
-export function rejectUnmanaged(
-  { staticFacts }: AdmissionEnv,
-  { name }: Pick<StoredVolume, 'name'>,
-): RequestRejection | undefined {
-  return staticFacts.volumeManagement === 'off'
-    ? rejectRequest('volume_binding_unavailable', 'volumes', name)
-    : undefined;
-}
-
-export function toVolumeSpec(stored: StoredVolume): VolumeSpec {
+/** The record of a volume without what every write of it sets. */
+export function toVolumeSpec(stored: StoredVolume): VolumeDocument {
   const { metadata: _, id: __, ...spec } = stored;
   return spec;
 }
 
 /** The refusal of a size that the tenant may not have. */
 export function rejectAboveQuota(
-  env: AdmissionEnv,
+  env: Still<QuotaEnv>,
   { metadata: { tenant }, sizeBytes: before }: StoredVolume,
   sizeBytes: number,
   field: string,
@@ -116,41 +94,6 @@ function warnResize({ type }: StoredVolume): readonly Warning[] {
   if (type !== 'tmpfs') return [];
   const message = 'containers that run keep the memory that they have; those that start from now on get the new size';
   return [{ code: 'volume_resize_at_start', field: 'sizeBytes', message }];
-}
-
-/**
- * Stores a volume with a part of its spec changed, in turn with what else is judged by its size, its consumers and the quota.
- * Undefined when a concurrent write was stored first.
- */
-export async function storeVolumeChange(
-  env: AdmissionEnv,
-  { tenant, requestId, toNotes }: ApiCall,
-  entry: Entry,
-  change: Partial<Pick<VolumeSpec, 'sizeBytes' | 'replicas'>>,
-  { event, guards = [] }: { readonly event: EventDraft; readonly guards?: readonly Guard[] },
-): Promise<Entry | undefined> {
-  const stored = value<StoredVolume>(entry);
-  const { metadata } = stored;
-  const spec = { ...toVolumeSpec(stored), ...change };
-  const updatedAt = new Date(env.clock.now()).toISOString();
-  const generation = metadata.generation + 1;
-  const next: StoredVolume = {
-    ...stored,
-    ...change,
-    metadata: withNotes({ ...metadata, generation, updatedAt, specHash: hashSpec(spec) }, toNotes?.(spec)),
-  };
-  const quota = checkCountQuota(env, tenant, 'volumes');
-  const own = [keys.conflict(tenant, toVolumeSubject(stored.id))];
-  const write = env.store.commit({
-    guards: [{ key: entry.key, at: entry.revision }, ...quota.guards, ...guardConflictKeys(env.cache, own), ...guards],
-    puts: [
-      { key: entry.key, bytes: encode(next) },
-      await env.events.put(event),
-      ...(await putConflictKeys(env.conflictLeases, [...quota.conflictKeys, ...own], requestId)),
-    ],
-    deletes: [],
-  });
-  return (await waitUntilStored(env.cache, write)) ? (env.cache.get(entry.key) ?? entry) : undefined;
 }
 
 function draftEvent({ tenant, caller }: ApiCall, { id, name, sizeBytes }: StoredVolume, to: number): EventDraft {

@@ -25,14 +25,16 @@ export function createSnapshotRoutes(env: SnapshotEnv): readonly Route[] {
 }
 
 async function listSnapshots(env: SnapshotEnv, call: ApiCall): Promise<RouteResult> {
-  const volume = await findNamedVolume(env.cache, call);
+  await env.cache.barrier();
+  const volume = findNamedVolume(env.cache, call);
   if (volume instanceof RequestRejection) return volume;
   const source = { entries: [], revision: env.cache.revision, prefix: '', view: () => Buffer.alloc(0) };
   return listPage(call, { ...source, epoch: readRestoreEpoch(env.cache) });
 }
 
 async function showSnapshot(env: SnapshotEnv, call: ApiCall): Promise<RouteResult> {
-  const volume = await findNamedVolume(env.cache, call);
+  await env.cache.barrier();
+  const volume = findNamedVolume(env.cache, call);
   return volume instanceof RequestRejection
     ? volume
     : new RequestRejection([rejectSnapshotLookup(call.params['snap']!)]);

@@ -1,3 +1,4 @@
+import type { DeploymentFacts } from '../../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
 import {
@@ -12,7 +13,6 @@ import type { Clock } from '../../../pkg/clock/index.js';
 import { findNode } from '../../../pkg/fleet/index.js';
 import { type Cache, encode, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listVolumeConsumers } from '../../admission/relations.js';
-import { checkIfMatch } from '../../write/if-match.js';
 import { rejectRequest, type RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
@@ -47,21 +47,22 @@ export function findVolume(cache: Cache, tenant: string, named: string): Entry |
 
 const UUID = /^[0-9a-f-]{36}$/;
 
-/** Why a request may not change a volume: it means another revision, or the record is damaged. */
-export function rejectChange(entry: Entry, { request, params }: ApiCall): RequestRejection | undefined {
+/** Refuses to change a volume whose record is damaged. */
+export function rejectUnusable(entry: Entry, { params }: ApiCall): RequestRejection | undefined {
   const fault = findRecordFault(entry);
-  return (
-    checkIfMatch(request.headers['if-match'], undefined, entry) ??
-    (fault === undefined ? undefined : rejectRequest('volume_record_unusable', 'id', params['id']!, { fault }))
-  );
+  return fault === undefined ? undefined : rejectRequest('volume_record_unusable', 'id', params['id']!, { fault });
+}
+
+/** The refusal of any change while the operator has switched off that volumes are managed. */
+export function rejectUnmanaged(
+  { volumeManagement }: Pick<DeploymentFacts, 'volumeManagement'>,
+  { name }: Pick<StoredVolume, 'name'>,
+): RequestRejection | undefined {
+  return volumeManagement === 'off' ? rejectRequest('volume_binding_unavailable', 'volumes', name) : undefined;
 }
 
 /** The volume that a path names below a tenant that the caller may see. */
-export async function findNamedVolume(
-  cache: Cache,
-  { caller, params, tenant }: ApiCall,
-): Promise<Entry | RequestRejection> {
-  await cache.barrier();
+export function findNamedVolume(cache: Cache, { caller, params, tenant }: ApiCall): Entry | RequestRejection {
   const asked = params['tenant']!.toLowerCase();
   const named = asked === 'self' ? tenant : asked;
   const isVisible = caller.kind === 'admin' ? tenant === '' || tenant === named : tenant === named;
