@@ -13,13 +13,18 @@ import type { QuotaEnv } from './env.js';
 import { countWanted, warnScaled } from './scaling.js';
 
 /** What a tenant may have, as far as that is limited. */
-export function readQuotas({ cache, placementPolicy }: QuotaEnv, tenant: string): TenantQuotas {
+export function readQuotas({ cache, placementPolicy }: Still<QuotaEnv>, tenant: string): TenantQuotas {
   const record = cache.get(keys.tenant(tenant));
   return mergeQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
 }
 
 /** Warns of the quotas that a deployment exceeds. It is stored all the same; the replicas above the quota wait. */
-export function warnAboveQuota(env: QuotaEnv, tenant: string, spec: Deployment, wanted: number): readonly Warning[] {
+export function warnAboveQuota(
+  env: Still<QuotaEnv>,
+  tenant: string,
+  spec: Deployment,
+  wanted: number,
+): readonly Warning[] {
   const limits = readQuotas(env, tenant);
   const job = parseJobOwner(spec.name);
   const counted = env.usage.of(tenant);

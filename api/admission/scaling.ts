@@ -44,12 +44,15 @@ export function findPolicy(cache: Pick<Cache, 'get'>, deployment: StoredDeployme
 
 /** The put that stores a policy. `uid` is that of the deployment. */
 export function putPolicy(
-  { clock }: Pick<AdmissionEnv, 'clock'>,
-  { tenant, name, uid }: { readonly tenant: string; readonly name: string; readonly uid: string },
+  {
+    tenant,
+    name,
+    uid,
+    now,
+  }: { readonly tenant: string; readonly name: string; readonly uid: string; readonly now: string },
   policy: ScalingPolicy,
   before?: StoredScalingPolicy,
 ): Put {
-  const now = new Date(clock.now()).toISOString();
   const { generation = 0, createdAt = now } = before?.metadata ?? {};
   const metadata = { tenant, uid, generation: generation + 1, createdAt, updatedAt: now, specHash: hashSpec(policy) };
   return {
@@ -163,7 +166,7 @@ export function judgeRestoredPolicy(
     isSame: known !== undefined && hashSpec(toScalingPolicy(known)) === hashSpec(wanted),
     toChange: uid => ({
       guards,
-      puts: [putPolicy(env, { tenant, name: spec.name, uid }, wanted, known)],
+      puts: [putPolicy({ tenant, name: spec.name, uid, now: new Date(env.clock.now()).toISOString() }, wanted, known)],
       deletes: [],
     }),
   };

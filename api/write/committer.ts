@@ -27,7 +27,7 @@ export interface PlannedPut extends Put {
 /** What a write stores, together or not at all. Nothing of it, and nothing is stored. */
 export interface PlannedChange {
   /** The record that the write is about: what answers show. */
-  readonly record?: Put;
+  readonly record?: PlannedPut;
   /** What the record is put over, when that is not the entry that the call is about. */
   readonly over?: Entry | undefined;
   readonly puts?: readonly PlannedPut[];
@@ -39,8 +39,6 @@ export interface PlannedChange {
   readonly material?: SubmittedMaterial;
   /** The put that proves that it was stored, when that is not the first event. */
   readonly proof?: string;
-  /** Conflict keys that it changes beside those that were read, with their guards. */
-  readonly conflict?: ReadConflict | undefined;
 }
 
 /** Conflict keys, and the guards that fail when one has changed since it was read. */
@@ -106,12 +104,12 @@ export class Committer {
     plan: PlannedChange,
     conflict: ReadConflict,
   ): Promise<Change> {
-    const { record, over, puts = [], deletes = [], guards = [], events = [], conflict: more } = plan;
+    const { record, over, puts = [], deletes = [], guards = [], events = [] } = plan;
     const drafts = await Promise.all(events.map(draft => this.#env.events.put(draft)));
     const isOwn = record === undefined || record.key === stored?.key;
     const mustExist = !isOwn && !over && tenant !== '';
     const proof = plan.proof ?? drafts[0]?.key;
-    const locks = more ? [...conflict.keys, ...more.keys] : conflict.keys;
+    const all = record ? [record, ...puts] : puts;
     return {
       guards: [
         ...(isOwn ? [] : [{ key: record.key, at: over?.revision ?? 0 }]),
@@ -119,13 +117,11 @@ export class Committer {
         ...(mustExist ? [{ key: keys.tenant(tenant), exists: true } as const] : []),
         ...guards,
         ...conflict.guards,
-        ...(more?.guards ?? []),
       ],
       puts: [
-        ...(record ? [record] : []),
-        ...(puts.some(({ seconds }) => seconds !== undefined) ? await this.#grantLeases(puts) : puts),
+        ...(all.some(({ seconds }) => seconds !== undefined) ? await this.#grantLeases(all) : all),
         ...drafts,
-        ...(locks.length > 0 ? await this.#putConflictKeys(locks, requestId) : []),
+        ...(conflict.keys.length > 0 ? await this.#putConflictKeys(conflict.keys, requestId) : []),
       ],
       deletes,
       ...(proof !== undefined && { proof }),

@@ -77,7 +77,7 @@ export interface Writing<Env, Facts, Ruling> {
   readonly facts: (env: Env, call: ApiCall, seen: Seen) => OrRejection<Facts> | Promise<OrRejection<Facts>>;
   readonly judge: (given: Situation<Facts>, env: Still<Env>) => OrRejection<Ruling>;
   readonly plan: (given: Situation<Facts>, ruling: Ruling, env: Still<Env>) => Plan;
-  /** What answers show: JSON, or what becomes JSON. */
+  /** What answers show: JSON, or what becomes JSON; or why the request is refused in spite of what was stored. */
   readonly show: (env: Env, written: Entry, given: Situation<Facts>, ruling: Ruling) => object;
   /** What a dry run says beside the object. */
   readonly preview?: (env: Env, given: Situation<Facts>, ruling: Ruling) => object;
@@ -139,7 +139,8 @@ async function attempt<Env extends WriteEnv, Facts, Ruling>(
     if (!how.isAnsweredAtOnce || conflict.keys.length > 0) await waitUntilCached(env.cache, verdict.revision);
     if (record) written = new Entry(record.key, record.bytes, verdict.revision, stored?.created);
   }
-  return replyWritten(how.show(env, written!, given, ruling), written!.revision, plan);
+  const shown = how.show(env, written!, given, ruling);
+  return shown instanceof RequestRejection ? shown : replyWritten(shown, written!.revision, plan);
 }
 
 interface Planned<Facts, Ruling> {

@@ -30,15 +30,15 @@ import {
 } from '../../../pkg/link/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import type { RateLimiter } from '../../access/rate-limiter.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
 import { toAddressKey } from '../../http/hosts.js';
 import { NDJSON_TYPE, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { anonymous, type ApiCall, defineRoute, type Method, type Route, type RouteResult } from '../../http/route.js';
 import type { AssignmentStreams } from '../../stream/assignments.js';
 import type { LogRendezvous } from '../../stream/logs.js';
+import { write, type Writing } from '../../write/write.js';
 import { mintNodeToken, TOKENS_PER_NODE } from '../node/enrol.js';
 import { findNodeById } from '../node/view.js';
-import { listOlderNodeTokens, putToken, type TokenEnv } from '../token/routes.js';
+import { listOlderNodeTokens, type TokenEnv, toTokenPut } from '../token/routes.js';
 
 /** What agents are served with. */
 export interface AgentRoutesEnv extends TokenEnv {
@@ -202,7 +202,8 @@ function declineLogs(env: AgentRoutesEnv, call: ApiCall): RouteResult {
  * Renews the token of a node. The time of the renewal is stored with the node and must be later than the last one, so that a
  * recorded request is worth nothing; of the node's tokens the newest two are valid.
  */
-async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): Promise<RouteResult> {
+async function renewToken(env: AgentRoutesEnv, call: ApiCall): Promise<RouteResult> {
+  const { document, request } = call;
   const address = toAddressKey(request.socket.remoteAddress);
   // What the node has signed is counted for the node; anything else for its address, which others may share.
   const checkUnsigned = () => env.rateLimiter.check(anonymous, address);
@@ -225,30 +226,33 @@ async function renewToken(env: AgentRoutesEnv, { document, request }: ApiCall): 
     const refusal = reject('renewal_time_skewed', 'at', at, { seconds: RENEWAL_SKEW_MS / 1000 });
     return new RequestRejection(refusal, { [TIME_HEADER]: String(now) });
   }
-  return retryOnConflict(nodeId, async () => {
-    await env.cache.barrier();
-    const entry = findNodeById(env.cache, nodeId);
-    const node = entry && value<StoredNode>(entry);
-    if (!node || node.publicKey !== publicKey) return forged;
-    const { renewedAt = 0 } = node;
-    // A server whose clock was ahead may have stored a time that is still to come: it must not lock the node out.
-    if (at <= renewedAt && renewedAt <= now + RENEWAL_SKEW_MS) return rejectRequest('renewal_replayed', 'at', at);
-    return env.rateLimiter.checkRenewal(nodeId) ?? storeRenewal(env, entry, { ...node, renewedAt: at });
-  });
-}
-
-/** One transaction stores the new token and the time, and revokes what is older. Undefined when the node has changed. */
-async function storeRenewal(env: AgentRoutesEnv, entry: Entry, node: StoredNode): Promise<RouteResult | undefined> {
-  const { id, name, metadata } = node;
-  const { stored, reply } = mintNodeToken(env, { id, name, tenant: metadata.tenant }, id);
-  const write = env.store.commit({
-    guards: [
-      { key: entry.key, at: entry.revision },
-      { key: keys.tenant(metadata.tenant), exists: true },
-    ],
-    puts: [{ key: entry.key, bytes: encode(node) }, await putToken(env.store, stored, env.clock.now())],
-    deletes: listOlderNodeTokens(env.cache, id, TOKENS_PER_NODE - 1),
-    proof: keys.token(stored.id),
-  });
-  return (await waitUntilStored(env.cache, write)) ? replyJson(200, reply) : undefined;
+  return write(env, call, {
+    name: 'node',
+    facts: () => {
+      const entry = findNodeById(env.cache, nodeId);
+      const node = entry && value<StoredNode>(entry);
+      if (!node || node.publicKey !== publicKey) return forged;
+      const { renewedAt = 0 } = node;
+      // A server whose clock was ahead may have stored a time that is still to come: it must not lock the node out.
+      if (at <= renewedAt && renewedAt <= now + RENEWAL_SKEW_MS) return rejectRequest('renewal_replayed', 'at', at);
+      return env.rateLimiter.checkRenewal(nodeId) ?? entry;
+    },
+    judge: (given, { keyring }) => {
+      const { id, name, metadata } = value<StoredNode>(given.facts);
+      return mintNodeToken({ keyring }, given, { id, name, tenant: metadata.tenant }, id);
+    },
+    // One transaction stores the new token and the time, and revokes what is older.
+    plan: ({ facts: entry, now: stamp }, { stored }, { cache }) => {
+      const node = value<StoredNode>(entry);
+      return {
+        record: { key: entry.key, bytes: encode({ ...node, renewedAt: at }) },
+        over: entry,
+        puts: [toTokenPut(stored, stamp)],
+        guards: [{ key: keys.tenant(node.metadata.tenant), exists: true }],
+        deletes: listOlderNodeTokens(cache, node.id, TOKENS_PER_NODE - 1),
+        proof: keys.token(stored.id),
+      };
+    },
+    show: (_env, _written, _given, { reply }) => reply,
+  } satisfies Writing<AgentRoutesEnv, Entry, ReturnType<typeof mintNodeToken>>);
 }

@@ -1,4 +1,4 @@
-import { type CanaryAction, checkCanaryRequest, type StoredDeployment } from '../../../crds/deployment/index.js';
+import { checkCanaryRequest, type StoredDeployment } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import {
   type CanaryOrder,
@@ -8,69 +8,56 @@ import {
 } from '../../../crds/rollout/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { encode, type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { checkIfMatch } from '../../write/if-match.js';
-import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
-import { loadDeployment } from './view.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { describeCaller } from '../../http/route.js';
+import type { Writing } from '../../write/write.js';
+import { findDeployment } from './view.js';
+
+interface JudgedOrder {
+  readonly order: CanaryOrder;
+  readonly deployment: StoredDeployment;
+  readonly rollout: Entry;
+}
 
 /** Orders that the canary of a deployment is promoted or aborted. The replica keeper carries it out. */
-export function submitCanaryOrder(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return retryOnConflict(call.params['name']!, () => orderOnce(env, call));
-}
+export const canaryOrder: Writing<AdmissionEnv, undefined, JudgedOrder> = {
+  name: 'canary',
+  find: ({ cache }, { tenant, params }) => findDeployment(cache, tenant, params['name']!),
+  facts: () => undefined,
+  judge: ({ call, stored, now }, { cache }) => {
+    const checked = checkCanaryRequest(call.document);
+    if (!checked.ok) return new RequestRejection(checked.rejections);
+    const deployment = value<StoredDeployment>(stored!);
+    const { metadata, name } = deployment;
+    if (metadata.deletedAt !== undefined) return rejectRequest('deployment_being_deleted', 'name', name);
+    const rollout = cache.get(keys.rollout(call.tenant, name));
+    const record = rollout && value<RolloutRecord>(rollout);
+    if (!rollout || !findHeldCanary(deployment, record)) {
+      return rejectRequest('canary_not_under_way', 'name', name, { because: explainNoCanary(deployment, record) });
+    }
+    const { action } = checked.value;
+    const order = { uid: metadata.uid, contentHash: computeContentHash(deployment), action };
+    return { order: { ...order, by: describeCaller(call.caller), at: now }, deployment, rollout };
+  },
+  plan: ({ call: { tenant } }, { order, deployment, rollout }, { cache }) => {
+    const key = keys.canaryOrder(tenant, deployment.name);
+    return {
+      record: { key, bytes: encode(order) },
+      over: cache.get(key),
+      guards: [{ key: rollout.key, at: rollout.revision }],
+      after: toOrderView(deployment, order),
+      warnings: warnPaused(deployment, order.action),
+    };
+  },
+  show: (_env, _written, _given, { deployment, order }) => ({
+    ...toOrderView(deployment, order),
+    orderedAt: order.at,
+  }),
+};
 
-/** Undefined when a concurrent write was stored first. */
-async function orderOnce(env: AdmissionEnv, call: ApiCall): Promise<RouteResult | undefined> {
-  const { cache, clock } = env;
-  const entry = await loadDeployment(cache, call.tenant, call.params['name']!);
-  if (entry instanceof RequestRejection) return entry;
-  const checked = checkCanaryRequest(call.document);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
-  const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
-  if (mismatch) return mismatch;
-  const deployment = value<StoredDeployment>(entry);
-  if (deployment.metadata.deletedAt !== undefined) {
-    return rejectRequest('deployment_being_deleted', 'name', deployment.name);
-  }
-  const recorded = cache.get(keys.rollout(call.tenant, deployment.name));
-  const record = recorded && value<RolloutRecord>(recorded);
-  if (!recorded || !findHeldCanary(deployment, record)) {
-    const because = explainNoCanary(deployment, record);
-    return rejectRequest('canary_not_under_way', 'name', deployment.name, { because });
-  }
-  const order: CanaryOrder = {
-    uid: deployment.metadata.uid,
-    contentHash: computeContentHash(deployment),
-    action: checked.value.action,
-    by: describeCaller(call.caller),
-    at: new Date(clock.now()).toISOString(),
-  };
-  const answer = { deployment: deployment.name, uid: order.uid, revision: deployment.metadata.generation };
-  if (call.isDryRun) return replyDryRun({ after: { ...answer, action: order.action } });
-  if (!(await storeOrder(env, call, { entry, recorded, order }))) return undefined;
-  const warnings = warnPaused(deployment, checked.value.action);
-  return replyJson(200, { ...answer, action: order.action, orderedAt: order.at, alterations: [], warnings });
-}
-
-/** Stores the order while the deployment and its canary are as they were seen. */
-async function storeOrder(
-  { cache, store }: AdmissionEnv,
-  { tenant }: ApiCall,
-  { entry, recorded, order }: { readonly entry: Entry; readonly recorded: Entry; readonly order: CanaryOrder },
-): Promise<boolean> {
-  const key = keys.canaryOrder(tenant, value<StoredDeployment>(entry).name);
-  const write = store.commit({
-    guards: [
-      { key, at: cache.get(key)?.revision ?? 0 },
-      { key: entry.key, at: entry.revision },
-      { key: recorded.key, at: recorded.revision },
-    ],
-    puts: [{ key, bytes: encode(order) }],
-    deletes: [],
-  });
-  return waitUntilStored(cache, write);
+function toOrderView({ name, metadata }: StoredDeployment, { uid, action }: CanaryOrder) {
+  return { deployment: name, uid, revision: metadata.generation, action };
 }
 
 function explainNoCanary({ rollout, metadata }: StoredDeployment, record: RolloutRecord | undefined): string {
@@ -82,7 +69,7 @@ function explainNoCanary({ rollout, metadata }: StoredDeployment, record: Rollou
   return `none is held now${last}`;
 }
 
-function warnPaused({ name, rollout }: StoredDeployment, action: CanaryAction): readonly Warning[] {
+function warnPaused({ name, rollout }: StoredDeployment, action: CanaryOrder['action']): readonly Warning[] {
   if (rollout?.paused !== true) return [];
   const message = `the rollout is paused: no replica is replaced before "moor rollout resume ${name}"`;
   return [{ code: 'rollout_paused', field: 'action', message: `${action}: ${message}` }];

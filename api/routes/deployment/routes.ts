@@ -7,8 +7,9 @@ import { toExplanationView } from '../../admission/dry-run.js';
 import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import { submitCanaryOrder } from './canary.js';
-import { deleteScaling, putScaling, showScaling } from './scaling.js';
+import { write } from '../../write/write.js';
+import { canaryOrder } from './canary.js';
+import { policyChange, policyRemoval, showScaling } from './scaling.js';
 import { showUsage } from './usage.js';
 import { loadDeployment, readStatus } from './view.js';
 import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
@@ -22,10 +23,10 @@ export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
     defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
     defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
     defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),
-    defineRoute('deployer', 'POST', `${ONE}/canary`, call => submitCanaryOrder(env, call), { grows: false }),
+    defineRoute('deployer', 'POST', `${ONE}/canary`, call => write(env, call, canaryOrder), { grows: false }),
     defineRoute('viewer', 'GET', `${ONE}/scaling`, call => showScaling(env, call)),
-    defineRoute('deployer', 'PUT', `${ONE}/scaling`, call => putScaling(env, call)),
-    defineRoute('deployer', 'DELETE', `${ONE}/scaling`, call => deleteScaling(env, call)),
+    defineRoute('deployer', 'PUT', `${ONE}/scaling`, call => write(env, call, policyChange)),
+    defineRoute('deployer', 'DELETE', `${ONE}/scaling`, call => write(env, call, policyRemoval)),
     defineRoute('viewer', 'GET', '/api/v1/usage', call => showUsage(env, call)),
     defineRoute('viewer', 'GET', `${ONE}/explain`, call => explain(env, call)),
     defineRoute('viewer', 'GET', '/api/v1/scheduler/regions', () => showRegions(env)),

@@ -11,21 +11,18 @@ import {
 } from '../../../crds/deployment/index.js';
 import { formatCount } from '../../../crds/grammar/index.js';
 import { hashSpec } from '../../../crds/meta/index.js';
-import type { Alteration, Warning } from '../../../crds/rule/index.js';
+import type { Admitted, Warning } from '../../../crds/rule/index.js';
 import type { EventDraft } from '../../../pkg/events/index.js';
-import { failpoint } from '../../../pkg/failpoint/index.js';
 import { readScaling } from '../../../pkg/fleet/index.js';
-import { type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
-import type { AdmissionEnv } from '../../admission/env.js';
+import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
+import type { AdmissionEnv, QuotaEnv } from '../../admission/env.js';
 import { warnAboveQuota } from '../../admission/quota.js';
 import { describeBase, findPolicy, type KnownPolicy, putPolicy } from '../../admission/scaling.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { checkIfMatch } from '../../write/if-match.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
+import type { Still, Writing } from '../../write/write.js';
 import { sumUsage } from './usage.js';
-import { loadDeployment } from './view.js';
+import { findDeployment } from './view.js';
 
 /** A deployment with its policy, as they are stored now. */
 interface Subject extends KnownPolicy {
@@ -33,8 +30,8 @@ interface Subject extends KnownPolicy {
   readonly entryOfDeployment: Entry;
 }
 
-async function load({ cache }: AdmissionEnv, { tenant, params }: ApiCall): Promise<Subject | RequestRejection> {
-  const entryOfDeployment = await loadDeployment(cache, tenant, params['name']!);
+function find({ cache }: Pick<AdmissionEnv, 'cache'>, { tenant, params }: ApiCall): Subject | RequestRejection {
+  const entryOfDeployment = findDeployment(cache, tenant, params['name']!);
   if (entryOfDeployment instanceof RequestRejection) return entryOfDeployment;
   const deployment = value<StoredDeployment>(entryOfDeployment);
   return { deployment, entryOfDeployment, ...findPolicy(cache, deployment) };
@@ -42,7 +39,8 @@ async function load({ cache }: AdmissionEnv, { tenant, params }: ApiCall): Promi
 
 /** Shows the policy, what was decided by it last, and what the replicas use now. */
 export async function showScaling(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const subject = await load(env, call);
+  await env.cache.barrier();
+  const subject = find(env, call);
   if (subject instanceof RequestRejection) return subject;
   const { deployment, entry, stored } = subject;
   if (!entry || !stored) return rejectRequest('scaling_policy_not_found', 'name', deployment.name);
@@ -75,65 +73,41 @@ function toPercentages(env: AdmissionEnv, deployment: StoredDeployment) {
 }
 
 /** Stores a policy. The same one again changes nothing and gets the same answer. */
-export async function putScaling(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return retryOnConflict(call.params['name']!, async () => {
-    const subject = await load(env, call);
-    if (subject instanceof RequestRejection) return subject;
-    const { deployment, stored, entry } = subject;
+export const policyChange: Writing<AdmissionEnv, Subject, Admitted<ScalingPolicy>> = {
+  name: 'scaling policy',
+  points: ['policy.storing', 'policy.stored'],
+  find: (env, call) => {
+    const subject = find(env, call);
+    return subject instanceof RequestRejection ? subject : subject.stored && subject.entry;
+  },
+  facts: find,
+  judge: ({ call, facts: { deployment } }, env) => {
     const admission = admitScaling(call.document, deployment, env.deploymentLimits);
     if (!admission.ok) return new RequestRejection(admission.rejections);
-    const mismatch = checkPolicyMatch(call, subject);
-    if (mismatch) return mismatch;
-    if (deployment.metadata.deletedAt !== undefined) {
-      return rejectRequest('deployment_being_deleted', 'name', deployment.name);
-    }
-    const { spec: policy, alterations } = admission;
-    const warnings = warnPolicy(env, deployment, policy);
-    const before = stored && toScalingPolicy(stored);
-    if (call.isDryRun) return replyDryRun({ ...(before && { before }), after: policy, alterations, warnings });
-    if (entry && stored?.metadata.specHash === hashSpec(policy)) {
-      return answer(env, subject, entry.revision, { status: 200, alterations, warnings });
-    }
+    const { metadata, name } = deployment;
+    return metadata.deletedAt === undefined ? admission : rejectRequest('deployment_being_deleted', 'name', name);
+  },
+  plan: ({ call, now, facts }, { spec: policy, alterations }, env) => {
+    const { deployment, stored, entry, entryOfDeployment } = facts;
     const { tenant, uid } = deployment.metadata;
-    const put = putPolicy(env, { tenant, name: deployment.name, uid }, policy, stored);
-    const event = await env.events.put(draftEvent(call, deployment, 'scaling_policy_set', policy));
-    const { entryOfDeployment } = subject;
-    failpoint('policy.storing');
-    const write = env.store.commit({
-      guards: [
-        { key: put.key, at: entry?.revision ?? 0 },
-        { key: entryOfDeployment.key, at: entryOfDeployment.revision },
-      ],
-      puts: [put, event],
-      deletes: [],
-    });
-    if (!(await waitUntilStored(env.cache, write))) return undefined;
-    failpoint('policy.stored');
-    const revision = env.cache.get(put.key)?.revision ?? 0;
-    const now = { ...subject, stored: JSON.parse(put.bytes.toString()) as StoredScalingPolicy };
-    return answer(env, now, revision, { status: stored ? 200 : 201, alterations, warnings });
-  });
-}
-
-function answer(
-  env: AdmissionEnv,
-  { deployment, stored }: Subject,
-  revision: number,
-  { status, ...remarks }: { status: number; alterations: readonly Alteration[]; warnings: readonly Warning[] },
-): RouteResult {
-  const view = { ...toView(env, deployment, stored!, revision), ...remarks };
-  return { ...replyJson(status, view, buildEtagHeader(revision)), alterations: remarks.alterations };
-}
-
-/** A client that names a revision has seen a policy. */
-function checkPolicyMatch({ request }: ApiCall, { entry, stored }: Subject): RequestRejection | undefined {
-  const header = request.headers['if-match'];
-  if (entry && stored) return checkIfMatch(header, undefined, entry);
-  return header === undefined ? undefined : rejectRequest('revision_mismatch', 'If-Match', header, { current: 'none' });
-}
+    const before = stored && toScalingPolicy(stored);
+    const tried = { before, after: policy, alterations, warnings: warnPolicy(env, deployment, policy) };
+    if (stored?.metadata.specHash === hashSpec(policy)) return tried;
+    return {
+      ...tried,
+      record: putPolicy({ tenant, name: deployment.name, uid, now }, policy, stored),
+      over: entry,
+      guards: [{ key: entryOfDeployment.key, at: entryOfDeployment.revision }],
+      events: [draftEvent(call, deployment, 'scaling_policy_set', policy)],
+      ...(!stored && { location: `/api/v1/deployments/${deployment.name}/scaling` }),
+    };
+  },
+  show: (env, written, { facts }) =>
+    toView(env, facts.deployment, value<StoredScalingPolicy>(written), written.revision),
+};
 
 /** What the policy does at once, and what it may not be able to do. */
-function warnPolicy(env: AdmissionEnv, deployment: StoredDeployment, policy: ScalingPolicy): readonly Warning[] {
+function warnPolicy(env: Still<QuotaEnv>, deployment: StoredDeployment, policy: ScalingPolicy): readonly Warning[] {
   const { metadata, replicas } = deployment;
   const isOutside = replicas > 0 && boundReplicas(replicas, policy) !== replicas;
   const most = { ...deployment, replicas: Math.max(replicas, policy.maxReplicas) };
@@ -145,32 +119,27 @@ function warnPolicy(env: AdmissionEnv, deployment: StoredDeployment, policy: Sca
 }
 
 /** Takes the policy away: the deployment goes back to the replicas of its spec. */
-export async function deleteScaling(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return retryOnConflict(call.params['name']!, async () => {
-    const subject = await load(env, call);
+export const policyRemoval: Writing<AdmissionEnv, Subject, StoredScalingPolicy> = {
+  name: 'scaling policy',
+  points: ['policy.removing', 'policy.removed'],
+  find: (env, call) => {
+    const subject = find(env, call);
     if (subject instanceof RequestRejection) return subject;
-    const { deployment, entry, stored } = subject;
-    if (!entry || !stored) return rejectRequest('scaling_policy_not_found', 'name', deployment.name);
-    const mismatch = checkPolicyMatch(call, subject);
-    if (mismatch) return mismatch;
-    const policy = toScalingPolicy(stored);
-    const warnings = warnEnd(env, deployment, stored);
-    if (call.isDryRun) return replyDryRun({ before: policy, warnings });
-    const event = await env.events.put(draftEvent(call, deployment, 'scaling_policy_removed'));
-    const guards = [{ key: entry.key, at: entry.revision }];
-    failpoint('policy.removing');
-    const write = env.store.commit({ guards, puts: [event], deletes: [entry.key] });
-    if (!(await waitUntilStored(env.cache, write))) return undefined;
-    failpoint('policy.removed');
-    return replyJson(200, { deployment: deployment.name, ...policy, alterations: [], warnings });
-  });
-}
+    const { stored, entry, deployment } = subject;
+    return stored ? entry : rejectRequest('scaling_policy_not_found', 'name', deployment.name);
+  },
+  facts: find,
+  judge: ({ facts }) => facts.stored!,
+  plan: ({ call, stored, facts: { deployment } }, policy, { cache }) => ({
+    deletes: [stored!.key],
+    events: [draftEvent(call, deployment, 'scaling_policy_removed')],
+    before: toScalingPolicy(policy),
+    warnings: warnEnd(cache, deployment, policy),
+  }),
+  show: (_env, _written, { facts }, policy) => ({ deployment: facts.deployment.name, ...toScalingPolicy(policy) }),
+};
 
-function warnEnd(
-  { cache }: AdmissionEnv,
-  deployment: StoredDeployment,
-  stored: StoredScalingPolicy,
-): readonly Warning[] {
+function warnEnd(cache: Cache, deployment: StoredDeployment, stored: StoredScalingPolicy): readonly Warning[] {
   const { metadata, name, replicas } = deployment;
   const { record } = readScaling(cache, { tenant: metadata.tenant, name });
   const wanted = getWantedReplicas(deployment, stored, record);

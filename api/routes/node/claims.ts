@@ -3,18 +3,15 @@ import { keys } from '../../../crds/keys/index.js';
 import { checkClaimRelease, type NodeClaim, type NodeNameRecord, type StoredNode } from '../../../crds/node/index.js';
 import type { Warning } from '../../../crds/rule/index.js';
 import { REPLICAS_BY_NODE } from '../../../pkg/fleet/index.js';
-import { type Change, encode, type Entry, type Guard, type Put, replace, value } from '../../../pkg/store/index.js';
-import { putConflictKeys } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../write/answer.js';
-import { checkCountQuota } from '../../admission/quota.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { checkIfMatch } from '../../write/if-match.js';
+import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
+import { findCountReached, guardQuotas, listCountConflictKeys } from '../../admission/quota.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
-import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, type Route } from '../../http/route.js';
+import { type Plan, type Situation, type Still, write, type Writing } from '../../write/write.js';
 import { listOlderNodeTokens } from '../token/routes.js';
-import { loadNode, type NodeEnv } from './view.js';
-import { listVolumesOf, listOnlyHere } from './volumes.js';
+import { findNodeEntry, type NodeEnv } from './view.js';
+import { listOnlyHere, listVolumesOf } from './volumes.js';
 
 const MOST_CLAIMS = 2;
 /** Volumes that a refusal names; it counts the others. */
@@ -28,63 +25,82 @@ export function createNodeClaimRoutes(env: NodeEnv): readonly Route[] {
   const body = 'none';
   const query = [...WRITE_QUERY, 'force'];
   return [
-    defineRoute('admin', 'DELETE', '/api/v1/nodes/{id}', call => removeNode(env, call), { query }),
+    defineRoute('admin', 'DELETE', '/api/v1/nodes/{id}', call => write(env, call, removal), { query }),
     // A missing header is answered with a code of its own, for administrators too: `chosen` leaves it to the handler.
-    defineRoute('admin', 'DELETE', `${NODE}/claim`, call => releaseNamed(env, call), { tenant: 'chosen', query }),
-    defineRoute({ admin: true }, 'POST', `${NODE}/claims`, call => addClaim(env, call), { body }),
+    defineRoute('admin', 'DELETE', `${NODE}/claim`, call => write(env, call, release), { tenant: 'chosen', query }),
+    defineRoute({ admin: true }, 'POST', `${NODE}/claims`, call => write(env, call, claiming), { body }),
   ];
 }
 
-async function removeNode(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
-  const entry = await loadNode(env, call);
-  if (entry instanceof RequestRejection) return entry;
-  const ifMatch = call.request.headers['if-match'];
-  return releaseClaim(env, call, { name: value<StoredNode>(entry).name, reason: 'node_deleted', ifMatch });
-}
-
-async function releaseNamed(env: NodeEnv, call: ApiCall): Promise<RouteResult> {
-  const header = call.request.headers['x-tenant-id'];
-  const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
-  return releaseClaim(env, call, { name: call.params['nodeName']!, reason: 'released', ifMatch: undefined });
-}
-
-interface ReleaseRequest {
+/** What a release is judged by. */
+interface ReleaseFacts {
   readonly name: string;
-  readonly reason: 'node_deleted' | 'released';
-  /** The revision of the node that the client has seen. */
-  readonly ifMatch: string | undefined;
+  /** The record of the name. */
+  readonly record: Entry;
+  /** The node itself, when its owner releases it. */
+  readonly owned: Entry | undefined;
 }
 
-/** Releases the tenant's claim to a name. With the owner's claim the node is deleted, or passes to the next claim. */
-async function releaseClaim(env: NodeEnv, call: ApiCall, request: ReleaseRequest): Promise<RouteResult> {
-  const { tenant, isDryRun } = call;
-  const { name, reason, ifMatch } = request;
-  const isForced = readFlag(call.query, 'force');
-  if (isForced instanceof RequestRejection) return isForced;
-  return retryOnConflict(name, async () => {
-    await env.cache.barrier();
-    const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
-    const claims = record ? value<NodeNameRecord>(record).claims : [];
-    if (!record || !claims.some(each => each.tenant === tenant)) return rejectUnknownName(name);
-    const owned = claims[0]?.tenant === tenant ? env.cache.get(keys.node(tenant, name)) : undefined;
-    const node = owned && value<StoredNode>(owned);
-    const statuses = node ? listVolumesOf(env.cache, node) : [];
-    const refusal =
-      node &&
-      (checkIfMatch(ifMatch, undefined, owned) ??
-        rejectIfInUse(env, node, statuses.length) ??
-        (isForced ? undefined : rejectIfHolding(env, node)));
-    if (refusal) return refusal;
+/** The volumes that have bytes on the node: their status must be as it was judged. */
+type JudgedVolumes = readonly Entry[];
 
-    const rest = claims.filter(each => each.tenant !== tenant);
-    const own = claims.filter(each => each.tenant === tenant);
-    if (isDryRun) return replyDryRun({ before: { name, claims: own }, after: { name, claims: [] } });
-    const judged = isForced ? [] : statuses.slice(0, GUARDS_MAX).map(({ key, revision }) => ({ key, at: revision }));
-    const change = await buildRelease(env, call, { record, rest, owned, name, reason, judged });
-    if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
-    return replyJson(200, { name, tenant, claims: [], alterations: [], warnings: [] });
-  });
+/** How the tenant's claim to a name is released. With the owner's claim the node is deleted, or passes to the next claim. */
+function defineRelease(
+  reason: 'node_deleted' | 'released',
+  toName: (env: NodeEnv, call: ApiCall) => string | RequestRejection,
+): Writing<NodeEnv, ReleaseFacts, JudgedVolumes> {
+  const find = (env: NodeEnv, call: ApiCall): ReleaseFacts | RequestRejection => {
+    const name = toName(env, call);
+    if (name instanceof RequestRejection) return name;
+    const record = findName(env.cache, name);
+    const owner = record && listClaims(record).findIndex(({ tenant }) => tenant === call.tenant);
+    if (!record || owner === -1) return rejectUnknownName(name);
+    return { name, record, owned: owner === 0 ? env.cache.get(keys.node(call.tenant, name)) : undefined };
+  };
+  return {
+    name: 'node name',
+    find: (env, call) => {
+      const found = find(env, call);
+      return found instanceof RequestRejection ? found : (found.owned ?? found.record);
+    },
+    // Of the next owner, whose node it becomes.
+    conflictKeys: (env, call) => {
+      const found = find(env, call);
+      const next = found instanceof RequestRejection || !found.owned ? undefined : listClaims(found.record)[1];
+      return next ? listCountConflictKeys(env, next.tenant, 'nodes') : [];
+    },
+    facts: find,
+    judge: ({ call, facts: { owned } }, env) => {
+      const isForced = readFlag(call.query, 'force');
+      if (isForced instanceof RequestRejection) return isForced;
+      if (!owned) return [];
+      const node = value<StoredNode>(owned);
+      const statuses = listVolumesOf(env.cache, node);
+      const refused = rejectIfInUse(env, node, statuses.length) ?? (isForced ? undefined : rejectIfHolding(env, node));
+      return refused ?? (isForced ? [] : statuses.slice(0, GUARDS_MAX));
+    },
+    plan: (given, volumes, env) => planRelease(given, reason, volumes, env),
+    show: (_env, _written, { call: { tenant }, facts: { name } }) => ({ name, tenant, claims: [] }),
+  };
+}
+
+const removal = defineRelease('node_deleted', (env, call) => {
+  const entry = findNodeEntry(env, call);
+  return entry instanceof RequestRejection ? entry : value<StoredNode>(entry).name;
+});
+
+const release = defineRelease('released', (_env, { request, params }) => {
+  const header = request.headers['x-tenant-id'];
+  const checked = checkClaimRelease(typeof header === 'string' ? header : undefined);
+  return checked.ok ? params['nodeName']! : new RequestRejection(checked.rejections);
+});
+
+function findName(cache: Pick<Cache, 'get'>, name: string): Entry | undefined {
+  return isDnsLabel(name) ? cache.get(keys.nodeName(name)) : undefined;
+}
+
+function listClaims(record: Entry): readonly NodeClaim[] {
+  return value<NodeNameRecord>(record).claims;
 }
 
 function rejectUnknownName(name: string): RequestRejection {
@@ -93,7 +109,7 @@ function rejectUnknownName(name: string): RequestRejection {
 
 /** A node whose agent is alive would go on running its containers unobserved, and keep the bytes of its volumes. */
 function rejectIfInUse(
-  { cache }: NodeEnv,
+  { cache }: Still<NodeEnv>,
   { id, name, metadata, controlPlane }: StoredNode,
   volumes: number,
 ): RequestRejection | undefined {
@@ -105,7 +121,7 @@ function rejectIfInUse(
 }
 
 /** Bytes that are on a machine whose agent is silent for a moment must not be given up by a slip. */
-function rejectIfHolding({ cache }: NodeEnv, node: StoredNode): RequestRejection | undefined {
+function rejectIfHolding({ cache }: Still<NodeEnv>, node: StoredNode): RequestRejection | undefined {
   const names = listOnlyHere(cache, node);
   return names.length > 0 ? rejectRequest('node_has_volumes', 'id', node.name, { volumes: shorten(names) }) : undefined;
 }
@@ -114,51 +130,42 @@ function shorten(names: readonly string[]): readonly string[] {
   return names.length <= NAMED_MAX ? names : [...names.slice(0, NAMED_MAX), `${names.length - NAMED_MAX} more`];
 }
 
-interface Release {
-  readonly name: string;
-  readonly reason: 'node_deleted' | 'released';
-  /** The record of the name. */
-  readonly record: Entry;
-  /** The claims that are left. */
-  readonly rest: readonly NodeClaim[];
-  /** The node itself, when its owner releases it. */
-  readonly owned: Entry | undefined;
-  /** That its volumes are as they were judged. */
-  readonly judged: readonly Guard[];
-}
-
-async function buildRelease(
-  env: NodeEnv,
-  { tenant, requestId }: ApiCall,
-  { name, reason, record, rest, owned, judged }: Release,
-): Promise<Change> {
-  const puts: Put[] =
-    rest.length > 0 ? [{ key: record.key, bytes: encode({ claims: rest } satisfies NodeNameRecord) }] : [];
-  const deletes = rest.length > 0 ? [] : [record.key];
-  const alive = env.cache.get(keys.alive(tenant, name));
+function planRelease(
+  given: Situation<ReleaseFacts>,
+  reason: 'node_deleted' | 'released',
+  volumes: JudgedVolumes,
+  env: Still<NodeEnv>,
+): Plan {
+  const { call, facts } = given;
+  const { name, record, owned } = facts;
+  const rest = listClaims(record).filter(({ tenant }) => tenant !== call.tenant);
+  const own = listClaims(record).filter(({ tenant }) => tenant === call.tenant);
   const node = owned && value<StoredNode>(owned);
-  const handOver = node && rest[0] && (await buildHandOver(env, node, rest[0].tenant, requestId));
-  if (owned) deletes.push(owned.key);
-  if (owned && alive) deletes.push(alive.key);
-  if (node) deletes.push(...listOlderNodeTokens(env.cache, node.id, 0));
+  const alive = owned && env.cache.get(keys.alive(call.tenant, name));
+  const handOver = node && rest[0] && planHandOver(given, node, rest[0].tenant, env);
   const subject = { kind: 'Node', name, id: node?.id ?? name } as const;
   const message = owned ? `node ${name} was released` : `the claim to node ${name} was released`;
-  puts.push(await env.events.put({ type: 'node.claim_released', tenant, subject, reason, message }));
+  const released = { type: 'node.claim_released', tenant: call.tenant, subject, reason, message } as const;
   return {
+    puts: [
+      ...(rest.length > 0 ? [{ key: record.key, bytes: encode({ claims: rest } satisfies NodeNameRecord) }] : []),
+      ...(handOver?.puts ?? []),
+    ],
+    deletes: [
+      ...(rest.length > 0 ? [] : [record.key]),
+      ...(owned ? [owned.key] : []),
+      ...(alive ? [alive.key] : []),
+      ...(node ? listOlderNodeTokens(env.cache, node.id, 0) : []),
+    ],
     guards: [
-      { key: record.key, at: record.revision },
+      ...[record, ...volumes].map(({ key, revision }) => ({ key, at: revision })),
       // One that sends heartbeats again since it was judged is judged anew.
-      ...(owned
-        ? [
-            { key: owned.key, at: owned.revision },
-            { key: keys.alive(tenant, name), at: alive?.revision ?? 0 },
-          ]
-        : []),
-      ...judged,
+      ...(owned ? [{ key: keys.alive(call.tenant, name), at: alive?.revision ?? 0 }] : []),
       ...(handOver?.guards ?? []),
     ],
-    puts: [...puts, ...(handOver?.puts ?? [])],
-    deletes,
+    events: [released, ...(handOver?.events ?? [])],
+    before: { name, claims: own },
+    after: { name, claims: [] },
   };
 }
 
@@ -166,19 +173,15 @@ async function buildRelease(
  * What makes the machine its next owner's node, within that tenant's quota. Beyond it the tenant has the claim and no
  * node: its agent enrols when there is room.
  */
-async function buildHandOver(
-  env: NodeEnv,
-  given: StoredNode,
-  tenant: string,
-  requestId: string,
-): Promise<Pick<Change, 'guards' | 'puts'> | undefined> {
-  const { reached, conflictKeys, guards } = checkCountQuota(env, tenant, 'nodes');
-  if (reached !== undefined) return undefined;
-  const node = createHandedOverNode(env, given, tenant);
+function planHandOver(given: Situation, former: StoredNode, tenant: string, env: Still<NodeEnv>) {
+  if (findCountReached(env, tenant, 'nodes') !== undefined) return undefined;
+  const node = createHandedOverNode(given, former, tenant);
   const key = keys.node(tenant, node.name);
-  const puts = [{ key, bytes: encode(node) }, await env.events.put(toHandOverEvent(node))];
-  const locks = await putConflictKeys(env.conflictLeases, conflictKeys, requestId);
-  return { guards: [{ key, at: 0 }, ...guards], puts: [...puts, ...locks] };
+  return {
+    guards: [{ key, at: 0 }, guardQuotas(env.cache, tenant)],
+    puts: [{ key, bytes: encode(node) }],
+    events: [toHandOverEvent(node)],
+  };
 }
 
 /**
@@ -186,10 +189,9 @@ async function buildHandOver(
  * owner's; without labels, which the old owner chose; and without a key, of which the old owner may have a copy. It is joining until its agent enrols with a
  * join token of the new owner.
  */
-function createHandedOverNode({ clock, random }: NodeEnv, given: StoredNode, tenant: string): StoredNode {
-  const { orders: _, renewedAt: __, ...node } = given;
+function createHandedOverNode({ now, random }: Situation, former: StoredNode, tenant: string): StoredNode {
+  const { orders: _, renewedAt: __, ...node } = former;
   const id = createTypedId('node', count => random.bytes(count));
-  const now = new Date(clock.now()).toISOString();
   return {
     ...node,
     id,
@@ -209,34 +211,36 @@ function toHandOverEvent({ id, name, metadata }: StoredNode) {
   } as const;
 }
 
-async function addClaim(env: NodeEnv, { tenant, params, isDryRun }: ApiCall): Promise<RouteResult> {
-  const name = params['nodeName']!;
-  const answer = (claims: readonly NodeClaim[]) => ({
-    name,
-    claims,
-    alterations: [],
-    warnings: warnAboveNodeQuota(env, tenant),
-  });
-  return retryOnConflict(name, async () => {
-    await env.cache.barrier();
-    const record = isDnsLabel(name) ? env.cache.get(keys.nodeName(name)) : undefined;
-    if (!record) return rejectUnknownName(name);
-    const { claims } = value<NodeNameRecord>(record);
-    if (claims.some(each => each.tenant === tenant)) return replyJson(200, answer(claims));
-    if (claims.length >= MOST_CLAIMS) return rejectRequest('node_claims_full', 'nodeName', name, { most: MOST_CLAIMS });
-    const more = [...claims, { tenant, since: new Date(env.clock.now()).toISOString() }];
-    if (isDryRun) return replyDryRun({ before: { name, claims }, after: { name, claims: more } });
-    const named: NodeNameRecord = { claims: more };
-    const write = replace(env.store, record, named, [{ key: keys.tenant(tenant), exists: true }]);
-    if (!(await waitUntilStored(env.cache, write))) return undefined;
-    return replyJson(201, answer(more));
-  });
-}
+const claiming: Writing<NodeEnv, undefined, readonly NodeClaim[]> = {
+  name: 'node name',
+  find: ({ cache }, { params }) => findName(cache, params['nodeName']!) ?? rejectUnknownName(params['nodeName']!),
+  facts: () => undefined,
+  judge: ({ call: { tenant, params }, stored, now }) => {
+    const claims = listClaims(stored!);
+    if (claims.some(each => each.tenant === tenant)) return claims;
+    if (claims.length < MOST_CLAIMS) return [...claims, { tenant, since: now }];
+    return rejectRequest('node_claims_full', 'nodeName', params['nodeName']!, { most: MOST_CLAIMS });
+  },
+  plan: ({ call: { tenant, params }, stored }, claims, env) => {
+    const name = params['nodeName']!;
+    const before = listClaims(stored!);
+    const warnings = warnAboveNodeQuota(env, tenant);
+    const tried = { before: { name, claims: before }, after: { name, claims }, warnings };
+    if (claims === before) return tried;
+    return {
+      ...tried,
+      record: { key: stored!.key, bytes: encode({ claims } satisfies NodeNameRecord) },
+      guards: [{ key: keys.tenant(tenant), exists: true }],
+      location: `/api/v1/nodes/${name}`,
+    };
+  },
+  show: (_env, _written, { call: { params } }, claims) => ({ name: params['nodeName']!, claims }),
+};
 
 /** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
-function warnAboveNodeQuota(env: NodeEnv, tenant: string): readonly Warning[] {
-  const { reached } = checkCountQuota(env, tenant, 'nodes');
-  if (reached === undefined) return [];
-  const message = `the quota of nodes is ${reached} and is used up; this node waits until the quota allows it`;
+function warnAboveNodeQuota(env: Still<NodeEnv>, tenant: string): readonly Warning[] {
+  const limit = findCountReached(env, tenant, 'nodes');
+  if (limit === undefined) return [];
+  const message = `the quota of nodes is ${limit} and is used up; this node waits until the quota allows it`;
   return [{ code: 'quota_reached', field: 'nodeName', message }];
 }

@@ -6,32 +6,30 @@ import {
   type NodeOrders,
   type StoredNode,
 } from '../../../crds/node/index.js';
-import { mintToken } from '../../../pkg/auth/index.js';
-import { type Change, encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { encode, value } from '../../../pkg/store/index.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import { type ApiCall, defineRoute, describeCaller, type Route } from '../../http/route.js';
 import { readAuthorityPin } from '../../http/tls.js';
-import { storeToken, toTokenResponse } from '../token/routes.js';
+import { write, type Writing } from '../../write/write.js';
+import { defineTokenCreation } from '../token/routes.js';
 import { createNodeClaimRoutes } from './claims.js';
-import { enrol } from './enrol.js';
+import { enrolment } from './enrol.js';
 import { listNodeReplicas } from './replicas.js';
-import { loadNode, type NodeEnv, toNodeResponse } from './view.js';
+import { findNodeEntry, type NodeEnv, toNodeResponse } from './view.js';
 
 const JOIN_SECONDS = 15 * 60;
 const NODES = nodeKind.path;
 
 /** Nodes: the machines that tenants have enrolled, and the orders of administrators about them. */
 export function createNodeRoutes(env: NodeEnv): readonly Route[] {
-  const order = (name: keyof typeof ORDER_EVENTS, update: UpdateOrders) =>
-    defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => orderNode(env, call, name, update), {
-      body: 'none',
-      grows: false,
-    });
+  const order = (name: keyof typeof ORDER_EVENTS, update: UpdateOrders) => {
+    const writing = defineOrder(name, update);
+    const more = { body: 'none', grows: false } as const;
+    return defineRoute('admin', 'POST', `${NODES}/{id}/${name}`, call => write(env, call, writing), more);
+  };
   return [
-    defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => createJoinToken(env, call)),
-    defineRoute({ join: true }, 'POST', NODES, call => enrol(env, call), { query: [] }),
+    defineRoute('admin', 'POST', `${NODES}/join-tokens`, call => write(env, call, joinToken)),
+    defineRoute({ join: true }, 'POST', NODES, call => write(env, call, enrolment), { query: [] }),
     defineRoute('viewer', 'GET', `${NODES}/{id}/replicas`, call => listNodeReplicas(env, call)),
     order('drain', drain),
     order('undrain', undrain),
@@ -40,31 +38,26 @@ export function createNodeRoutes(env: NodeEnv): readonly Route[] {
   ];
 }
 
-async function createJoinToken(env: NodeEnv, { tenant, document, caller, isDryRun }: ApiCall): Promise<RouteResult> {
-  const checked = checkJoinTokenRequest(document);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
-  const { nodeName } = checked.value;
-  const draft = {
-    kind: 'join',
-    tenant,
-    description: nodeName === undefined ? 'joins one node' : `joins the node ${nodeName}`,
-    createdBy: caller.id,
-    lifeSeconds: JOIN_SECONDS,
-    ...(nodeName !== undefined && { nodeName }),
-    ...(caller.kind === 'admin' && { platform: true as const }),
-  } as const;
-  if (isDryRun) return replyDryRun({ after: draft });
-  const minted = mintToken(draft, env);
-  if (!(await storeToken(env, minted.stored))) return rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);
-  const caFingerprint = readAuthorityPin(env.settings);
-  return replyJson(201, {
-    token: minted.text,
-    ...(caFingerprint !== undefined && { caFingerprint }),
-    ...toTokenResponse(minted.stored),
-    alterations: [],
-    warnings: [],
-  });
-}
+const joinToken = defineTokenCreation<NodeEnv>(
+  ({ tenant, document, caller }) => {
+    const checked = checkJoinTokenRequest(document);
+    if (!checked.ok) return new RequestRejection(checked.rejections);
+    const { nodeName } = checked.value;
+    return {
+      kind: 'join',
+      tenant,
+      description: nodeName === undefined ? 'joins one node' : `joins the node ${nodeName}`,
+      createdBy: caller.id,
+      lifeSeconds: JOIN_SECONDS,
+      ...(nodeName !== undefined && { nodeName }),
+      ...(caller.kind === 'admin' && { platform: true as const }),
+    };
+  },
+  ({ settings }) => {
+    const caFingerprint = readAuthorityPin(settings);
+    return caFingerprint === undefined ? {} : { caFingerprint };
+  },
+);
 
 /** Gives the orders that a node has after another one. The same object when the order changes nothing. */
 type UpdateOrders = (node: StoredNode, order: NodeOrder) => NodeOrders | undefined | RequestRejection;
@@ -87,26 +80,37 @@ const ORDER_EVENTS = {
   fence: { type: 'node.fenced', reason: 'fenced', done: 'was declared off' },
 } as const;
 
-async function orderNode(
-  env: NodeEnv,
-  call: ApiCall,
+function defineOrder(
   name: keyof typeof ORDER_EVENTS,
   update: UpdateOrders,
-): Promise<RouteResult> {
-  const order = { by: call.caller.id, since: new Date(env.clock.now()).toISOString() };
-  return retryOnConflict(call.params['id']!, async () => {
-    const entry = await loadNode(env, call);
-    if (entry instanceof RequestRejection) return entry;
-    const node = value<StoredNode>(entry);
-    const orders = update(node, order);
-    if (orders instanceof RequestRejection) return orders;
-    if (call.isDryRun) return replyDryRun({ before: { orders: node.orders ?? {} }, after: { orders: orders ?? {} } });
-    if (orders === undefined || orders === node.orders) return answer(env, entry);
-    const event = await env.events.put(toOrderEvent(node, name, call));
-    const change = buildOrderChange(env, entry, orders, event);
-    if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
-    return answer(env, env.cache.get(entry.key) ?? entry);
-  });
+): Writing<NodeEnv, undefined, NodeOrders | undefined> {
+  return {
+    name: 'node',
+    find: findNodeEntry,
+    facts: () => undefined,
+    judge: ({ call, stored, now }) => update(value<StoredNode>(stored!), { by: call.caller.id, since: now }),
+    plan: ({ call, stored, now }, orders, { cache }) => {
+      const { orders: before, ...node } = value<StoredNode>(stored!);
+      const tried = { before: { orders: before ?? {} }, after: { orders: orders ?? {} } };
+      if (orders === undefined || orders === before) return tried;
+      const { tenant, generation } = node.metadata;
+      const metadata = { ...node.metadata, generation: generation + 1, updatedAt: now };
+      const next: StoredNode = { ...node, metadata, ...(Object.keys(orders).length > 0 && { orders }) };
+      // A fenced machine is off: its presence ends with the order, not only with its lease.
+      const alive = orders.fence && !before?.fence ? cache.get(keys.alive(tenant, node.name)) : undefined;
+      return {
+        ...tried,
+        record: { key: stored!.key, bytes: encode(next) },
+        guards: alive ? [{ key: alive.key, at: alive.revision }] : [],
+        deletes: alive ? [alive.key] : [],
+        events: [toOrderEvent(next, name, call)],
+      };
+    },
+    show: (env, node) => {
+      const { metadata, name: nodeName } = value<StoredNode>(node);
+      return toNodeResponse(env, node, env.cache.get(keys.nodeStatus(metadata.tenant, nodeName)));
+    },
+  };
 }
 
 function toOrderEvent({ metadata, id, name: node }: StoredNode, name: keyof typeof ORDER_EVENTS, { caller }: ApiCall) {
@@ -120,25 +124,4 @@ function toOrderEvent({ metadata, id, name: node }: StoredNode, name: keyof type
     message: `node ${node} ${done}, by ${describeCaller(caller)}`,
     data: { by: caller.id },
   } as const;
-}
-
-/** A fenced machine is off: its presence ends with the order, not only with its lease. */
-function buildOrderChange({ cache, clock }: NodeEnv, entry: Entry, orders: NodeOrders, event: Put): Change {
-  const { orders: before, ...node } = value<StoredNode>(entry);
-  const { tenant, generation } = node.metadata;
-  const metadata = { ...node.metadata, generation: generation + 1, updatedAt: new Date(clock.now()).toISOString() };
-  const next: StoredNode = { ...node, metadata, ...(Object.keys(orders).length > 0 && { orders }) };
-  const alive = orders.fence && !before?.fence ? cache.get(keys.alive(tenant, node.name)) : undefined;
-  return {
-    guards: [entry, ...(alive ? [alive] : [])].map(({ key, revision }) => ({ key, at: revision })),
-    puts: [{ key: entry.key, bytes: encode(next) }, event],
-    deletes: alive ? [alive.key] : [],
-  };
-}
-
-function answer(env: NodeEnv, entry: Entry): RouteResult {
-  const { metadata, name } = value<StoredNode>(entry);
-  const status = env.cache.get(keys.nodeStatus(metadata.tenant, name));
-  const view = toNodeResponse(env, entry, status);
-  return replyJson(200, { ...view, alterations: [], warnings: [] }, buildEtagHeader(entry.revision));
 }

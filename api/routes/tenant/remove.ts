@@ -7,11 +7,10 @@ import type { Warning } from '../../../crds/rule/index.js';
 import type { StoredTenant, StoredToken } from '../../../crds/tenant/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import type { SecretStore } from '../../../pkg/secrets/index.js';
-import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import type { ApiCall, RouteResult, StorageEnv } from '../../http/route.js';
+import type { ApiCall, RouteResult } from '../../http/route.js';
+import { write, type WriteEnv, type Writing } from '../../write/write.js';
 
 /** What keeps a tenant from being deleted. */
 interface TenantRemains {
@@ -22,7 +21,7 @@ interface TenantRemains {
 }
 
 /** What tenants are deleted with. */
-export interface RemovalEnv extends StorageEnv {
+export interface RemovalEnv extends WriteEnv {
   readonly secrets: Pick<SecretStore, 'list'>;
   readonly settings: Pick<Settings, 'secretsNamespaces'>;
 }
@@ -38,58 +37,64 @@ const HISTORY_BATCH = 100;
  * dies in between leaves the tenant aside, and the same request completes it.
  */
 export async function removeTenant(env: RemovalEnv, call: ApiCall): Promise<RouteResult> {
-  const id = call.params['tenant']!.toLowerCase();
-  return retryOnConflict(id, async () => {
-    await env.cache.barrier();
-    const aside = env.cache.get(keys.tenantRemoval(id));
-    const entry = env.cache.get(keys.tenant(id));
-    const known = aside ?? entry;
-    if (!known) return rejectRequest('resource_not_found', 'tenant', id);
-    const tenant = value<StoredTenant>(known);
-    if (tenant.platform) return rejectRequest('tenant_of_platform', 'tenant', id);
-    const refusal = rejectRemains(await listRemains(env, id));
-    if (refusal && !aside) return refusal;
-    if (call.isDryRun) return replyDryRun({ before: tenant });
-    if (entry && !(await moveAside(env, entry))) return undefined;
-    return completeRemoval(env, id);
-  });
+  const moved = await write(env, call, movement);
+  return call.isDryRun || moved instanceof RequestRejection ? moved : write(env, call, ending);
 }
 
-async function moveAside({ store, cache }: StorageEnv, entry: Entry): Promise<boolean> {
-  const { id } = value<StoredTenant>(entry);
-  const aside = keys.tenantRemoval(id);
-  const change = {
-    guards: [
-      { key: entry.key, at: entry.revision },
-      { key: aside, at: 0 },
-    ],
-    puts: [{ key: aside, bytes: entry.bytes }],
-    deletes: [entry.key],
-  };
-  return waitUntilStored(cache, store.commit(change));
-}
+const movement: Writing<RemovalEnv, TenantRemains, StoredTenant> = {
+  name: 'tenant',
+  find: ({ cache }, { params }) => {
+    const id = params['tenant']!.toLowerCase();
+    const known = cache.get(keys.tenantRemoval(id)) ?? cache.get(keys.tenant(id));
+    return known ?? rejectRequest('resource_not_found', 'tenant', id);
+  },
+  facts: (env, { params }) => listRemains(env, params['tenant']!.toLowerCase()),
+  judge: ({ stored, facts: remains }) => {
+    const tenant = value<StoredTenant>(stored!);
+    if (tenant.platform) return rejectRequest('tenant_of_platform', 'tenant', tenant.id);
+    const isAside = stored!.key === keys.tenantRemoval(tenant.id);
+    return (isAside ? undefined : rejectRemains(remains)) ?? tenant;
+  },
+  plan: ({ stored }, before) => {
+    const aside = keys.tenantRemoval(before.id);
+    if (stored!.key === aside) return { before };
+    return { record: { key: aside, bytes: stored!.bytes }, deletes: [stored!.key], before };
+  },
+  show: (_env, tenant) => value<StoredTenant>(tenant),
+};
 
-/** Undefined when another request was faster. */
-async function completeRemoval(env: RemovalEnv, id: string): Promise<RouteResult | undefined> {
-  const { store, cache } = env;
-  await cache.barrier(); // every create that was stored before the record moved is seen now
-  const aside = cache.get(keys.tenantRemoval(id));
-  if (!aside) return undefined;
-  const remains = await listRemains(env, id);
-  const refusal = rejectRemains(remains);
-  const tenant = value<StoredTenant>(aside);
-  if (!refusal) await removeHistory(env, id);
-  const change = {
-    guards: [
-      { key: aside.key, at: aside.revision },
-      { key: keys.tenant(id), at: 0 },
-    ],
-    puts: refusal ? [{ key: keys.tenant(id), bytes: encode(tenant) }] : [],
-    deletes: [aside.key],
-  };
-  if (!(await waitUntilStored(cache, store.commit(change)))) return undefined;
-  return refusal ?? replyJson(200, { ...tenant, alterations: [], warnings: warnUnlisted(remains) });
-}
+/** By now every create that was stored before the record moved is seen. */
+const ending: Writing<RemovalEnv, TenantRemains, Entry> = {
+  name: 'tenant',
+  facts: async (env, { params }) => {
+    const id = params['tenant']!.toLowerCase();
+    const remains = await listRemains(env, id);
+    // Another request was faster, and has removed it or moved it back.
+    if (!env.cache.get(keys.tenantRemoval(id)))
+      return rejectRemains(remains) ?? rejectRequest('resource_not_found', 'tenant', id);
+    if (!rejectRemains(remains)) await removeHistory(env, id);
+    return remains;
+  },
+  judge: ({ call: { params } }, { cache }) => {
+    const id = params['tenant']!.toLowerCase();
+    return cache.get(keys.tenantRemoval(id)) ?? rejectRequest('resource_not_found', 'tenant', id);
+  },
+  plan: ({ facts: remains }, aside) => {
+    const { id } = value<StoredTenant>(aside);
+    const isKept = rejectRemains(remains) !== undefined;
+    return {
+      puts: isKept ? [{ key: keys.tenant(id), bytes: aside.bytes }] : [],
+      deletes: [aside.key],
+      guards: [
+        { key: aside.key, at: aside.revision },
+        { key: keys.tenant(id), at: 0 },
+      ],
+      shown: aside,
+      warnings: warnUnlisted(remains),
+    };
+  },
+  show: (_env, tenant, { facts: remains }) => rejectRemains(remains) ?? value<StoredTenant>(tenant),
+};
 
 /** Shows what keeps a tenant from being deleted, so that it can be deleted first. */
 export async function showRemains(env: RemovalEnv, { params }: ApiCall): Promise<RouteResult> {
@@ -112,14 +117,13 @@ export function listTenantRanges(known: readonly Kind[] = kinds) {
 }
 
 /** History that cannot be deleted one by one goes with the tenant: what a deployment asked for, and how rotations went. */
-async function removeHistory({ store }: StorageEnv, id: string): Promise<void> {
+async function removeHistory({ store, committer }: RemovalEnv, id: string): Promise<void> {
   for (const range of listTenantRanges().history) {
     const prefix = ranges.of(range, id);
     for (;;) {
       const { entries } = await store.page(prefix, { limit: HISTORY_BATCH });
       if (entries.length === 0) break;
-      const guards = entries.map(({ key, revision }) => ({ key, at: revision }));
-      await store.commit({ guards, puts: [], deletes: entries.map(({ key }) => key) });
+      await committer.purge(entries);
     }
   }
 }

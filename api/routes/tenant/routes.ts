@@ -1,12 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
+
 import { keys } from '../../../crds/keys/index.js';
 import { checkQuotaRequest, quotaKinds } from '../../../crds/kinds/index.js';
 import { checkTenantRequest, type StoredTenant } from '../../../crds/tenant/index.js';
-import { ConflictFault, create, encode, type Entry, type Put, value } from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
-import type { EventEnv, QuotaEnv } from '../../admission/env.js';
+import type { EventDraft } from '../../../pkg/events/index.js';
+import { encode, type Entry, value } from '../../../pkg/store/index.js';
+import type { QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { waitUntilCached } from '../../write/committer.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import {
   type ApiCall,
@@ -16,10 +16,11 @@ import {
   type RouteResult,
   type StorageEnv,
 } from '../../http/route.js';
+import { write, type Writing } from '../../write/write.js';
 import type { ReaderOptions } from '../kind-routes.js';
 import { type RemovalEnv, removeTenant, showRemains } from './remove.js';
 
-type TenantEnv = RemovalEnv & QuotaEnv & Pick<EventEnv, 'events'>;
+type TenantEnv = RemovalEnv & QuotaEnv;
 
 const UUID = /^[0-9a-f-]{36}$/;
 const SELF = 'self';
@@ -30,26 +31,31 @@ const QUOTAS = `${TENANTS}/{tenant}/quotas`;
 export function createTenantRoutes(env: TenantEnv): readonly Route[] {
   const platform = { admin: true } as const;
   return [
-    defineRoute(platform, 'POST', TENANTS, call => createTenant(env, call), { tenant: 'none' }),
+    defineRoute(platform, 'POST', TENANTS, call => write(env, call, creation), { tenant: 'none' }),
     defineRoute(platform, 'DELETE', `${TENANTS}/{tenant}`, call => removeTenant(env, call), { tenant: 'none' }),
     defineRoute(platform, 'GET', `${TENANTS}/{tenant}/remains`, call => showRemains(env, call), { tenant: 'none' }),
     defineRoute('viewer', 'GET', QUOTAS, call => getQuotas(env, call), { tenant: 'chosen' }),
-    defineRoute(platform, 'PUT', QUOTAS, call => replaceQuotas(env, call), { tenant: 'chosen' }),
+    defineRoute(platform, 'PUT', QUOTAS, call => write(env, call, quotaChange), { tenant: 'chosen' }),
   ];
 }
 
-async function createTenant(env: TenantEnv, { document, isDryRun }: ApiCall): Promise<RouteResult> {
-  const checked = checkTenantRequest(document);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
-  const { name } = checked.value;
-  if (isDryRun) return replyDryRun({ after: { name } });
-  const createdAt = new Date(env.clock.now()).toISOString();
-  const tenant: StoredTenant = { id: env.random.uuid(), name, createdAt, platform: false };
-  const verdict = await create(env.store, keys.tenant(tenant.id), tenant);
-  if (!verdict.stored) throw new ConflictFault(keys.tenant(tenant.id), 1);
-  await waitUntilCached(env.cache, verdict.revision);
-  return replyJson(201, { ...tenant, alterations: [], warnings: [] }, buildEtagHeader(verdict.revision));
-}
+const creation: Writing<TenantEnv, undefined, { readonly name: string }> = {
+  name: 'tenant',
+  facts: () => undefined,
+  judge: ({ call }) => {
+    const checked = checkTenantRequest(call.document);
+    return checked.ok ? checked.value : new RequestRejection(checked.rejections);
+  },
+  plan: ({ now, random }, { name }) => {
+    const tenant: StoredTenant = { id: random.uuid(), name, createdAt: now, platform: false };
+    return {
+      record: { key: keys.tenant(tenant.id), bytes: encode(tenant) },
+      after: { name },
+      location: `${TENANTS}/${tenant.id}`,
+    };
+  },
+  show: (_env, tenant) => value<StoredTenant>(tenant),
+};
 
 /** Administrators of the platform see every tenant, and a tenant sees itself. */
 export function createTenantReader(env: Pick<StorageEnv, 'cache'>): ReaderOptions {
@@ -77,53 +83,52 @@ async function getQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
   return replyJson(200, toQuotaView(env, entry), buildEtagHeader(entry.revision));
 }
 
-/** Replaces every limit that was set for the tenant: those that are not sent are as configured. */
-async function replaceQuotas(env: TenantEnv, call: ApiCall): Promise<RouteResult> {
-  const checked = checkQuotaRequest(call.document);
-  if (!checked.ok) return new RequestRejection(checked.rejections);
-  return retryOnConflict('tenant', async () => {
-    await env.cache.barrier();
-    const entry = findTenant(env, call);
-    if (entry instanceof RequestRejection) return entry;
-    const { quotas, ...tenant } = value<StoredTenant>(entry);
-    if (call.isDryRun) return replyDryRun({ before: { quotas: quotas ?? {} }, after: { quotas: checked.value } });
-    const isSet = Object.keys(checked.value).length > 0;
-    const next = { ...tenant, ...(isSet && { quotas: checked.value }) };
-    const events = await putQuotaEvents(env, call, next, quotas ?? {}, checked.value);
-    const guards = [{ key: entry.key, at: entry.revision }];
-    const change = { guards, puts: [{ key: entry.key, bytes: encode(next) }, ...events], deletes: [] };
-    if (!(await waitUntilStored(env.cache, env.store.commit(change)))) return undefined;
-    const now = env.cache.get(entry.key) ?? entry;
-    return replyJson(200, { ...toQuotaView(env, now), alterations: [], warnings: [] }, buildEtagHeader(now.revision));
-  });
-}
-
 type Limits = Readonly<Record<string, number | null>>;
 
-/** The event of limits that were set, in the tenant's own events. None when they are as before. */
-async function putQuotaEvents(
-  { events }: TenantEnv,
+/** Replaces every limit that was set for the tenant: those that are not sent are as configured. */
+const quotaChange: Writing<TenantEnv, undefined, Limits> = {
+  name: 'tenant',
+  find: findTenant,
+  facts: () => undefined,
+  judge: ({ call }) => {
+    const checked = checkQuotaRequest(call.document);
+    return checked.ok ? (checked.value as Limits) : new RequestRejection(checked.rejections);
+  },
+  plan: ({ call, stored }, limits) => {
+    const { quotas = {}, ...tenant } = value<StoredTenant>(stored!);
+    const tried = { before: { quotas }, after: { quotas: limits } };
+    if (isDeepStrictEqual(quotas, limits)) return tried;
+    const isSet = Object.keys(limits).length > 0;
+    return {
+      ...tried,
+      record: { key: stored!.key, bytes: encode({ ...tenant, ...(isSet && { quotas: limits }) }) },
+      events: [draftEvent(call, tenant, quotas, limits)],
+    };
+  },
+  show: toQuotaView,
+};
+
+/** The event of limits that were set, in the tenant's own events. */
+function draftEvent(
   { caller }: ApiCall,
-  { id, name }: StoredTenant,
+  { id, name }: Pick<StoredTenant, 'id' | 'name'>,
   before: Limits,
   after: Limits,
-): Promise<readonly Put[]> {
+): EventDraft {
   const show = (limit: number | null | undefined) =>
     limit === undefined ? 'as configured' : limit === null ? 'unlimited' : String(limit);
   const changes = quotaKinds
     .filter(kind => before[kind] !== after[kind])
     .map(kind => ({ kind, from: show(before[kind]), to: show(after[kind]) }));
-  if (changes.length === 0) return [];
   const words = changes.map(({ kind, from, to }) => `${kind} ${from} → ${to}`).join(', ');
-  const put = await events.put({
+  return {
     type: 'quota.changed',
     tenant: id,
     subject: { kind: 'Tenant', name, id },
     reason: 'quotas_changed',
     message: `quotas were changed by ${describeCaller(caller)}: ${words}`,
     data: { by: caller.id, changes },
-  });
-  return [put];
+  };
 }
 
 /** Every kind with its limit (null for none), how much of it is used, and where the limit was set. */

@@ -1,20 +1,12 @@
 import { keys, ranges } from '../../../crds/keys/index.js';
 import { checkTokenRequest, type StoredToken, type TokenRequest } from '../../../crds/tenant/index.js';
-import { type Keyring, mintToken } from '../../../pkg/auth/index.js';
-import {
-  type Cache,
-  encode,
-  type Entry,
-  type Guard,
-  type Put,
-  remove,
-  type Store,
-  value,
-} from '../../../pkg/store/index.js';
-import { replyDryRun } from '../../write/answer.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
+import type { Alteration } from '../../../crds/rule/index.js';
+import { type Keyring, type MintedToken, mintToken, type TokenDraft } from '../../../pkg/auth/index.js';
+import { type Cache, encode, type Entry, value } from '../../../pkg/store/index.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
-import { type ApiCall, defineRoute, type Route, type RouteResult, type StorageEnv } from '../../http/route.js';
+import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
+import type { PlannedPut } from '../../write/committer.js';
+import { write, type WriteEnv, type Writing } from '../../write/write.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 const BY_TENANT = 'api.tokens-by-tenant';
@@ -50,8 +42,8 @@ export function createTokenRoutes(env: TokenEnv): readonly Route[] {
   const tenant = 'chosen';
   return [
     defineRoute('viewer', 'GET', '/api/v1/tokens/self', showCaller, { tenant }),
-    defineRoute('admin', 'POST', '/api/v1/tokens', call => createToken(env, call), { tenant }),
-    defineRoute('admin', 'DELETE', '/api/v1/tokens/{id}', call => revokeToken(env, call), { tenant }),
+    defineRoute('admin', 'POST', '/api/v1/tokens', call => write(env, call, creation), { tenant }),
+    defineRoute('admin', 'DELETE', '/api/v1/tokens/{id}', call => write(env, call, revocation), { tenant }),
   ];
 }
 
@@ -60,21 +52,56 @@ function showCaller({ caller: { id, token } }: ApiCall): RouteResult {
   return token ? replyJson(200, toTokenResponse(token)) : rejectRequest('resource_not_found', 'id', id);
 }
 
-async function createToken(env: TokenEnv, call: ApiCall): Promise<RouteResult> {
+/** A token that was made, and what was asked for. */
+interface JudgedToken extends MintedToken {
+  readonly draft: TokenDraft;
+  readonly alterations?: readonly Alteration[];
+}
+
+type DraftedToken = TokenDraft | { readonly draft: TokenDraft; readonly alterations: readonly Alteration[] };
+
+/** How a token is made of what a request asks for. `toMore` is answered beside it. */
+export function defineTokenCreation<Env extends TokenEnv>(
+  toDraft: (call: ApiCall, now: string) => DraftedToken | RequestRejection,
+  toMore: (env: Env) => object = () => ({}),
+  issuer?: string,
+): Writing<Env, undefined, JudgedToken> {
+  return {
+    name: 'token',
+    facts: () => undefined,
+    judge: ({ call, now, random }, { cache, keyring }) => {
+      const drafted = toDraft(call, now);
+      if (drafted instanceof RequestRejection) return drafted;
+      const asked = 'draft' in drafted ? drafted : { draft: drafted };
+      const { tenant } = asked.draft;
+      if (tenant !== undefined && !cache.get(keys.tenant(tenant))) {
+        return rejectRequest('resource_not_found', 'tenant', tenant);
+      }
+      return { ...asked, ...mintToken(asked.draft, { keyring, random, clock: { now: () => Date.parse(now) } }) };
+    },
+    plan: ({ now }, { stored, draft, alterations }) => ({
+      record: toTokenPut(stored, now),
+      guards: [
+        ...(stored.tenant === undefined ? [] : [{ key: keys.tenant(stored.tenant), exists: true } as const]),
+        ...(issuer === undefined ? [] : [{ key: keys.token(issuer), exists: true } as const]),
+      ],
+      after: draft,
+      alterations,
+      location: `/api/v1/tokens/${stored.id}`,
+    }),
+    show: (env, _written, _given, { text, stored }) => ({ token: text, ...toMore(env), ...toTokenResponse(stored) }),
+  };
+}
+
+const creation = defineTokenCreation(call => {
   const checked = checkTokenRequest(call.document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
-  const { kind, description, role, expiresInSeconds: lifeSeconds } = checked.value;
+  const { kind, description, role, expiresInSeconds: lifeSeconds, alterations } = checked.value;
   const tenant = resolveTokenTenant(call, checked.value);
   if (tenant instanceof RequestRejection) return tenant;
-
   const owner = { ...(role !== undefined && { role }), ...(tenant !== undefined && { tenant }) };
-  const draft = { kind, description, createdBy: call.caller.id, lifeSeconds, ...owner };
-  const { alterations } = checked.value;
-  if (call.isDryRun) return replyDryRun({ after: draft, alterations });
-  const minted = mintToken(draft, env);
-  if (!(await storeToken(env, minted.stored))) return rejectRequest('resource_not_found', 'tenant', tenant ?? '');
-  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations, warnings: [] });
-}
+  return { draft: { kind, description, createdBy: call.caller.id, lifeSeconds, ...owner }, alterations };
+});
 
 /** The tenant of a new token; undefined for a token of the platform. */
 function resolveTokenTenant(
@@ -92,18 +119,15 @@ function resolveTokenTenant(
   return chosen ?? rejectRequest('tenant_header_required', 'X-Tenant-ID', '');
 }
 
-async function revokeToken({ store, cache }: TokenEnv, { params, tenant, isDryRun }: ApiCall): Promise<RouteResult> {
-  const id = params['id']!;
-  return retryOnConflict('token', async () => {
-    await cache.barrier();
-    const entry = findToken(cache, tenant, id);
-    if (!entry) return rejectRequest('resource_not_found', 'id', id);
-    const view = toTokenResponse(value<StoredToken>(entry));
-    if (isDryRun) return replyDryRun({ before: view });
-    if (!(await waitUntilStored(cache, remove(store, entry)))) return undefined;
-    return replyJson(200, { ...view, alterations: [], warnings: [] });
-  });
-}
+const revocation: Writing<TokenEnv, undefined, TokenResponse> = {
+  name: 'token',
+  find: ({ cache }, { tenant, params }) =>
+    findToken(cache, tenant, params['id']!) ?? rejectRequest('resource_not_found', 'id', params['id']!),
+  facts: () => undefined,
+  judge: ({ stored }) => toTokenResponse(value<StoredToken>(stored!)),
+  plan: ({ stored }, before) => ({ deletes: [stored!.key], before }),
+  show: (_env, _written, _given, before) => before,
+};
 
 function findToken(cache: Cache, tenant: string, id: string): Entry | undefined {
   const entry = TOKEN_ID.test(id) ? cache.get(keys.token(id)) : undefined;
@@ -111,7 +135,7 @@ function findToken(cache: Cache, tenant: string, id: string): Entry | undefined 
 }
 
 /** What tokens are minted and stored with. */
-export interface TokenEnv extends StorageEnv {
+export interface TokenEnv extends WriteEnv {
   readonly keyring: Keyring;
 }
 
@@ -135,29 +159,13 @@ export function listOlderNodeTokens(cache: Cache, nodeId: string, keep: number):
 /** How long the record of a token outlives the token. */
 const AFTERLIFE_SECONDS = 3_600;
 
-/** Stores a new token of a tenant that exists, or of the platform, if `more` holds. False when it or the tenant does not. */
-export async function storeToken(
-  { store, cache, clock }: StorageEnv,
-  token: StoredToken,
-  more: readonly Guard[] = [],
-): Promise<boolean> {
-  const key = keys.token(token.id);
-  const tenant = token.tenant === undefined ? [] : [{ key: keys.tenant(token.tenant), exists: true } as const];
-  const put = await putToken(store, token, clock.now());
-  return waitUntilStored(
-    cache,
-    store.commit({ guards: [{ key, at: 0 }, ...tenant, ...more], puts: [put], deletes: [] }),
-  );
-}
-
 /**
- * The put of a token. Node and join tokens are many and short-lived: they are on a lease, so that they need no clean-up.
- * A person's token does not depend on one.
+ * The put of a token. Node and join tokens are many and short-lived: they vanish by themselves, so that they need no clean-up.
+ * A person's token does not depend on a lease.
  */
-export async function putToken(store: Store, token: StoredToken, now: number): Promise<Put> {
+export function toTokenPut(token: StoredToken, now: string): PlannedPut {
   const put = { key: keys.token(token.id), bytes: encode(token) };
   if (token.kind === 'tenant' || token.kind === 'admin') return put;
-  const remaining = Math.ceil((Date.parse(token.expiresAt) - now) / 1000);
-  const lease = await store.grant(Math.max(1, remaining) + AFTERLIFE_SECONDS);
-  return { ...put, lease: lease.id };
+  const remaining = Math.ceil((Date.parse(token.expiresAt) - Date.parse(now)) / 1000);
+  return { ...put, seconds: Math.max(1, remaining) + AFTERLIFE_SECONDS };
 }

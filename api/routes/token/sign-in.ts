@@ -1,11 +1,12 @@
 import { keys } from '../../../crds/keys/index.js';
 import { checkSignInRequest, type StoredToken } from '../../../crds/tenant/index.js';
-import { encodeBase62, mintToken } from '../../../pkg/auth/index.js';
+import { encodeBase62 } from '../../../pkg/auth/index.js';
 import type { RateLimiter } from '../../access/rate-limiter.js';
 import { toAddressKey } from '../../http/hosts.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { anonymous, type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import { storeToken, type TokenEnv, toTokenResponse } from './routes.js';
+import { write } from '../../write/write.js';
+import { defineTokenCreation, type TokenEnv } from './routes.js';
 
 const CODE_BYTES = 32;
 const CODE_DIGITS = 43;
@@ -75,8 +76,12 @@ async function signIn(env: SignInEnv, codes: Map<string, OpenCode>, call: ApiCal
   if (lifeSeconds <= 0) return refuse(invalid);
   const owner = { ...(role !== undefined && { role }), ...(tenant !== undefined && { tenant }) };
   const draft = { kind, description: 'signed in with a link', createdBy: id, lifeSeconds, ...owner };
-  const minted = mintToken(draft, env);
   // Not for a token that was revoked since.
-  if (!(await storeToken(env, minted.stored, [{ key: keys.token(id), exists: true }]))) return refuse(invalid);
-  return replyJson(201, { token: minted.text, ...toTokenResponse(minted.stored), alterations: [], warnings: [] });
+  const session = defineTokenCreation<SignInEnv>(
+    () => (env.cache.get(keys.token(id)) ? draft : invalid),
+    undefined,
+    id,
+  );
+  const answer = await write(env, call, session);
+  return answer instanceof RequestRejection ? refuse(answer) : answer;
 }
