@@ -13,20 +13,16 @@ import { createTypedId, isTypedId } from '../../../crds/grammar/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { type RolloutRecord, toCanaryState } from '../../../crds/rollout/index.js';
 import type { Alteration } from '../../../crds/rule/index.js';
-import { failpoint } from '../../../pkg/failpoint/index.js';
 import { findHistory, listRevisions } from '../../../pkg/history/index.js';
 import { encode, type Entry, readValue, value } from '../../../pkg/store/index.js';
-import { putConflictKeys } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../write/answer.js';
 import type { AdmissionEnv } from '../../admission/env.js';
-import { checkCountQuota, findBytesReached, listCountConflictKeys } from '../../admission/quota.js';
+import { findBytesReached, findCountReached, guardQuotas, listCountConflictKeys } from '../../admission/quota.js';
 import type { BackedUpCanary } from '../../admission/restore.js';
 import { findPolicy } from '../../admission/scaling.js';
 import { isFields } from '../../http/body.js';
-import { retryOnConflict, waitUntilStored } from '../../http/concurrency.js';
-import { checkIfMatch } from '../../write/if-match.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
+import { type Situation, write, type Writing } from '../../write/write.js';
 import { findDeployment } from '../deployment/view.js';
 import { submitDeployment } from '../deployment/write.js';
 
@@ -36,28 +32,30 @@ const ONE = `${COLLECTION}/${backupKind.item}`;
 /** Backups: copies of the configuration of deployments, and the way back. */
 export function createBackupRoutes(env: AdmissionEnv): readonly Route[] {
   return [
-    defineRoute('deployer', 'POST', COLLECTION, call => createBackup(env, call)),
-    defineRoute('deployer', 'POST', `${COLLECTION}/import`, call => importBackup(env, call)),
+    defineRoute('deployer', 'POST', COLLECTION, call => write(env, call, creation)),
+    defineRoute('deployer', 'POST', `${COLLECTION}/import`, call => write(env, call, importing)),
     defineRoute('viewer', 'GET', ONE, call => showBackup(env, call)),
-    defineRoute('deployer', 'DELETE', ONE, call => deleteBackup(env, call)),
+    defineRoute('deployer', 'DELETE', ONE, call => write(env, call, removal)),
     defineRoute('deployer', 'POST', `${ONE}/restore`, call => restoreBackup(env, call), { body: 'none' }),
   ];
 }
 
-async function createBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const checked = checkBackupRequest(call.document);
+async function makeBackup(
+  env: AdmissionEnv,
+  { document, tenant, caller }: ApiCall,
+): Promise<SubmittedBackup | RequestRejection> {
+  const checked = checkBackupRequest(document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const { deploymentName } = checked.value;
   const { cache } = env;
-  await cache.barrier();
-  const entry = findDeployment(cache, call.tenant, deploymentName);
+  const entry = findDeployment(cache, tenant, deploymentName);
   if (entry instanceof RequestRejection) return rejectRequest('deployment_not_found', 'deploymentName', deploymentName);
 
   const deployment = value<StoredDeployment>(entry);
   const { generation, specHash } = deployment.metadata;
-  const record = readValue<RolloutRecord>(cache, keys.rollout(call.tenant, deploymentName));
-  const history = findHistory(cache, call.tenant, deploymentName);
-  const kept = history ? await listRevisions(env.store, call.tenant, history) : [];
+  const record = readValue<RolloutRecord>(cache, keys.rollout(tenant, deploymentName));
+  const history = findHistory(cache, tenant, deploymentName);
+  const kept = history ? await listRevisions(env.store, tenant, history) : [];
   // A change that was stored since belongs to no backup of this moment.
   const past = kept.filter(({ revision }) => revision <= generation);
   const revisions = chooseBackupRevisions(past);
@@ -65,7 +63,7 @@ async function createBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     id: createTypedId('bak', count => env.random.bytes(count)),
     deploymentName,
     createdAt: new Date(env.clock.now()).toISOString(),
-    createdBy: call.caller.id,
+    createdBy: caller.id,
     specHash,
     secretsVersion: deployment.secretsVersion,
     spec: toSpec(deployment),
@@ -74,7 +72,7 @@ async function createBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResu
     revisions,
     revisionsOmitted: past.length - revisions.length,
   };
-  return storeBackup(env, call, { ...backup, checksum: computeBackupChecksum(backup) }, 'backed_up');
+  return { backup: { ...backup, checksum: computeBackupChecksum(backup) }, alterations: [] };
 }
 
 /** The scaling policy of a deployment, as far as a client may send it. */
@@ -86,81 +84,77 @@ function toBackupPolicy({ cache }: AdmissionEnv, deployment: StoredDeployment): 
 /** What answers add to a backup. One that is sent back with it is imported without it. */
 const READ_ONLY = ['metadata', 'alterations', 'warnings'];
 
-async function importBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  const sent = isFields(call.document) ? Object.entries(call.document) : undefined;
+function readImport({ document }: ApiCall): SubmittedBackup | RequestRejection {
+  const sent = isFields(document) ? Object.entries(document) : undefined;
   const fields = sent && Object.fromEntries(sent.filter(([name]) => !READ_ONLY.includes(name)));
-  const checked = checkBackupImport(fields ?? call.document);
+  const checked = checkBackupImport(fields ?? document);
   if (!checked.ok) return new RequestRejection(checked.rejections);
   const dropped = (sent ?? []).filter(([name]) => READ_ONLY.includes(name));
   const alterations = dropped.map(([field]) => ({ field, from: null, to: null, why: 'set by the server only' }));
-  return storeBackup(env, call, checked.value, 'imported', alterations);
+  return { backup: checked.value, alterations };
 }
 
-/** Stores a backup: the same one again changes nothing and gets the same answer. */
-async function storeBackup(
-  env: AdmissionEnv,
-  call: ApiCall,
-  backup: Backup,
+/** A backup that is to be stored. */
+interface SubmittedBackup {
+  readonly backup: Backup;
+  readonly alterations: readonly Alteration[];
+}
+
+/** How a backup is stored: the same one again changes nothing and gets the same answer. */
+function defineStorage(
   reason: 'backed_up' | 'imported',
-  alterations: readonly Alteration[] = [],
-): Promise<RouteResult> {
-  const { tenant } = call;
-  return env.mutex.run(listCountConflictKeys(env, tenant, 'backups'), () =>
-    retryOnConflict(backup.id, async () => {
-      await env.cache.barrier();
+  facts: Writing<AdmissionEnv, SubmittedBackup, undefined>['facts'],
+): Writing<AdmissionEnv, SubmittedBackup, Entry | undefined> {
+  return {
+    name: 'backup',
+    points: ['backup.storing', 'backup.stored'],
+    conflictKeys: (env, { tenant }) => listCountConflictKeys(env, tenant, 'backups'),
+    facts,
+    judge: ({ call: { tenant }, facts: { backup } }, env) => {
       const existing = env.cache.get(keys.backup(tenant, backup.id));
       if (existing) {
-        const stored = value<StoredBackup>(existing);
-        if (stored.checksum !== backup.checksum) return rejectRequest('backup_already_exists', 'id', backup.id);
-        return answer(200, stored, backup, existing.revision, alterations);
+        const isSame = value<StoredBackup>(existing).checksum === backup.checksum;
+        return isSame ? existing : rejectRequest('backup_already_exists', 'id', backup.id);
       }
-      const quota = checkCountQuota(env, tenant, 'backups');
-      if (quota.reached !== undefined)
-        return rejectRequest('quota_reached', 'deploymentName', tenant, { kind: 'backups', limit: quota.reached });
-      const record = toRecord(env, tenant, backup);
-      const bytesLimit = findBytesReached(env, tenant, 'backupBytes', record.bytes);
-      if (bytesLimit !== undefined) {
-        const given = { kind: 'bytes of backups', limit: bytesLimit };
-        return rejectRequest('quota_reached', 'deploymentName', tenant, given);
-      }
-      if (call.isDryRun) return replyDryRun({ after: backup, alterations });
-
-      const key = keys.backup(tenant, backup.id);
-      failpoint('backup.storing');
-      const write = env.store.commit({
-        guards: [{ key, at: 0 }, { key: keys.tenant(tenant), exists: true }, ...quota.guards],
-        puts: [
-          { key, bytes: encode(record) },
-          { key: keys.backupContent(tenant, backup.id), bytes: encode(toContent(backup)) },
-          await env.events.put(draftEvent('backup.created', call, backup, reason)),
-          ...(await putConflictKeys(env.conflictLeases, quota.conflictKeys, call.requestId)),
-        ],
-        deletes: [],
-      });
-      if (!(await waitUntilStored(env.cache, write))) return undefined;
-      failpoint('backup.stored');
-      const revision = env.cache.get(key)?.revision ?? 0;
-      return answer(201, record, backup, revision, alterations);
-    }),
-  );
+      const reject = (kind: string, limit: number) =>
+        rejectRequest('quota_reached', 'deploymentName', tenant, { kind, limit });
+      const count = findCountReached(env, tenant, 'backups');
+      if (count !== undefined) return reject('backups', count);
+      const bytes = findBytesReached(env, tenant, 'backupBytes', countBytes(backup));
+      return bytes === undefined ? undefined : reject('bytes of backups', bytes);
+    },
+    plan: (given, existing, { cache }) => {
+      const { call, facts: submitted } = given;
+      const { backup, alterations } = submitted;
+      if (existing) return { before: backup, after: backup, alterations, shown: existing };
+      const { tenant } = call;
+      return {
+        record: { key: keys.backup(tenant, backup.id), bytes: encode(toRecord(given, backup)) },
+        puts: [{ key: keys.backupContent(tenant, backup.id), bytes: encode(toContent(backup)) }],
+        guards: [guardQuotas(cache, tenant)],
+        events: [draftEvent('backup.created', call, backup, reason)],
+        after: backup,
+        alterations,
+        location: `${COLLECTION}/${backup.id}`,
+      };
+    },
+    show: (_env, written, { facts: { backup } }) => toBackupView(written, backup),
+  };
 }
 
-function answer(
-  status: number,
-  { metadata }: StoredBackup,
-  backup: Backup,
-  revision: number,
-  alterations: readonly Alteration[],
-): RouteResult {
-  const shown = { metadata: { revision: String(revision), ...metadata }, ...backup };
-  const headers = { ...buildEtagHeader(revision), ...(status === 201 && { location: `${COLLECTION}/${backup.id}` }) };
-  return { ...replyJson(status, { ...shown, alterations, warnings: [] }, headers), alterations };
+const creation = defineStorage('backed_up', makeBackup);
+const importing = defineStorage('imported', (_env, call) => readImport(call));
+
+function toBackupView(entry: Entry, backup: Backup) {
+  return { metadata: { revision: String(entry.revision), ...value<StoredBackup>(entry).metadata }, ...backup };
 }
 
-function toRecord({ clock }: AdmissionEnv, tenant: string, backup: Backup): StoredBackup {
+function countBytes(backup: Backup): number {
+  return Buffer.byteLength(JSON.stringify(backup));
+}
+
+function toRecord({ call: { tenant }, now }: Situation, backup: Backup): StoredBackup {
   const { id, deploymentName, createdAt, createdBy, specHash, secretsVersion, checksum, revisions } = backup;
-  const now = new Date(clock.now()).toISOString();
-  const bytes = Buffer.byteLength(JSON.stringify(backup));
   return {
     metadata: { tenant, uid: id, generation: 1, createdAt: now, updatedAt: now, specHash },
     id,
@@ -170,7 +164,7 @@ function toRecord({ clock }: AdmissionEnv, tenant: string, backup: Backup): Stor
     specHash,
     secretsVersion,
     revisionCount: revisions.length,
-    bytes,
+    bytes: countBytes(backup),
     checksum,
   };
 }
@@ -198,54 +192,45 @@ function draftEvent(
   } as const;
 }
 
-/** A backup whole, as it is stored. */
-interface FoundBackup {
-  readonly entry: Entry;
-  readonly content: Entry;
-  readonly record: StoredBackup;
-  readonly backup: Backup;
-}
-
-async function loadBackup(
-  { cache, store }: AdmissionEnv,
-  { tenant, params }: ApiCall,
-): Promise<FoundBackup | RequestRejection> {
-  await cache.barrier();
+function findBackup({ cache }: Pick<AdmissionEnv, 'cache'>, { tenant, params }: ApiCall): Entry | RequestRejection {
   const id = params['id']!;
   const entry = isTypedId('bak', id) ? cache.get(keys.backup(tenant, id)) : undefined;
-  const content = entry && (await store.get(keys.backupContent(tenant, id)));
-  if (!content) return rejectRequest('resource_not_found', 'id', id);
+  return entry ?? rejectRequest('resource_not_found', 'id', id);
+}
+
+/** A backup whole, as it is stored. */
+async function loadBackup(
+  env: AdmissionEnv,
+  call: ApiCall,
+): Promise<{ readonly entry: Entry; readonly backup: Backup } | RequestRejection> {
+  await env.cache.barrier();
+  const entry = findBackup(env, call);
+  if (entry instanceof RequestRejection) return entry;
   const record = value<StoredBackup>(entry);
+  const content = await env.store.get(keys.backupContent(call.tenant, record.id));
+  if (!content) return rejectRequest('resource_not_found', 'id', record.id);
   const { metadata: _, revisionCount: __, bytes: ___, checksum, ...about } = record;
-  return { entry, content, record, backup: { ...about, ...value<BackupContent>(content), checksum } };
+  return { entry, backup: { ...about, ...value<BackupContent>(content), checksum } };
 }
 
 async function showBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
   const found = await loadBackup(env, call);
   if (found instanceof RequestRejection) return found;
-  const { entry, record, backup } = found;
-  const { revision } = entry;
-  const shown = { metadata: { revision: String(revision), ...record.metadata }, ...backup };
-  return replyJson(200, shown, buildEtagHeader(revision));
+  const { entry, backup } = found;
+  return replyJson(200, toBackupView(entry, backup), buildEtagHeader(entry.revision));
 }
 
-async function deleteBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> {
-  return retryOnConflict(call.params['id']!, async () => {
-    const found = await loadBackup(env, call);
-    if (found instanceof RequestRejection) return found;
-    const { entry, content, record } = found;
-    const mismatch = checkIfMatch(call.request.headers['if-match'], undefined, entry);
-    if (mismatch) return mismatch;
-    if (call.isDryRun) return replyDryRun({ before: record });
-    const write = env.store.commit({
-      guards: [{ key: entry.key, at: entry.revision }],
-      puts: [],
-      deletes: [entry.key, content.key],
-    });
-    if (!(await waitUntilStored(env.cache, write))) return undefined;
-    return replyJson(200, { ...record, alterations: [], warnings: [] });
-  });
-}
+const removal: Writing<AdmissionEnv, undefined, StoredBackup> = {
+  name: 'backup',
+  find: findBackup,
+  facts: () => undefined,
+  judge: ({ stored }) => value<StoredBackup>(stored!),
+  plan: ({ call, stored }, before) => ({
+    deletes: [stored!.key, keys.backupContent(call.tenant, before.id)],
+    before,
+  }),
+  show: (_env, _written, _given, backup) => backup,
+};
 
 /**
  * Brings the configuration of a backup back through the admission of any other write: as the next revision of the deployment,
