@@ -1,10 +1,8 @@
 import {
   type Deployment,
-  type DeploymentAdmission,
   type DeploymentFacts,
   isMovable,
   type StoredDeployment,
-  toSpec,
 } from '../../crds/deployment/index.js';
 import { findPlaceholders, parseSecretPath, parseTemplate } from '../../crds/grammar/index.js';
 import { ranges } from '../../crds/keys/index.js';
@@ -13,48 +11,28 @@ import type { Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { type DeploymentExplanation, explainDeployment, findNode, previewPlacement } from '../../pkg/fleet/index.js';
 import { filters, satisfiesResidency, summariseRejections, toResidencyRule } from '../../pkg/placement/index.js';
-import { type Entry, value } from '../../pkg/store/index.js';
-import type { WholeReply } from '../http/reply.js';
-import { replyDryRun } from '../write/answer.js';
+import { value } from '../../pkg/store/index.js';
 import type { AdmissionEnv } from './env.js';
-import { warnOfReplicas } from './quota.js';
 import { countWanted } from './scaling.js';
 
-/** A document that was accepted. */
-export type AdmittedDeployment = Extract<DeploymentAdmission, { ok: true }>;
-
-/** Answers what a write would do: what is stored, which replicas are recreated, which secrets resolve, and where replicas go. */
-export async function dryRunDeployment(
+/** What a dry run of a deployment says beside it: which replicas are recreated, which secrets resolve, and where replicas go. */
+export function previewDeployment(
   env: AdmissionEnv,
   tenant: string,
-  { spec, alterations, warnings, material }: AdmittedDeployment,
+  { spec, material }: { readonly spec: Deployment; readonly material: readonly SecretWrite[] },
   facts: DeploymentFacts,
-  entry: Entry | undefined,
-): Promise<WholeReply> {
-  await env.cache.barrier();
-  const stored = entry && value<StoredDeployment>(entry);
-  const before = stored && toSpec(stored);
+  stored: StoredDeployment | undefined,
+) {
   const replicas = listReplicas(env, tenant, spec.name);
   const placed = replicas.filter(({ nodeId }) => nodeId !== undefined).length;
   const missing = Math.max(0, countWanted(env.cache, spec, stored) - placed);
-  const tried = {
-    before,
-    after: spec,
-    alterations,
-    warnings: [
-      ...warnings,
-      ...warnOfReplicas(env, tenant, spec, stored),
-      ...warnUnresolved(spec, material, facts.secretKeys),
-      ...warnUnsupported(spec, env.deploymentLimits.supportedFields),
-    ],
-  };
-  return replyDryRun(tried, {
+  return {
     recreated: replicas
       .filter(replica => !isUpToDate(replica, spec) || isEvicted(env, spec, replica))
       .map(({ slot, nodeId }) => ({ replica: slot, nodeId: nodeId ?? null })),
     secrets: dryRunSecrets(spec, material, facts.secretKeys),
     placement: previewWorkload(env, tenant, spec, missing),
-  });
+  };
 }
 
 /** Whether a replica has to leave its node because of where the data of the deployment may be. */
@@ -82,7 +60,7 @@ function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): re
 }
 
 /** Fields that are validated but not supported yet: without `dryRun` they are refused. */
-function warnUnsupported(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
+export function warnUnsupported(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
   return Object.keys(spec)
     .filter(field => !REQUIRED.includes(field) && !supportedFields.has(field))
     .map(field => ({

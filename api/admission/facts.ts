@@ -7,8 +7,9 @@ import type { StoredNetwork } from '../../crds/network/index.js';
 import type { NodePresence, StoredNode } from '../../crds/node/index.js';
 import { getVolumePhase, type KnownVolume, type StoredVolume, type VolumeStatus } from '../../crds/volume/index.js';
 import { parseCredentialPath, readKeyNames, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
+import { type Cache, type Guard, readValue, value } from '../../pkg/store/index.js';
 import { inSpan, type Span } from '../../pkg/trace/index.js';
-import { type Cache, type Guard, readValue, StoreUnavailableFault, value } from '../../pkg/store/index.js';
+import type { Seen } from '../write/write.js';
 import type { AdmissionEnv } from './env.js';
 import { hasResidency, listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 import {
@@ -21,17 +22,20 @@ import {
   walkDependencies,
 } from './relations.js';
 import { listRotatingLabels } from './rotations.js';
-import { guardConflictKeys, listConflictKeys } from './conflict-keys.js';
+import { listConflictKeys } from './conflict-keys.js';
 
 /** The nodes of a tenant, or that they could not be read. */
 export type KnownNodes = DeploymentFacts['nodes'];
 
-/** What a document is judged by, with the guards that fail when it changes. */
-export interface GatheredFacts {
-  readonly facts: DeploymentFacts;
-  readonly conflictKeys: readonly string[];
-  /** Guards on the conflict keys as they were when the facts were read. */
-  readonly guards: readonly Guard[];
+/** What of the cache a document is judged by: everything, the nodes, or nothing. */
+export function chooseFreshness(cache: Cache, tenant: string, submitted: SubmittedDocument): 'all' | 'nodes' | 'none' {
+  const { fields } = submitted;
+  const needsRecords =
+    listConflictKeys(tenant, submitted).length > 0 ||
+    RELATIONS.some(field => fields[field] !== undefined) ||
+    isAwaited(cache, tenant, submitted);
+  if (needsRecords) return 'all';
+  return fields['nodeId'] !== undefined || hasResidency(submitted) ? 'nodes' : 'none';
 }
 
 /** Looks up what the document is judged by; each part only where the document needs it. */
@@ -39,28 +43,17 @@ export async function gatherFacts(
   env: AdmissionEnv,
   tenant: string,
   submitted: SubmittedDocument,
-  span?: Span,
-): Promise<GatheredFacts> {
+  { isFresh, span }: Pick<Seen, 'isFresh' | 'span'>,
+): Promise<DeploymentFacts> {
   const { cache, staticFacts } = env;
-  const conflictKeys = listConflictKeys(tenant, submitted);
-  const { fields } = submitted;
-  const needsNodes = fields['nodeId'] !== undefined || hasResidency(submitted);
-  const needsRecords =
-    conflictKeys.length > 0 ||
-    RELATIONS.some(field => fields[field] !== undefined) ||
-    isAwaited(cache, tenant, submitted);
-  if (!needsRecords && !needsNodes && !env.images) return { facts: staticFacts, conflictKeys, guards: NONE };
-
-  const isReadable = needsRecords || needsNodes ? await refreshCache(cache, needsRecords) : true;
-  // Conflict keys first: a change while the rest is read is then noticed at the commit.
-  const guards = guardConflictKeys(cache, conflictKeys);
+  const needed = chooseFreshness(cache, tenant, submitted);
+  if (needed === 'none' && !env.images) return staticFacts;
   const [image, secretKeys] = await Promise.all([
     checkImage(env, tenant, submitted, span),
     readSecretKeys(env, tenant, submitted),
   ]);
-  const nodes = isReadable ? listKnownNodes(cache, tenant) : 'unreadable';
-  const known = needsRecords && readRecords(cache, tenant, submitted);
-  return { facts: { ...staticFacts, nodes, ...known, image, secretKeys }, conflictKeys, guards };
+  const nodes = isFresh || needed !== 'nodes' ? listKnownNodes(cache, tenant) : 'unreadable';
+  return { ...staticFacts, nodes, ...(needed === 'all' && readRecords(cache, tenant, submitted)), image, secretKeys };
 }
 
 /** Guards the node that was found: it must still be the same one at the commit. */
@@ -69,11 +62,6 @@ export function guardNode(cache: Cache, tenant: string, nodeId: string | undefin
   const entries = cache.list(ranges.of(ranges.nodes, tenant));
   const node = entries.find(entry => value<StoredNode>(entry).id === nodeId);
   return node ? [{ key: node.key, created: node.created }] : [];
-}
-
-/** The nodes of a tenant as they are now, or that they could not be read. */
-export async function readNodes(cache: Cache, tenant: string): Promise<DeploymentFacts['nodes']> {
-  return (await refreshCache(cache, false)) ? listKnownNodes(cache, tenant) : 'unreadable';
 }
 
 /** Whether deployments wait for the health of a new one that has no check. */
@@ -91,20 +79,8 @@ function readName({ stored, fields }: SubmittedDocument): string | undefined {
   return typeof name === 'string' && isDnsLabel(name) ? name : undefined;
 }
 
-const NONE: readonly Guard[] = [];
 /** The fields that refer to other objects. */
 const RELATIONS = ['secrets', 'dependsOn', 'volumes', 'networks'];
-
-/** Whether the cache shows everything stored by now. Only nodes may be unreadable: without the rest nothing is judged. */
-async function refreshCache(cache: Cache, isRequired: boolean): Promise<boolean> {
-  try {
-    await cache.barrier();
-    return true;
-  } catch (thrown) {
-    if (isRequired || !(thrown instanceof StoreUnavailableFault)) throw thrown;
-    return false;
-  }
-}
 
 /** Only an image that is new is looked for: one that was pulled long ago may have left its registry since. */
 async function checkImage(

@@ -8,7 +8,6 @@ import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds
 import { countUnended } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
 import type { Still } from '../write/write.js';
-import { guardConflictKeys } from './conflict-keys.js';
 import type { QuotaEnv } from './env.js';
 import { countWanted, warnScaled } from './scaling.js';
 
@@ -58,7 +57,7 @@ function describeReached(kind: QuotaKind, limit: number, used: number): string {
 
 /** Warns of what becomes of the replicas that a deployment asks for: by its scaling policy, and by quotas. */
 export function warnOfReplicas(
-  env: QuotaEnv,
+  env: Still<QuotaEnv>,
   tenant: string,
   spec: Deployment,
   stored: StoredDeployment | undefined,
@@ -74,16 +73,6 @@ function countPlaced(cache: Cache, tenant: string, name: string): number {
 
 /** The kinds of which a tenant may not create more than its quota. */
 export type CountedKind = 'nodes' | 'backups' | 'networks' | 'volumes';
-
-/** Whether a tenant may have one object more. */
-export interface CountQuota {
-  /** The limit of a tenant that may not. */
-  readonly reached: number | undefined;
-  /** The conflict keys of a new object, so that concurrent creates cannot exceed the quota. None without a quota. */
-  readonly conflictKeys: readonly string[];
-  /** Guards that fail when the count or the quota has changed since. */
-  readonly guards: readonly Guard[];
-}
 
 /** The conflict keys of new objects of a tenant. Volumes have one without a quota too: their names are taken by it. */
 export function listCountConflictKeys(env: QuotaEnv, tenant: string, kind: CountedKind): readonly string[] {
@@ -104,19 +93,7 @@ export function guardQuotas(cache: Pick<Cache, 'get'>, tenant: string): Guard {
   return { key, at: cache.get(key)?.revision ?? 0 };
 }
 
-/** Judges by one revision of the cache: the count, the quota and the guards belong together. */
-export function checkCountQuota(env: QuotaEnv, tenant: string, kind: CountedKind): CountQuota {
-  const limit = readQuotas(env, tenant)[kind];
-  const key = keys.tenant(tenant);
-  const conflictKeys = listCountConflictKeys(env, tenant, kind);
-  return {
-    reached: limit === undefined || env.usage.of(tenant)[kind] < limit ? undefined : limit,
-    conflictKeys,
-    guards: [...guardConflictKeys(env.cache, conflictKeys), { key, at: env.cache.get(key)?.revision ?? 0 }],
-  };
-}
-
-/** The limit of a tenant that may not have so many bytes more. Judged with `checkCountQuota`, whose guards it shares. */
+/** The limit of a tenant that may not have so many bytes more. */
 export function findBytesReached(
   env: Still<QuotaEnv>,
   tenant: string,

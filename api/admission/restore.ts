@@ -1,21 +1,29 @@
 import type { ArchivedRevision } from '../../crds/archive/index.js';
-import { admitCreate, type Deployment, type StoredDeployment, toReplacement } from '../../crds/deployment/index.js';
+import {
+  admitCreate,
+  type Deployment,
+  type DeploymentFacts,
+  type DeploymentLimits,
+  type StoredDeployment,
+  toReplacement,
+} from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { computeTemplateHash, toContainerTemplate } from '../../crds/replica/index.js';
 import { type CanaryBeside, type CanaryOrder, computeContentHash } from '../../crds/rollout/index.js';
 import type { Warning } from '../../crds/rule/index.js';
-import { findHistory, listRevisions, toRollbackSpec } from '../../pkg/history/index.js';
-import { type Change, encode } from '../../pkg/store/index.js';
+import type { EventDraft } from '../../pkg/events/index.js';
+import { findHistory, listRevisions, type RevisionCause, toRollbackSpec } from '../../pkg/history/index.js';
+import { type Cache, type Change, encode } from '../../pkg/store/index.js';
 import { RequestRejection } from '../http/reply.js';
-import { type ApiCall, describeCaller } from '../http/route.js';
+import { describeCaller } from '../http/route.js';
+import type { Situation } from '../write/write.js';
 import type { AdmissionEnv } from './env.js';
-import { gatherFacts } from './facts.js';
 import { judgeRestoredPolicy } from './scaling.js';
-import { readSubmitted } from './submitted.js';
-import type { DeploymentWrite } from './write.js';
 
 /** An earlier configuration that is brought back. */
-export interface SubmissionOrigin extends Pick<DeploymentWrite, 'fromRevision' | 'fromBackup' | 'events'> {
+export interface SubmissionOrigin extends Pick<RevisionCause, 'fromRevision' | 'fromBackup'> {
+  /** Further events. */
+  readonly events?: readonly EventDraft[];
   readonly change: 'rollback' | 'restore';
   /** The deployment whose configuration it is. */
   readonly name: string;
@@ -44,51 +52,61 @@ export interface RestoredParts {
   /** For the deployment of this uid. */
   readonly toChange: (uid: string) => Change;
   readonly warnings: readonly Warning[];
+  /** What a dry run shows of it beside the configuration. */
+  readonly before: object;
+  readonly after: object;
 }
 
+/** A configuration that is brought back, as it is to be stored. */
 interface RestoredConfiguration {
   readonly spec: Deployment;
   /** The deployment that it replaces; left out where it is made anew. */
   readonly before?: StoredDeployment;
+  /** What the configuration that ran beside its canary is judged by. */
+  readonly baselineFacts: DeploymentFacts | undefined;
+  readonly limits: DeploymentLimits;
+}
+
+/** What ran beside the canary, as a document of its own. */
+export function toBaselineDocument(document: unknown, { canary }: SubmissionOrigin): object | undefined {
+  return canary?.beside && toReplacement(toRollbackSpec(document as Deployment, canary.beside.spec));
 }
 
 /** Judges the scaling policy and the canary that come with a configuration. */
-export async function judgeRestored(
-  env: AdmissionEnv,
-  call: ApiCall,
+export function judgeRestored(
+  { call, now }: Pick<Situation, 'call' | 'now'>,
+  cache: Pick<Cache, 'get'>,
   restored: RestoredConfiguration,
   { scalingPolicy, canary }: SubmissionOrigin,
-  limits: AdmissionEnv['deploymentLimits'],
-): Promise<RestoredParts | RequestRejection> {
-  const policy = judgeRestoredPolicy(env, { tenant: call.tenant, ...restored }, scalingPolicy, limits);
+): RestoredParts | RequestRejection {
+  const policy = judgeRestoredPolicy(cache, { tenant: call.tenant, now, ...restored }, scalingPolicy, restored.limits);
   if (policy instanceof RequestRejection) return policy;
-  const beside = canary && (await judgeCanary(env, call.tenant, restored, canary, limits));
+  const beside = canary && judgeCanary(restored, canary);
   const isRefused = typeof beside === 'string';
+  const show = (side: 'before' | 'after') => (policy ? { scalingPolicy: policy[side] } : {});
   return {
     isSame: policy?.isSame ?? true,
     toChange: uid => {
       const { guards, puts, deletes } = policy?.toChange(uid) ?? { guards: [], puts: [], deletes: [] };
-      const order = beside && !isRefused ? orderResumption(env, call, restored.spec, { uid, beside }) : undefined;
+      const order =
+        beside && !isRefused ? orderResumption(cache, { call, now, spec: restored.spec, uid, beside }) : undefined;
       return { guards: [...guards, ...(order?.guards ?? [])], puts: [...puts, ...(order?.puts ?? [])], deletes };
     },
     warnings: isRefused ? [warnNotResumed(restored.spec.name, canary!, beside)] : [],
+    before: show('before'),
+    after: { ...show('after'), ...(beside && !isRefused && { canary: { revision: canary!.revision, resumed: true } }) },
   };
 }
 
 /** What is to run beside the canary again, or why it is not resumed. */
-async function judgeCanary(
-  env: AdmissionEnv,
-  tenant: string,
-  { spec, before }: RestoredConfiguration,
+function judgeCanary(
+  { spec, before, baselineFacts, limits }: RestoredConfiguration,
   { beside }: BackedUpCanary,
-  limits: AdmissionEnv['deploymentLimits'],
-): Promise<CanaryBeside | string> {
+): CanaryBeside | string {
   if (before) return 'the deployment exists: what is restored is a change like any other, with a canary of its own';
-  if (!beside) return 'what ran beside it is not part of the backup: it is rolled out in full';
+  if (!beside || !baselineFacts) return 'what ran beside it is not part of the backup: it is rolled out in full';
   const baseline = toRollbackSpec(spec, beside.spec);
-  const document = toReplacement(baseline);
-  const { facts } = await gatherFacts(env, tenant, readSubmitted(document));
-  const admission = admitCreate(document, facts, limits, baseline.secretsVersion);
+  const admission = admitCreate(toReplacement(baseline), baselineFacts, limits, baseline.secretsVersion);
   if (!admission.ok) {
     const [{ code, field }] = admission.rejections;
     return `what ran beside it would be refused by now (${code} at ${field}): it is rolled out in full`;
@@ -105,22 +123,20 @@ async function judgeCanary(
   };
 }
 
+interface Resumption extends Pick<Situation, 'call' | 'now'> {
+  readonly spec: Deployment;
+  readonly uid: string;
+  readonly beside: CanaryBeside;
+}
+
 /** The order by which the replica keeper begins with the canary and with what ran beside it. */
 function orderResumption(
-  { cache, clock }: AdmissionEnv,
-  { tenant, caller }: ApiCall,
-  spec: Deployment,
-  { uid, beside }: { readonly uid: string; readonly beside: CanaryBeside },
+  cache: Pick<Cache, 'get'>,
+  { call: { tenant, caller }, now, spec, uid, beside }: Resumption,
 ): Pick<Change, 'guards' | 'puts'> {
   const key = keys.canaryOrder(tenant, spec.name);
-  const order: CanaryOrder = {
-    uid,
-    contentHash: computeContentHash(spec),
-    action: 'resume',
-    beside,
-    by: describeCaller(caller),
-    at: new Date(clock.now()).toISOString(),
-  };
+  const contentHash = computeContentHash(spec);
+  const order: CanaryOrder = { uid, contentHash, action: 'resume', beside, by: describeCaller(caller), at: now };
   return { guards: [{ key, at: cache.get(key)?.revision ?? 0 }], puts: [{ key, bytes: encode(order) }] };
 }
 

@@ -15,15 +15,7 @@ import { keys } from '../../crds/keys/index.js';
 import { hashSpec } from '../../crds/meta/index.js';
 import type { Warning } from '../../crds/rule/index.js';
 import { readScaling } from '../../pkg/fleet/index.js';
-import {
-  type Cache,
-  type Change,
-  encode,
-  type Entry,
-  findRecordFault,
-  type Put,
-  value,
-} from '../../pkg/store/index.js';
+import { type Cache, type Change, encode, type Entry, type Put, value } from '../../pkg/store/index.js';
 import { RequestRejection } from '../http/reply.js';
 import type { AdmissionEnv } from './env.js';
 import { readSubmitted } from './submitted.js';
@@ -128,32 +120,34 @@ export interface PolicyRestore {
   readonly isSame: boolean;
   /** For the deployment of this uid. */
   readonly toChange: (uid: string) => Change;
+  /** What it was, and what it is to be; null for none. */
+  readonly before: ScalingPolicy | null;
+  readonly after: ScalingPolicy | null;
 }
 
-/** Whether a document, with the policy that comes with it, is what is stored. */
-export function isUnchanged(
-  entry: Entry | undefined,
-  spec: Deployment,
-  restored: Pick<PolicyRestore, 'isSame'> | undefined,
-): entry is Entry {
-  if (!entry || restored?.isSame === false || findRecordFault(entry) !== undefined) return false;
-  return hashSpec(spec) === value<StoredDeployment>(entry).metadata.specHash;
+interface RestoredPolicy {
+  readonly tenant: string;
+  readonly now: string;
+  readonly spec: Deployment;
+  readonly before?: StoredDeployment;
 }
 
 /** Judges the policy that is brought back with a deployment: null where it had none, undefined where the present one stays. */
 export function judgeRestoredPolicy(
-  env: Pick<AdmissionEnv, 'cache' | 'clock'>,
-  { tenant, spec, before }: { readonly tenant: string; readonly spec: Deployment; readonly before?: StoredDeployment },
+  cache: Pick<Cache, 'get'>,
+  { tenant, now, spec, before }: RestoredPolicy,
   policy: unknown,
   limits: AdmissionEnv['deploymentLimits'],
 ): PolicyRestore | RequestRejection | undefined {
   if (policy === undefined) return undefined;
   const key = keys.scalingPolicy(tenant, spec.name);
-  const entry = env.cache.get(key);
-  const known = before && findPolicy(env.cache, before).stored;
+  const entry = cache.get(key);
+  const known = before && findPolicy(cache, before).stored;
   const guards = [{ key, at: entry?.revision ?? 0 }];
+  const was = known ? toScalingPolicy(known) : null;
   if (policy === null) {
-    return { isSame: !known, toChange: () => ({ guards, puts: [], deletes: entry ? [key] : [] }) };
+    const deletes = entry ? [key] : [];
+    return { isSame: !known, toChange: () => ({ guards, puts: [], deletes }), before: was, after: null };
   }
   const admission = admitScaling(policy, spec, limits);
   if (!admission.ok) {
@@ -163,10 +157,12 @@ export function judgeRestoredPolicy(
   }
   const { spec: wanted } = admission;
   return {
-    isSame: known !== undefined && hashSpec(toScalingPolicy(known)) === hashSpec(wanted),
+    isSame: was !== null && hashSpec(was) === hashSpec(wanted),
+    before: was,
+    after: wanted,
     toChange: uid => ({
       guards,
-      puts: [putPolicy({ tenant, name: spec.name, uid, now: new Date(env.clock.now()).toISOString() }, wanted, known)],
+      puts: [putPolicy({ tenant, name: spec.name, uid, now }, wanted, known)],
       deletes: [],
     }),
   };

@@ -24,7 +24,7 @@ export function replyWritten(
   const remarks = `,"alterations":${JSON.stringify(alterations)},"warnings":${JSON.stringify(warnings)}}`;
   const etag = buildEtagHeader(revision);
   const headers = location === undefined ? etag : { location, ...etag };
-  const body = [bytes.subarray(0, -1), Buffer.from(remarks)];
+  const body = Buffer.concat([bytes.subarray(0, -1), Buffer.from(remarks)]);
   return { ...replyJsonBytes(location === undefined ? 200 : 201, body, headers), alterations };
 }
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { hashSpec, type Metadata, type ObjectNotes } from '../../crds/meta/index.js';
+import { nextMetadata } from '../../pkg/history/index.js';
 import { encode, type Entry, type Put, value } from '../../pkg/store/index.js';
 import { formatTraceparent, type Span } from '../../pkg/trace/index.js';
 import type { ApiCall } from '../http/route.js';
@@ -12,17 +13,21 @@ interface Occasion {
 }
 
 /** The metadata of a new object. */
-export function newMetadata({ call, now }: Occasion, uid: string, spec: object): Metadata {
+export function newMetadata({ call, now }: Occasion, uid: string, spec: object, specHash = hashSpec(spec)): Metadata {
   const { tenant } = call;
-  const identity = { tenant, uid, generation: 1, createdAt: now, updatedAt: now, specHash: hashSpec(spec) };
+  const identity = { tenant, uid, generation: 1, createdAt: now, updatedAt: now, specHash };
   return withNotes({ ...identity, ...toTraceMetadata(call.span) }, call.toNotes?.(spec));
 }
 
 /** The metadata of the next configuration of an object. It is not part of the trace of the last one. */
-export function changedMetadata({ call, now }: Occasion, metadata: Metadata, spec: object): Metadata {
-  const { traceparent: _, generation, ...before } = metadata;
-  const next = { ...before, generation: generation + 1, updatedAt: now, specHash: hashSpec(spec) };
-  return withNotes({ ...next, ...toTraceMetadata(call.span) }, call.toNotes?.(spec));
+export function changedMetadata(
+  { call, now }: Occasion,
+  metadata: Metadata,
+  spec: object,
+  specHash = hashSpec(spec),
+): Metadata {
+  const next = { ...nextMetadata(metadata, specHash, Date.parse(now)), ...toTraceMetadata(call.span) };
+  return withNotes(next, call.toNotes?.(spec));
 }
 
 /** What the metadata of an object says of the request that it was written by; nothing when that is not traced. */

@@ -94,7 +94,7 @@ export function write<Env extends WriteEnv, Facts, Ruling>(
   call: ApiCall,
   how: Writing<Env, Facts, Ruling>,
 ): Promise<RouteResult> {
-  if (call.isDryRun) return attempt(env, call, how, false) as Promise<RouteResult>;
+  if (call.isDryRun) return attempt(env, call, how, true) as Promise<RouteResult>;
   return env.committer.inTurn(listConflictKeys(env, call, how), async () => {
     for (let count = 1; count <= ATTEMPTS; count++) {
       const outcome = await attempt(env, call, how, count === 1);
@@ -158,7 +158,8 @@ async function readJudgePlan<Env extends WriteEnv, Facts, Ruling>(
 ): Promise<Planned<Facts, Ruling> | RequestRejection> {
   const { cache, clock, random } = env;
   const { tenant, request } = call;
-  const freshness = isFirst && how.freshness ? how.freshness(env, call) : 'all';
+  const least = isFirst && how.freshness ? how.freshness(env, call) : 'all';
+  const freshness = least === 'none' && call.isDryRun ? 'all' : least;
   const isFresh = freshness !== 'none' && (await refresh(cache, freshness === 'all'));
   if (isFresh && tenant !== '' && !cache.get(keys.tenant(tenant))) {
     return rejectRequest('resource_not_found', 'X-Tenant-ID', tenant);

@@ -14,7 +14,8 @@ import type { AdmissionEnv } from '../../admission/env.js';
 import { type QueryParams, readInteger, rejectParameter } from '../../http/query.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
-import { submitDeployment } from '../deployment/write.js';
+import { write } from '../../write/write.js';
+import { defineSubmission } from '../deployment/write.js';
 import { findDeployment } from '../deployment/view.js';
 
 const ONE = `${archiveKind.path}/{name}`;
@@ -128,11 +129,8 @@ async function rollBack(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> 
     return rejectRevision('revision', revision, await listRevisions(env.store, tenant, history), 'body');
   }
   const { spec } = archived;
-  return submitDeployment(env, call, {
-    load: async () => {
-      await env.cache.barrier();
-      return env.cache.get(keys.deployment(tenant, name));
-    },
+  const submission = defineSubmission({
+    find: ({ cache }) => cache.get(keys.deployment(tenant, name)),
     toDocument: stored => toReplacement(spec, stored),
     origin: {
       change: 'rollback',
@@ -141,4 +139,5 @@ async function rollBack(env: AdmissionEnv, call: ApiCall): Promise<RouteResult> 
       secretsVersion: spec.secretsVersion,
     },
   });
+  return write(env, call, submission);
 }

@@ -24,7 +24,7 @@ import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
 import { type Situation, write, type Writing } from '../../write/write.js';
 import { findDeployment } from '../deployment/view.js';
-import { submitDeployment } from '../deployment/write.js';
+import { defineSubmission } from '../deployment/write.js';
 
 const COLLECTION = backupKind.path;
 const ONE = `${COLLECTION}/${backupKind.item}`;
@@ -246,11 +246,8 @@ async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
   }
   const { tenant } = call;
   const { spec, deploymentName, id, revisions, scalingPolicy } = backup;
-  return submitDeployment(env, call, {
-    load: async () => {
-      await env.cache.barrier();
-      return env.cache.get(keys.deployment(tenant, deploymentName));
-    },
+  const submission = defineSubmission({
+    find: ({ cache }) => cache.get(keys.deployment(tenant, deploymentName)),
     toDocument: stored => toReplacement(spec, stored),
     origin: {
       change: 'restore',
@@ -263,6 +260,7 @@ async function restoreBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteRes
       ...toBackedUpCanary(backup),
     },
   });
+  return write(env, call, submission);
 }
 
 /** The canary that was under way, with what ran beside it where that is part of the backup. */

@@ -12,7 +12,7 @@ import { canaryOrder } from './canary.js';
 import { policyChange, policyRemoval, showScaling } from './scaling.js';
 import { showUsage } from './usage.js';
 import { loadDeployment, readStatus } from './view.js';
-import { createDeployment, deleteDeployment, replaceDeployment } from './write.js';
+import { creation, removal, replacement } from './write.js';
 
 const COLLECTION = deploymentKind.path;
 const ONE = `${COLLECTION}/${deploymentKind.item}`;
@@ -20,9 +20,9 @@ const ONE = `${COLLECTION}/${deploymentKind.item}`;
 /** Deployments: the workloads that tenants declare, and the explanation of their placement. */
 export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
   return [
-    defineRoute('deployer', 'POST', COLLECTION, call => createDeployment(env, call)),
-    defineRoute('deployer', 'PUT', ONE, call => replaceDeployment(env, call)),
-    defineRoute('deployer', 'DELETE', ONE, call => deleteDeployment(env, call)),
+    defineRoute('deployer', 'POST', COLLECTION, call => write(env, call, creation)),
+    defineRoute('deployer', 'PUT', ONE, call => write(env, call, replacement)),
+    defineRoute('deployer', 'DELETE', ONE, call => write(env, call, removal)),
     defineRoute('deployer', 'POST', `${ONE}/canary`, call => write(env, call, canaryOrder), { grows: false }),
     defineRoute('viewer', 'GET', `${ONE}/scaling`, call => showScaling(env, call)),
     defineRoute('deployer', 'PUT', `${ONE}/scaling`, call => write(env, call, policyChange)),

@@ -1,7 +1,6 @@
 import { createInitialStatus, deploymentKind, type DeploymentStatus } from '../../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
-import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { type Cache, type Entry, toSoundBytes } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { cacheRendered, readUid, spliceDocument, toSpliceable } from '../../http/resource.js';
@@ -25,15 +24,10 @@ export function createDeploymentReader(cache: Cache): ReaderOptions {
   };
 }
 
-/** The answer to a write: the deployment, and everything that the server added or remarked. */
-export function renderWritten(
-  entry: Pick<Entry, 'bytes' | 'revision'>,
-  status: Entry | undefined,
-  alterations: readonly Alteration[],
-  warnings: readonly Warning[],
-): Buffer {
-  const remarks = `,"alterations":${JSON.stringify(alterations)},"warnings":${JSON.stringify(warnings)}`;
-  return spliceDocument(entry, STATUS, chooseStatus(entry, status), Buffer.from(remarks));
+/** A deployment as clients see it. One that was read may be damaged; what was written is not, and is not parsed for it. */
+export function renderDeployment(cache: Pick<Cache, 'get'>, entry: Entry, wasRead = true): Buffer {
+  const sound = wasRead ? toSpliceable(entry) : entry;
+  return spliceDocument(sound, STATUS, chooseStatus(sound, findStatus(cache, entry)));
 }
 
 /** A status of an earlier deployment of the same name is not this one's. */
@@ -82,6 +76,6 @@ export async function loadDeployment(cache: Cache, tenant: string, name: string)
 }
 
 /** The status that belongs to a deployment, if there is one yet. */
-export function findStatus(cache: Cache, { key }: Entry): Entry | undefined {
+export function findStatus(cache: Pick<Cache, 'get'>, { key }: Entry): Entry | undefined {
   return cache.get(toStatusKey(deploymentKind, key));
 }

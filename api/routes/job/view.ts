@@ -1,7 +1,6 @@
 import { createInitialJobStatus, jobKind, type JobStatus } from '../../../crds/job/index.js';
 import { isDnsLabel } from '../../../crds/grammar/index.js';
 import { keys, ranges, toStatusKey } from '../../../crds/keys/index.js';
-import type { Alteration, Warning } from '../../../crds/rule/index.js';
 import { type Cache, type Entry, findRecordFault, toSoundBytes } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { cacheRendered, readUid, spliceDocument, toSpliceable } from '../../http/resource.js';
@@ -36,26 +35,26 @@ function chooseStatus({ bytes }: Pick<Entry, 'bytes'>, status: Entry | undefined
   return shown && readUid(shown) === readUid(bytes) ? shown : PENDING;
 }
 
-/** The answer to a write: the job, and everything that the server added or remarked. */
-export function renderWrittenJob(
-  entry: Pick<Entry, 'bytes' | 'revision'>,
-  status: Entry | undefined,
-  alterations: readonly Alteration[] = [],
-  warnings: readonly Warning[] = [],
-): Buffer {
-  const remarks = `,"alterations":${JSON.stringify(alterations)},"warnings":${JSON.stringify(warnings)}`;
-  return spliceDocument(entry, STATUS, chooseStatus(entry, status), Buffer.from(remarks));
+/** A job as answers to writes show it. One that was read may be damaged; what was written is not, and is not parsed for it. */
+export function renderJob(cache: Pick<Cache, 'get'>, entry: Entry, wasRead: boolean): Buffer {
+  const sound = wasRead ? toSpliceable(entry) : entry;
+  return spliceDocument(sound, STATUS, chooseStatus(sound, findJobStatus(cache, entry)));
 }
 
-/** The job of this tenant that a path names, as it is stored now. */
-export async function loadJob(cache: Cache, tenant: string, name: string): Promise<Entry | RequestRejection> {
-  await cache.barrier();
+/** The job of this tenant that a path names. */
+export function findJob(cache: Cache, tenant: string, name: string): Entry | RequestRejection {
   const entry = isDnsLabel(name) ? cache.get(keys.job(tenant, name)) : undefined;
   return entry ?? rejectRequest('resource_not_found', 'name', name);
 }
 
+/** The same, as it is stored now. */
+export async function loadJob(cache: Cache, tenant: string, name: string): Promise<Entry | RequestRejection> {
+  await cache.barrier();
+  return findJob(cache, tenant, name);
+}
+
 /** The status that belongs to a job, if there is one yet. */
-export function findJobStatus(cache: Cache, { key }: Entry): Entry | undefined {
+function findJobStatus(cache: Pick<Cache, 'get'>, { key }: Entry): Entry | undefined {
   return cache.get(toStatusKey(jobKind, key));
 }
 
