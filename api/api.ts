@@ -34,7 +34,6 @@ import { LogRendezvous } from './stream/logs.js';
 import { OpenStreams } from './stream/open-streams.js';
 import { WatchHub } from './watch/watch-hub.js';
 import { Committer } from './write/committer.js';
-import { KeyedMutex } from './write/keyed-mutex.js';
 
 /** The API, without the socket it listens on. */
 export interface Api {
@@ -155,9 +154,6 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     committer: new Committer({ ...deps, store, events, eventLeases, conflictLeases, staticFacts }),
     rateLimiter: new RateLimiter(clock, settings),
     seats: new Seats(settings, metrics),
-    events,
-    eventLeases,
-    conflictLeases,
     lastHeartbeatAt,
     readers,
     dispatcher,
@@ -168,7 +164,6 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
     dryRunLimits: { ...limits, supportedFields: new Set(optionalFields) },
     staticFacts,
-    mutex: new KeyedMutex(),
     placementPolicy,
     usage: new TenantUsage(cache),
     baseUrl: () => settings.baseUrl || url(),

@@ -37,6 +37,6 @@ export interface ApiDeps {
 }
 
 /** Everything that the pipeline and the handlers work with. */
-export interface ApiEnv extends ApiDeps, RoutesEnv {
+export interface ApiEnv extends Omit<ApiDeps, 'store'>, RoutesEnv {
   readonly seats: Seats;
 }

@@ -282,10 +282,7 @@ export class Pipeline {
   }
 
   #failure(thrown: unknown, { requestId, route, tenant }: RequestProgress): RequestRejection {
-    if (thrown instanceof LeaseGoneFault) {
-      this.#env.eventLeases.discard();
-      this.#env.conflictLeases.discard();
-    }
+    if (thrown instanceof LeaseGoneFault) this.#env.committer.discardLeases();
     const foreseen = toPlatformFailure(thrown);
     const fields = { requestId, tenant, ...(route && { route: route.path }), error: asError(thrown) };
     if (foreseen) this.#env.log.warn('request failed', fields);

@@ -1,8 +1,6 @@
 import { keys } from '../../crds/keys/index.js';
 import { isTypedId } from '../../crds/grammar/index.js';
 import { toVolumeSubject } from '../../crds/volume/index.js';
-import type { EventLeases } from '../../pkg/events/index.js';
-import { type Cache, encode, type Guard, type Put } from '../../pkg/store/index.js';
 import { listDependencies, listNetworkNames, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 
 /**
@@ -33,20 +31,4 @@ export function toSecretSubject(label: string): string {
 /** The subject of the conflict key of a network: none is deleted while a workload that joins it is written. */
 export function toNetworkSubject(name: string): string {
   return `network.${name}`;
-}
-
-/** Guards that fail when a conflict key has changed since. To be read together with the facts. */
-export function guardConflictKeys(cache: Cache, conflictKeys: readonly string[]): readonly Guard[] {
-  return conflictKeys.map(key => ({ key, at: cache.get(key)?.revision ?? 0 }));
-}
-
-/** Puts that change the conflict keys, so that concurrent writes fail. They are on a lease, since only these need them. */
-export async function putConflictKeys(
-  leases: EventLeases,
-  conflictKeys: readonly string[],
-  by: string,
-): Promise<readonly Put[]> {
-  if (conflictKeys.length === 0) return [];
-  const lease = await leases.current();
-  return conflictKeys.map(key => ({ key, bytes: encode({ by }), lease }));
 }

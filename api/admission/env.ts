@@ -1,10 +1,8 @@
 import type { DeploymentFacts, DeploymentLimits } from '../../crds/deployment/index.js';
-import type { EventLeases, EventWriter } from '../../pkg/events/index.js';
 import type { PlacementPolicy, TenantUsage } from '../../pkg/fleet/index.js';
 import type { ImageFacts } from '../../pkg/registry/index.js';
 import type { SecretStore } from '../../pkg/secrets/index.js';
 import type { Cache } from '../../pkg/store/index.js';
-import type { KeyedMutex } from '../write/keyed-mutex.js';
 import type { WriteEnv } from '../write/write.js';
 
 /** Where workloads may be placed. */
@@ -18,17 +16,8 @@ export interface QuotaEnv extends PlacementEnv {
   readonly usage: TenantUsage;
 }
 
-/** Writes that leave an event, one at a time for each conflict key. */
-export interface EventEnv extends WriteEnv {
-  readonly events: EventWriter;
-  readonly eventLeases: EventLeases;
-  /** Of conflict keys: they outlive every request, but not by much. */
-  readonly conflictLeases: EventLeases;
-  readonly mutex: KeyedMutex;
-}
-
 /** Everything that a workload is judged by and written with. */
-export interface AdmissionEnv extends EventEnv, QuotaEnv {
+export interface AdmissionEnv extends WriteEnv, QuotaEnv {
   readonly secrets: SecretStore;
   /** Asks registries whether they have an image. Without it images are not checked. */
   readonly images?: ImageFacts;

@@ -1,8 +1,8 @@
-import { type Cache, CompactedFault, type Entry, type ListingPage, type Store } from '../../pkg/store/index.js';
+import { type Cache, CompactedFault, type Entry, type ListingPage } from '../../pkg/store/index.js';
 import { type QueryParams, readInteger, rejectParameter } from './query.js';
 import { replyJsonBytes, RequestRejection } from './reply.js';
 import type { Resource } from './resource.js';
-import type { ApiCall, RouteResult } from './route.js';
+import type { ApiCall, ReadableStore, RouteResult } from './route.js';
 
 /** The query parameters that every list knows. */
 export const PAGE_QUERY = ['limit', 'continue'] as const;
@@ -62,7 +62,7 @@ const READS_PER_PAGE = 4;
  * be short, or empty, although others follow.
  */
 export async function readStoredSource(
-  store: Store,
+  store: ReadableStore,
   resource: Resource,
   prefix: string,
   { query }: ApiCall,
@@ -96,7 +96,12 @@ export async function readStoredSource(
 }
 
 /** At the revision of the pages before, or at a newer one when that was compacted meanwhile. */
-async function readPage(store: Store, prefix: string, after: string, at: number | undefined): Promise<ListingPage> {
+async function readPage(
+  store: ReadableStore,
+  prefix: string,
+  after: string,
+  at: number | undefined,
+): Promise<ListingPage> {
   const options = { after, limit: READ_AT_ONCE };
   try {
     return await store.page(prefix, { ...options, at });

@@ -164,9 +164,12 @@ export interface ApiCall {
   readonly toNotes?: (spec: object) => ObjectNotes;
 }
 
-/** What nearly every handler reads and writes objects with. */
+/** What the API reads from the store itself. What changes the store is `api/write`. */
+export type ReadableStore = Pick<Store, 'get' | 'list' | 'page'>;
+
+/** What nearly every handler reads objects with. */
 export interface StorageEnv {
-  readonly store: Store;
+  readonly store: ReadableStore;
   readonly cache: Cache;
   readonly clock: Clock;
   readonly random: Random;

@@ -1,4 +1,5 @@
-import type { Entry, Store } from '../../pkg/store/index.js';
+import type { Entry } from '../../pkg/store/index.js';
+import type { ReadableStore } from '../http/route.js';
 import type { WatchEnv } from '../watch/open-watch.js';
 import type { ServedResource } from './served.js';
 
@@ -33,10 +34,10 @@ export async function listEntries(
   return { revision: page.revision, entries, readUpTo: () => last };
 }
 
-type Page = Awaited<ReturnType<Store['page']>>;
+type Page = Awaited<ReturnType<ReadableStore['page']>>;
 
 async function* readPages(
-  store: Store,
+  store: ReadableStore,
   topic: string,
   first: Page,
   stopAt: (key: string) => void,

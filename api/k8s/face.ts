@@ -45,10 +45,11 @@ import {
 import { changeScale, getScale, scaleOfDeployments } from './scale.js';
 import { OBJECT_TYPE, ObjectRejection } from './status.js';
 import type { OwnWriteEnv } from './own-writes.js';
+import type { WriteEnv } from '../write/write.js';
 import { createObject, removeObject, patchObject, replaceObject } from './write.js';
 
 /** What the face works with. */
-export interface FaceEnv extends ReadEnv {
+export interface FaceEnv extends ReadEnv, WriteEnv {
   readonly readers: readonly KindReader[];
 }
 

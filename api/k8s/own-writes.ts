@@ -3,13 +3,13 @@ import type { IncomingMessage } from 'node:http';
 import { buildKey } from '../../crds/keys/index.js';
 import type { KindOperation } from '../../crds/kind/index.js';
 import { BrokenInvariantFault } from '../../pkg/fault/index.js';
-import { findRecordFault } from '../../pkg/store/index.js';
+import { findRecordFault, type Put } from '../../pkg/store/index.js';
 import { checkAccess } from '../access/authorise.js';
 import { putNotes } from '../write/metadata.js';
 import { isFields } from '../http/body.js';
-import { waitUntilStored } from '../http/concurrency.js';
-import { rejectRequest, replyJson, RequestRejection, type WholeReply } from '../http/reply.js';
+import { rejectRequest, RequestRejection, type WholeReply } from '../http/reply.js';
 import type { ApiCall, Route } from '../http/route.js';
+import { write, type WriteEnv } from '../write/write.js';
 import type { KeptNotes } from './notes.js';
 import type { OwnView } from './objects.js';
 import type { ReadEnv, ReadTarget } from './read.js';
@@ -17,7 +17,7 @@ import { toStatusSubject } from './served.js';
 import { ObjectRejection } from './status.js';
 
 /** What objects are written with: the routes of our own API, which judge and store everything. */
-export interface OwnWriteEnv extends ReadEnv {
+export interface OwnWriteEnv extends ReadEnv, WriteEnv {
   readonly findRoute: (target: ReadTarget, operation: KindOperation) => Route;
   /** The route that changes some fields of an object, where none changes all of them. */
   readonly findPatch: (target: ReadTarget) => Route | undefined;
@@ -88,22 +88,26 @@ export async function storeNotes(
   const { kind } = served.reader;
   const subject = toStatusSubject(served, String(view[kind.nameField]));
   if (refused) return new ObjectRejection(new RequestRejection([refused, ...more]), subject);
-  if (call.isDryRun) return replyJson(200, { object: view });
-  const entry = env.cache.get(buildKey(kind, tenant, String(view[kind.keyParts?.at(-1) ?? ''])));
   const { revision } = view['metadata'] as { readonly revision: string };
-  const overtaken = rejectRequest('revision_mismatch', 'metadata.resourceVersion', revision, { current: 'another' });
-  if (!entry || String(entry.revision) !== revision) return new ObjectRejection(overtaken, subject);
-  const fault = findRecordFault(entry);
-  if (fault !== undefined) {
-    const current = `what is stored, which cannot be worked with (${fault})`;
-    return new ObjectRejection(rejectRequest('field_immutable', 'metadata.annotations', '', { current }), subject);
-  }
-  const noted = putNotes(entry, toNotes(view));
-  const isStored =
-    !noted ||
-    (await waitUntilStored(
-      env.cache,
-      env.store.commit({ guards: [{ key: entry.key, at: entry.revision }], puts: [noted], deletes: [] }),
-    ));
-  return isStored ? replyJson(200, view) : new ObjectRejection(overtaken, subject);
+  const key = buildKey(kind, tenant, String(view[kind.keyParts?.at(-1) ?? '']));
+  const request = withIfMatch(call.request, `"${revision}"`);
+  const reply = await write<OwnWriteEnv, undefined, Put | null>(
+    env,
+    { ...call, request, tenant },
+    {
+      name: kind.singular,
+      find: ({ cache }) => cache.get(key),
+      facts: () => undefined,
+      judge: ({ stored }) => {
+        const fault = findRecordFault(stored!);
+        if (fault === undefined) return putNotes(stored!, toNotes(view)) ?? null;
+        const current = `what is stored, which cannot be worked with (${fault})`;
+        return rejectRequest('field_immutable', 'metadata.annotations', '', { current });
+      },
+      plan: (_given, noted) => ({ before: view, after: view, ...(noted && { record: noted }) }),
+      show: () => view,
+    },
+  );
+  if (reply instanceof RequestRejection) return new ObjectRejection(reply, subject);
+  return reply as WholeReply;
 }

@@ -1,8 +1,8 @@
-import { type Cache, CompactedFault, type Entry, type ListingPage, type Store } from '../../pkg/store/index.js';
+import { type Cache, CompactedFault, type Entry, type ListingPage } from '../../pkg/store/index.js';
 import { rejectParameter } from '../http/query.js';
 import { NDJSON_TYPE, rejectRequest, RequestRejection, SSE_TYPE, type StreamReply } from '../http/reply.js';
 import type { Resource } from '../http/resource.js';
-import type { ApiCall, RouteResult } from '../http/route.js';
+import type { ApiCall, ReadableStore, RouteResult } from '../http/route.js';
 import type { OpenStreams } from '../stream/open-streams.js';
 import { createCursorAfter, type JoinedEntry, parseCursor, type WatchCursor, type WatchFormat } from './frame.js';
 import type { WatchHistory } from './history.js';
@@ -13,7 +13,7 @@ import type { InitialList } from './watcher.js';
 /** What lists and watches are answered with. */
 export interface WatchEnv {
   readonly cache: Cache;
-  readonly store: Store;
+  readonly store: ReadableStore;
   readonly streams: OpenStreams;
   readonly watchHub: WatchHub;
 }
@@ -139,7 +139,7 @@ async function startFromStore(
   }
 }
 
-async function readInitialList(store: Store, topic: string, after?: string, at?: number): Promise<InitialList> {
+async function readInitialList(store: ReadableStore, topic: string, after?: string, at?: number): Promise<InitialList> {
   const page: ListingPage = await store.page(topic, { after, limit: READ_AT_ONCE, at });
   const { entries, revision, more } = page;
   const last = entries.at(-1)?.key;

@@ -92,10 +92,15 @@ export class Committer {
       );
     } catch (thrown) {
       if (!(thrown instanceof LeaseGoneFault)) throw thrown;
-      this.#env.eventLeases.discard();
-      this.#env.conflictLeases.discard();
+      this.discardLeases();
       return { stored: false };
     }
+  }
+
+  /** Drops leases that the store may not know any more: what comes next gets others. */
+  discardLeases(): void {
+    this.#env.eventLeases.discard();
+    this.#env.conflictLeases.discard();
   }
 
   async #build(
@@ -139,6 +144,12 @@ export class Committer {
   async #putConflictKeys(conflictKeys: readonly string[], by: string): Promise<readonly Put[]> {
     const lease = await this.#env.conflictLeases.current();
     return conflictKeys.map(key => ({ key, bytes: encode({ by }), lease }));
+  }
+
+  /** Stores an event of what has happened elsewhere. */
+  async announce(draft: EventDraft): Promise<void> {
+    const event = await this.#env.events.put(draft);
+    await this.#env.store.commit({ guards: [{ key: event.key, at: 0 }], puts: [event], deletes: [] });
   }
 
   /** Leaves a record for others while `work` lasts, and no longer than so many seconds. */

@@ -12,9 +12,10 @@
  * @module
  */
 import { keys } from '../../crds/keys/index.js';
+import type { Warning } from '../../crds/rule/index.js';
 import type { Random } from '../../pkg/clock/index.js';
 import { failpoint, type FailpointName } from '../../pkg/failpoint/index.js';
-import { type Cache, ConflictFault, Entry, StoreUnavailableFault } from '../../pkg/store/index.js';
+import { type Cache, ConflictFault, Entry, StoreUnavailableFault, type Verdict } from '../../pkg/store/index.js';
 import { inSpan, type Span } from '../../pkg/trace/index.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
 import type { ApiCall, RouteResult, StorageEnv } from '../http/route.js';
@@ -49,7 +50,7 @@ export interface Situation<Facts = unknown> {
 
 /** What is to be stored, and what is to be said of it. Without a put, a deletion and material nothing changes, and what is stored is answered. */
 export interface Plan extends PlannedChange, Tried {
-  /** What is answered when there is no record to put, and it is not the entry that the call is about. */
+  /** What is answered in the place of the record. */
   readonly shown?: Entry | undefined;
 }
 
@@ -77,8 +78,18 @@ export interface Writing<Env, Facts, Ruling> {
   readonly facts: (env: Env, call: ApiCall, seen: Seen) => OrRejection<Facts> | Promise<OrRejection<Facts>>;
   readonly judge: (given: Situation<Facts>, env: Still<Env>) => OrRejection<Ruling>;
   readonly plan: (given: Situation<Facts>, ruling: Ruling, env: Still<Env>) => Plan;
+  /** Commits what is not one transaction of the store. */
+  readonly commit?: (env: Env, given: Situation<Facts>, ruling: Ruling) => Promise<OrRejection<Verdict>>;
+  /** What is done elsewhere, when it is stored or needs not be; gives further warnings. */
+  readonly afterwards?: (env: Env, given: Situation<Facts>, ruling: Ruling) => Promise<OrRejection<readonly Warning[]>>;
   /** What answers show: JSON, or what becomes JSON; or why the request is refused in spite of what was stored. */
-  readonly show: (env: Env, written: Entry, given: Situation<Facts>, ruling: Ruling) => object;
+  readonly show: (
+    env: Env,
+    written: Entry,
+    given: Situation<Facts>,
+    ruling: Ruling,
+    late: readonly Warning[],
+  ) => object;
   /** What a dry run says beside the object. */
   readonly preview?: (env: Env, given: Situation<Facts>, ruling: Ruling) => object;
   /** Is answered from its own bytes: only a write with conflict keys waits until the cache shows it. */
@@ -87,6 +98,8 @@ export interface Writing<Env, Facts, Ruling> {
 
 const ATTEMPTS = 8;
 const NO_KEYS: readonly string[] = [];
+const NONE: readonly Warning[] = [];
+const UNCHANGED: Verdict = { stored: true, revision: 0 };
 
 /** Writes one thing, or says what that would do. */
 export function write<Env extends WriteEnv, Facts, Ruling>(
@@ -124,23 +137,43 @@ async function attempt<Env extends WriteEnv, Facts, Ruling>(
 ): Promise<RouteResult | undefined> {
   const planned = await inSpan(call.span, 'admission', span => readJudgePlan(env, call, how, { isFirst, span }));
   if (planned instanceof RequestRejection) return planned;
-  const { given, ruling, plan, conflict } = planned;
-  const { stored } = given;
+  const { given, ruling, plan } = planned;
   if (call.isDryRun) return replyDryRun(plan, how.preview?.(env, given, ruling));
 
+  const verdict = await carryOut(env, how, planned);
+  if (verdict instanceof RequestRejection) return verdict;
+  if (!verdict.stored) return undefined;
+  const late = how.afterwards ? await how.afterwards(env, given, ruling) : NONE;
+  if (late instanceof RequestRejection) return late;
+
+  const { record, warnings } = plan;
+  const made = record && new Entry(record.key, record.bytes, verdict.revision, given.stored?.created);
+  const written = plan.shown ?? made ?? given.stored!;
+  const shown = how.show(env, written, given, ruling, late);
+  if (shown instanceof RequestRejection) return shown;
+  return replyWritten(
+    shown,
+    written.revision,
+    late.length > 0 ? { ...plan, warnings: [...(warnings ?? []), ...late] } : plan,
+  );
+}
+
+/** Commits a plan, and waits for the cache where that has to be. */
+async function carryOut<Env extends WriteEnv, Facts, Ruling>(
+  env: Env,
+  how: Writing<Env, Facts, Ruling>,
+  { given, ruling, plan, conflict }: Planned<Facts, Ruling>,
+): Promise<Verdict | RequestRejection> {
   const { record, puts, deletes, material } = plan;
-  let written = plan.shown ?? stored;
-  if (record || puts || deletes || material) {
-    if (how.points) failpoint(how.points[0]);
-    const verdict = await env.committer.commit(call, stored, plan, conflict);
-    if (verdict instanceof RequestRejection) return verdict;
-    if (!verdict.stored) return undefined;
-    if (how.points) failpoint(how.points[1]);
-    if (!how.isAnsweredAtOnce || conflict.keys.length > 0) await waitUntilCached(env.cache, verdict.revision);
-    if (record) written = new Entry(record.key, record.bytes, verdict.revision, stored?.created);
-  }
-  const shown = how.show(env, written!, given, ruling);
-  return shown instanceof RequestRejection ? shown : replyWritten(shown, written!.revision, plan);
+  if (!record && !puts && !deletes && !material) return UNCHANGED;
+  if (how.points) failpoint(how.points[0]);
+  const verdict = how.commit
+    ? await how.commit(env, given, ruling)
+    : await env.committer.commit(given.call, given.stored, plan, conflict);
+  if (verdict instanceof RequestRejection || !verdict.stored) return verdict;
+  if (how.points) failpoint(how.points[1]);
+  if (!how.isAnsweredAtOnce || conflict.keys.length > 0) await waitUntilCached(env.cache, verdict.revision);
+  return verdict;
 }
 
 interface Planned<Facts, Ruling> {

@@ -40,11 +40,12 @@ export const canaryOrder: Writing<AdmissionEnv, undefined, JudgedOrder> = {
     const order = { uid: metadata.uid, contentHash: computeContentHash(deployment), action };
     return { order: { ...order, by: describeCaller(call.caller), at: now }, deployment, rollout };
   },
-  plan: ({ call: { tenant } }, { order, deployment, rollout }, { cache }) => {
+  plan: ({ call: { tenant }, stored }, { order, deployment, rollout }, { cache }) => {
     const key = keys.canaryOrder(tenant, deployment.name);
     return {
       record: { key, bytes: encode(order) },
       over: cache.get(key),
+      shown: stored,
       guards: [{ key: rollout.key, at: rollout.revision }],
       after: toOrderView(deployment, order),
       warnings: warnPaused(deployment, order.action),

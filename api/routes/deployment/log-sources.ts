@@ -3,18 +3,18 @@ import { keys } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import { reject } from '../../../crds/rejections/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
-import { asError } from '../../../pkg/fault/index.js';
 import { ANY_NODE, type LogRequest, WHOLE_LOG } from '../../../pkg/link/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
-import type { ApiCall, StorageEnv } from '../../http/route.js';
+import type { ApiCall } from '../../http/route.js';
 import type { LogRendezvous, LogSource } from '../../stream/logs.js';
 import type { OpenStreams } from '../../stream/open-streams.js';
+import type { WriteEnv } from '../../write/write.js';
 import { findNodeById } from '../node/view.js';
 import type { LogCursor, LogEncoding } from './log-stream.js';
 
 /** What logs are read with. */
-export interface LogEnv extends StorageEnv {
+export interface LogEnv extends WriteEnv {
   readonly logs: LogRendezvous;
   readonly streams: OpenStreams;
   /** URL under which agents reach this server and no other. */
@@ -139,7 +139,7 @@ function buildRequest(
 }
 
 /** Stores the request where agents are told of it, for as long as the wait lasts. */
-async function request<T>(
+function request<T>(
   env: LogEnv,
   call: ApiCall,
   nodeId: string,
@@ -147,17 +147,7 @@ async function request<T>(
   wait: (id: string) => Promise<T>,
 ): Promise<T> {
   const id = createTypedId('log', count => env.random.bytes(count));
-  const lease = await env.store.grant(LEASE_SECONDS);
-  const arrival = wait(id);
-  const key = keys.logRequest(call.tenant, nodeId, id);
-  const puts = [{ key, bytes: encode({ id, ...body }), lease: lease.id }];
-  await env.store.commit({ guards: [{ key, at: 0 }], puts, deletes: [] });
-  const arrived = await arrival;
-  // The agent has dialled in, or will not do so any more: the stored request is not needed any longer.
-  env.store
-    .revoke(lease.id)
-    .catch((thrown: unknown) =>
-      env.log.debug('log request is left to its lease', { requestId: call.requestId, error: asError(thrown) }),
-    );
-  return arrived;
+  const record = { key: keys.logRequest(call.tenant, nodeId, id), bytes: encode({ id, ...body }) };
+  // Once the agent has dialled in, or will not do so any more, the stored request is not needed any longer.
+  return env.committer.leave(record, LEASE_SECONDS, () => wait(id));
 }

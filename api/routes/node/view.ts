@@ -15,14 +15,14 @@ import { describeSilentEngine } from '../../../crds/reasons/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { listReplicasOn, NODES_BY_ID, sumRequests } from '../../../pkg/fleet/index.js';
 import { type Cache, type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
-import type { EventEnv, QuotaEnv } from '../../admission/env.js';
+import type { QuotaEnv } from '../../admission/env.js';
 import type { ApiCall } from '../../http/route.js';
 import type { TokenEnv } from '../token/routes.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
 /** What nodes are enrolled, drained, fenced and shown with. */
-export interface NodeEnv extends EventEnv, QuotaEnv, TokenEnv, NodeViewEnv {
+export interface NodeEnv extends QuotaEnv, TokenEnv, NodeViewEnv {
   readonly settings: Settings;
 }
 

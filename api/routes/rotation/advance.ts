@@ -1,3 +1,4 @@
+import type { StoredDeployment } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import {
   checkRotation,
@@ -5,20 +6,20 @@ import {
   ROTATION_PHASER,
   type RotationRecord,
 } from '../../../crds/rotation/index.js';
-import type { Alteration, Warning } from '../../../crds/rule/index.js';
-import { failpoint } from '../../../pkg/failpoint/index.js';
+import type { Warning } from '../../../crds/rule/index.js';
 import { asError, Fault } from '../../../pkg/fault/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
 import { type SecretDocument, SecretOutcomeUnknownFault, toCredentialPath } from '../../../pkg/secrets/index.js';
-import { type Change, encode, value } from '../../../pkg/store/index.js';
-import { rejectNamespace } from '../../write/material.js';
-import { guardConflictKeys, putConflictKeys, toSecretSubject } from '../../admission/conflict-keys.js';
-import { replyDryRun } from '../../write/answer.js';
+import { type Cache, encode, value } from '../../../pkg/store/index.js';
+import { toSecretSubject } from '../../admission/conflict-keys.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { readRotation } from '../../admission/rotations.js';
-import { waitUntilCached } from '../../write/committer.js';
-import { replyJson, RequestRejection } from '../../http/reply.js';
-import type { ApiCall, RouteResult } from '../../http/route.js';
+import { isFields } from '../../http/body.js';
+import { rejectRequest, RequestRejection } from '../../http/reply.js';
+import type { ApiCall } from '../../http/route.js';
+import { rejectNamespace } from '../../write/material.js';
+import type { Seen, Writing } from '../../write/write.js';
+import { findDeployment } from '../deployment/view.js';
 import {
   announceMinted,
   isVersionTaken,
@@ -28,59 +29,89 @@ import {
   stageDocument,
   warnIgnoredMaterial,
 } from './material.js';
-import { readRotationFacts, type RotationRequest, toRotationView } from './view.js';
+import { listSecretPathsByLabel, readRotationFacts, type RotationRequest, toRotationView } from './view.js';
 
-/** Stores the requested phase and stages its material. Undefined when a concurrent write was stored first. */
-export async function advanceRotation(
-  env: AdmissionEnv,
-  call: ApiCall,
-  request: RotationRequest,
-): Promise<RouteResult | undefined> {
-  const { rotation, step } = request;
-  if (await isStart(env, call, request)) {
-    const conflictKeys = [keys.conflict(call.tenant, toSecretSubject(rotation.label))];
-    return env.mutex.run(conflictKeys, () => startRotation(env, call, request, conflictKeys));
+/** A phase that was asked for, and what the secrets store has to say of it. */
+interface AskedPhase extends RotationRequest {
+  /** The rotation begins, or begins again. */
+  readonly start: RotationStart | undefined;
+}
+
+/** The next phase of a rotation: what is to be stored of it; undefined where it is under way already. */
+type NextRecord = RotationRecord | undefined;
+
+/**
+ * Stores the requested phase, and stages its material then. A rotation starts under the conflict key of its credential: writes that
+ * were judged before it are judged again.
+ */
+export const advance: Writing<AdmissionEnv, AskedPhase, NextRecord> = {
+  name: 'rotation',
+  points: ['rotation.asking', 'rotation.asked'],
+  find: ({ cache }, { tenant, params }) => findDeployment(cache, tenant, params['name']!),
+  conflictKeys: ({ cache }, call, entry) => {
+    const rotation = findRotation(cache, call, value<StoredDeployment>(entry!));
+    const mayStart = isFields(call.document) && call.document['phase'] === 'stage';
+    return rotation && mayStart ? [keys.conflict(call.tenant, toSecretSubject(rotation.label))] : [];
+  },
+  facts: readPhase,
+  judge: ({ call, now, random, facts: { deployment, rotation, step, start } }) => {
+    const stamp = { by: call.caller.id, askedAt: now, deployment: deployment.name };
+    if (start) {
+      const { document: _, minted: __, ...versions } = start;
+      return { id: random.uuid(), path: rotation.path, phase: 'stage', ...versions, ...stamp };
+    }
+    return step.isRepeat ? undefined : { ...rotation.record!, ...stamp, phase: step.phase };
+  },
+  plan: ({ call: { tenant }, stored, facts: { deployment, rotation, step, start } }, record, { cache }) => {
+    const before = toRotationView(cache, deployment, rotation);
+    const alterations = announceMinted(start?.minted);
+    const shown = stored;
+    if (!record) return { before, after: before, alterations, shown };
+    return {
+      record: { key: keys.rotation(tenant, rotation.label), bytes: encode(record) },
+      over: rotation.entry,
+      before,
+      after: { ...before, phase: step.phase, holds: false },
+      alterations,
+      shown,
+    };
+  },
+  afterwards: (env, { call, facts }, record) => {
+    const { document } = facts.start ?? {};
+    if (!record) return supplyMissing(env, call, facts);
+    return document ? stageValues(env, call, record, document) : Promise.resolve([]);
+  },
+  show: ({ cache }, _written, { call: { tenant }, facts: { deployment, rotation, start } }, _record, late) => {
+    const view = toRotationView(cache, deployment, readRotation(cache, tenant, rotation.label, rotation.path));
+    // The phaser may have looked before the values of this request were written.
+    const isStaged = start?.document !== undefined && late.length === 0;
+    return isStaged && view.waitsFor !== null ? { ...view, waitsFor: ROTATION_PHASER } : view;
+  },
+};
+
+/** The rotation of the credential that the request names, or of the only one there is. */
+function findRotation(cache: Cache, { document, tenant }: ApiCall, deployment: StoredDeployment) {
+  const paths = listSecretPathsByLabel(deployment);
+  const named = isFields(document) ? document['secret'] : undefined;
+  const label = named === undefined && paths.size === 1 ? [...paths.keys()][0] : named;
+  const path = typeof label === 'string' ? paths.get(label) : undefined;
+  return path === undefined ? undefined : readRotation(cache, tenant, label as string, path);
+}
+
+async function readPhase(env: AdmissionEnv, call: ApiCall, { stored }: Seen): Promise<AskedPhase | RequestRejection> {
+  const deployment = value<StoredDeployment>(stored!);
+  const rotation = findRotation(env.cache, call, deployment);
+  const facts = readRotationFacts(env.cache, deployment, rotation);
+  const checked = checkRotation(call.document, facts, env.deploymentLimits.secrets);
+  if (!checked.ok) return new RequestRejection(checked.rejections);
+  if (deployment.metadata.deletedAt !== undefined) {
+    return rejectRequest('deployment_being_deleted', 'name', deployment.name);
   }
-  if (step.isRepeat) return repeatPhase(env, call, request);
-  const record: RotationRecord = { ...rotation.record!, ...createStamp(env, call, request), phase: step.phase };
-  return (await storeRequest(env, call, request, record)) ? answer(env, call, request) : undefined;
-}
-
-/** Answers what requesting a phase would do. */
-export async function dryRunAdvance(env: AdmissionEnv, call: ApiCall, request: RotationRequest): Promise<RouteResult> {
-  const { deployment, rotation, step } = request;
-  const isStarting = await isStart(env, call, request);
-  const start = isStarting ? await checkStart(env, call, request) : undefined;
-  if (start instanceof RequestRejection) return start;
-  const before = toRotationView(env.cache, deployment, rotation);
-  const isSame = step.isRepeat && !isStarting;
-  const after = isSame ? before : { ...before, phase: step.phase, holds: false };
-  return replyDryRun({ before, after, alterations: announceMinted(start?.minted) });
-}
-
-async function isStart(env: AdmissionEnv, { tenant }: ApiCall, { rotation, step }: RotationRequest): Promise<boolean> {
-  return step.phase === 'stage' && (!step.isRepeat || (await isVersionTaken(env, tenant, rotation)));
-}
-
-/** A rotation starts under the conflict key of its credential: writes that were judged before it are judged again. */
-async function startRotation(
-  env: AdmissionEnv,
-  call: ApiCall,
-  request: RotationRequest,
-  conflictKeys: readonly string[],
-): Promise<RouteResult | undefined> {
-  await env.cache.barrier();
-  const guards = guardConflictKeys(env.cache, conflictKeys);
-  const start = await checkStart(env, call, request);
-  if (start instanceof RequestRejection) return start;
-  const { document, minted, ...versions } = start;
-  const { path } = request.rotation;
-  const stamp = createStamp(env, call, request);
-  const record: RotationRecord = { id: env.random.uuid(), path, phase: 'stage', ...versions, ...stamp };
-  const puts = await putConflictKeys(env.conflictLeases, conflictKeys, call.requestId);
-  if (!(await storeRequest(env, call, request, record, { guards, puts }))) return undefined;
-  const warnings = document ? await stageValues(env, call, record, document) : [];
-  return answer(env, call, request, warnings, { alterations: announceMinted(minted), isStaged: warnings.length === 0 });
+  const request = { deployment, rotation: rotation!, step: checked.value };
+  const { phase, isRepeat } = checked.value;
+  const isStart = phase === 'stage' && (!isRepeat || (await isVersionTaken(env, call.tenant, request.rotation)));
+  const start = isStart ? await checkStart(env, call, request) : undefined;
+  return start instanceof RequestRejection ? start : { ...request, start };
 }
 
 /** A rotation that starts again is checked like a first `stage`. */
@@ -100,33 +131,6 @@ async function checkStart(
     );
   }
   return planStart(env, call.tenant, { rotation, step: checked.value });
-}
-
-const ALONE: Pick<Change, 'guards' | 'puts'> = { guards: [], puts: [] };
-
-/** False when a concurrent write was stored first. */
-async function storeRequest(
-  env: AdmissionEnv,
-  { tenant }: ApiCall,
-  { entry, rotation }: RotationRequest,
-  record: RotationRecord,
-  conflict = ALONE,
-): Promise<boolean> {
-  const key = keys.rotation(tenant, rotation.label);
-  failpoint('rotation.asking');
-  const verdict = await env.store.commit({
-    guards: [
-      { key, at: rotation.entry?.revision ?? 0 },
-      { key: entry.key, created: entry.created },
-      ...conflict.guards,
-    ],
-    puts: [{ key, bytes: encode(record) }, ...conflict.puts],
-    deletes: [],
-  });
-  if (!verdict.stored) return false;
-  failpoint('rotation.asked');
-  await waitUntilCached(env.cache, verdict.revision);
-  return true;
 }
 
 const NOT_STAGED: readonly Warning[] = [
@@ -159,38 +163,21 @@ async function stageValues(
 }
 
 /** The current phase again changes nothing, unless it brings values that are still missing. */
-async function repeatPhase(env: AdmissionEnv, call: ApiCall, request: RotationRequest): Promise<RouteResult> {
-  const { rotation, step } = request;
-  if (!step.values && !step.generation) return answer(env, call, request);
+async function supplyMissing(
+  env: AdmissionEnv,
+  call: ApiCall,
+  { rotation, step }: RotationRequest,
+): Promise<readonly Warning[] | RequestRejection> {
+  if (!step.values && !step.generation) return [];
   const record = rotation.record!;
   const path = toCredentialPath(call.tenant, record.path);
   const reading = await env.secrets.read(path, record.to);
   if (reading.kind === 'forbidden') return rejectNamespace(env, path);
   const isMissing = reading.kind === 'missing' && record.material.by === 'caller' && step.values !== undefined;
-  if (!isMissing) {
-    const document = reading.kind === 'found' ? reading.document : undefined;
-    return answer(env, call, request, warnIgnoredMaterial(step, record, document));
-  }
+  if (!isMissing) return warnIgnoredMaterial(step, record, reading.kind === 'found' ? reading.document : undefined);
   const document = await mergeMaterial(env, call.tenant, record, step);
   if (document instanceof RequestRejection) return document;
   const staged = await stageDocument(env, call.tenant, record, document);
   if (staged === 'forbidden') return rejectNamespace(env, path);
-  return answer(env, call, request, staged === 'written' ? [] : NOT_STAGED);
-}
-
-function createStamp({ clock }: AdmissionEnv, { caller }: ApiCall, { deployment }: RotationRequest) {
-  return { by: caller.id, askedAt: new Date(clock.now()).toISOString(), deployment: deployment.name };
-}
-
-function answer(
-  { cache }: AdmissionEnv,
-  { tenant }: ApiCall,
-  { deployment, rotation: { label, path } }: RotationRequest,
-  warnings: readonly Warning[] = [],
-  { alterations = [], isStaged = false }: { alterations?: readonly Alteration[]; isStaged?: boolean } = {},
-): RouteResult {
-  const view = toRotationView(cache, deployment, readRotation(cache, tenant, label, path));
-  // The phaser may have looked before the values of this request were written.
-  const seen = isStaged && view.waitsFor !== null ? { ...view, waitsFor: ROTATION_PHASER } : view;
-  return replyJson(200, { ...seen, alterations, warnings });
+  return staged === 'written' ? [] : NOT_STAGED;
 }

@@ -4,7 +4,7 @@ import { keys, ranges } from '../../../crds/keys/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import { isReady, type Report } from '../../../crds/report/index.js';
 import { getNextPhase, isRotationOpen, type RotationFacts, type RotationStep } from '../../../crds/rotation/index.js';
-import { type Cache, type Entry, value } from '../../../pkg/store/index.js';
+import { type Cache, value } from '../../../pkg/store/index.js';
 import { listAnchors } from '../../admission/relations.js';
 import { readRotation, type StoredRotation } from '../../admission/rotations.js';
 
@@ -62,7 +62,6 @@ function replicaView(
 
 /** A phase that was found to be the next one, or the present one again. */
 export interface RotationRequest {
-  readonly entry: Entry;
   readonly deployment: StoredDeployment;
   readonly rotation: StoredRotation;
   readonly step: RotationStep;

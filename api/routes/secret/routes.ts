@@ -5,16 +5,17 @@ import { findPlaceholders, isSecretLabel, parseSecretPath, parseTemplate } from 
 import { formatVaultPath, readKeyNames, toSecretState, type Versions } from '../../../pkg/secrets/index.js';
 import { type Cache, encode, Entry, value } from '../../../pkg/store/index.js';
 import { rejectNamespace } from '../../write/material.js';
+import { write } from '../../write/write.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { listAllSecretUsers, listSecretJobs, listSecretUserNames, listSecretUsers } from '../../admission/relations.js';
 import { LIST_QUERY, listPage, PAGE_QUERY } from '../../http/listing.js';
 import { readFlag, rejectMisplaced } from '../../http/query.js';
-import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
+import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import type { ReaderOptions } from '../kind-routes.js';
 import { findOpenRotation } from '../rotation/view.js';
 import { listReferences, type ReferenceWatchEnv, watchReferences } from './watch-references.js';
-import { deleteSecret, parsePath, writeSecret } from './write.js';
+import { parsePath, secretRemoval, secretWriting } from './write.js';
 
 const ONE = '/api/v1/secrets/{namespace}/{resource}';
 const RESOURCES = '/api/v1/secrets/resources';
@@ -27,8 +28,8 @@ export function createSecretRoutes(env: SecretEnv): readonly Route[] {
   const query = LIST_QUERY;
   return [
     defineRoute('viewer', 'GET', ONE, call => showSecret(env, call)),
-    defineRoute('deployer', 'PUT', ONE, call => writeSecret(env, call)),
-    defineRoute('deployer', 'DELETE', ONE, call => deleteSecret(env, call)),
+    defineRoute('deployer', 'PUT', ONE, call => write(env, call, secretWriting)),
+    defineRoute('deployer', 'DELETE', ONE, call => write(env, call, secretRemoval)),
     defineRoute('viewer', 'GET', RESOURCES, call => listReferenced(env, call), { query }),
     defineRoute('viewer', 'GET', `${RESOURCES}/{name}/consumers`, call => listConsumers(env, call)),
   ];
@@ -98,7 +99,8 @@ async function showSecret(env: AdmissionEnv, call: ApiCall): Promise<RouteResult
   const { keys: names, version } = reading;
   const { deployments, jobs } = listSecretUserNames(env.cache, call.tenant, name);
   const { namespace, label } = path;
-  return replyJson(200, { namespace, resource: label, path: name, keys: names, version, deployments, jobs });
+  const shown = { namespace, resource: label, path: name, keys: names, version, deployments, jobs };
+  return replyJson(200, shown, buildEtagHeader(version));
 }
 
 async function listReferenced(env: SecretEnv, call: ApiCall): Promise<RouteResult> {
