@@ -90,7 +90,11 @@ const SECRET_BYTES = 32;
 
 export function mintToken(
   { lifeSeconds, ...draft }: TokenDraft,
-  { keyring, clock, random }: { readonly keyring: Keyring; readonly clock: Pick<Clock, 'now'>; readonly random: Random },
+  {
+    keyring,
+    clock,
+    random,
+  }: { readonly keyring: Keyring; readonly clock: Pick<Clock, 'now'>; readonly random: Random },
 ): MintedToken {
   const text = formatToken(draft.kind, random.bytes(ID_BYTES), random.bytes(SECRET_BYTES));
   const { id, secret } = parseToken(text)!;

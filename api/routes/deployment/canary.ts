@@ -21,7 +21,7 @@ interface JudgedOrder {
 }
 
 /** Orders that the canary of a deployment is promoted or aborted. The replica keeper carries it out. */
-export const canaryOrder: Writing<AdmissionEnv, undefined, JudgedOrder> = {
+export const canaryOrdering: Writing<AdmissionEnv, undefined, JudgedOrder> = {
   name: 'canary',
   find: ({ cache }, { tenant, params }) => findDeployment(cache, tenant, params['name']!),
   facts: () => undefined,

@@ -8,7 +8,7 @@ import type { AdmissionEnv, PlacementEnv } from '../../admission/env.js';
 import { replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route, type RouteResult } from '../../http/route.js';
 import { write } from '../../write/write.js';
-import { canaryOrder } from './canary.js';
+import { canaryOrdering } from './canary.js';
 import { policyChange, policyRemoval, showScaling } from './scaling.js';
 import { showUsage } from './usage.js';
 import { loadDeployment, readStatus } from './view.js';
@@ -23,7 +23,7 @@ export function createDeploymentRoutes(env: AdmissionEnv): readonly Route[] {
     defineRoute('deployer', 'POST', COLLECTION, call => write(env, call, creation)),
     defineRoute('deployer', 'PUT', ONE, call => write(env, call, replacement)),
     defineRoute('deployer', 'DELETE', ONE, call => write(env, call, removal)),
-    defineRoute('deployer', 'POST', `${ONE}/canary`, call => write(env, call, canaryOrder), { grows: false }),
+    defineRoute('deployer', 'POST', `${ONE}/canary`, call => write(env, call, canaryOrdering), { grows: false }),
     defineRoute('viewer', 'GET', `${ONE}/scaling`, call => showScaling(env, call)),
     defineRoute('deployer', 'PUT', `${ONE}/scaling`, call => write(env, call, policyChange)),
     defineRoute('deployer', 'DELETE', `${ONE}/scaling`, call => write(env, call, policyRemoval)),

@@ -65,11 +65,10 @@ export const application: Writing<AdmissionEnv, ApplyFacts, AppliedChange> = {
       describe: () => draftEvent(given.call, stored, recommendation, change),
     });
   },
-  show: (env, volume, _given, { recommendation, change: { volumeId: _, ...applied } }) => ({
-    ...recommendation,
-    applied,
-    volume: toVolumeResponse(env, volume),
-  }),
+  show: (env, volume, _given, { recommendation, change }) => {
+    const { volumeId: _, ...applied } = change;
+    return { ...recommendation, applied, volume: toVolumeResponse(env, volume) };
+  },
   preview: (env, _given, { recommendation, change, volume }) => ({
     recommendation,
     preview: previewChange(env, value<StoredVolume>(volume), change),
