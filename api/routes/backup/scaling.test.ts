@@ -37,7 +37,12 @@ describe('backups of deployments with a scaling policy', () => {
     expect([without.scalingPolicy, backup.scalingPolicy]).to.deep.equal([null, policy]);
 
     await accept('PUT', path, { ...policy, maxReplicas: 9 });
-    await accept('POST', `backups/${backup.id}/restore`);
+    const restore = `backups/${backup.id}/restore`;
+    const tried = await accept('POST', `${restore}?dryRun=true`);
+    const diff = [{ op: 'replace', path: '/scalingPolicy/maxReplicas', value: 4 }];
+    expect(tried).to.deep.include({ dryRun: true, change: 'update', diff });
+    await accept('POST', restore);
+    expect(await accept('POST', `${restore}?dryRun=true`)).to.include({ change: 'none' });
     expect(await accept('GET', path)).to.include(policy);
     const again = await accept('POST', `backups/${backup.id}/restore`);
     expect(metadata(again).generation, 'nothing differs').to.equal(2);

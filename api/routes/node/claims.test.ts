@@ -224,6 +224,13 @@ describe('claims to a node', () => {
     expect(await listClaims(a)).to.deep.equal([lab.a]);
   });
 
+  it('are released only at the revision of the node that If-Match names', async () => {
+    const headers = { 'x-tenant-id': lab.a, 'if-match': '"1"' };
+    const stale = await lab.ask('DELETE', '/api/v1/nodes/machine-1/claim', { token: a, headers });
+    expect(stale.body['code'], stale.text).to.equal('revision_mismatch');
+    expect(await listClaims(a)).to.deep.equal([lab.a]);
+  });
+
   it('free the node name when the only claim is released', async () => {
     expect((await release(a, lab.a)).status).to.equal(200);
     expect((await lab.ask('GET', '/api/v1/nodes', { token: a })).body['items']).to.deep.equal([]);

@@ -54,6 +54,25 @@ describe('secrets over HTTP', () => {
     expect(entries.filter(({ bytes }) => bytes.includes('secret.written'))).to.have.length(2);
   });
 
+  it('are written and deleted only at the version that If-Match names', async () => {
+    const first = await put(PATH, { values: { password: VALUE } });
+    expect(first.headers.get('etag')).to.equal('"1"');
+    const at = (version: number) => ({ token, headers: { 'if-match': `"${version}"` } });
+    const change = { values: { password: 'another-horse' } };
+    const ask = (method: string, options: object) => lab.ask(method, `/api/v1/secrets/${PATH}`, options);
+    for (const [method, body] of [
+      ['PUT', { body: change }],
+      ['DELETE', {}],
+    ] as const) {
+      const stale = await ask(method, { ...at(7), ...body });
+      expect(stale.body['code'], stale.text).to.equal('revision_mismatch');
+    }
+    expect(await password()).to.equal(VALUE);
+    expect((await ask('PUT', { ...at(1), body: change })).headers.get('etag')).to.equal('"2"');
+    expect((await lab.ask('GET', `/api/v1/secrets/${PATH}`, { token })).headers.get('etag')).to.equal('"2"');
+    expect((await ask('DELETE', at(2))).status).to.equal(200);
+  });
+
   it('are reachable in a namespace called resources, beside the list at that path', async () => {
     expect((await put('resources/smtp', { values: { host: 'mail' } })).status).to.equal(201);
     const list = await lab.ask('GET', '/api/v1/secrets/resources', { token });
