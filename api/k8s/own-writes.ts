@@ -97,7 +97,6 @@ export async function storeNotes(
     {
       name: kind.singular,
       find: ({ cache }) => cache.get(key),
-      facts: () => undefined,
       judge: ({ stored }) => {
         const fault = findRecordFault(stored!);
         if (fault === undefined) return putNotes(stored!, toNotes(view)) ?? null;

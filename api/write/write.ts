@@ -74,8 +74,8 @@ export interface Writing<Env, Facts, Ruling> {
   readonly find?: (env: Env, call: ApiCall) => OrRejection<Entry | undefined>;
   /** The keys that serialise it with other writes whose judgement reads the same objects. */
   readonly conflictKeys?: (env: Env, call: ApiCall, stored: Entry | undefined) => readonly string[];
-  /** Reads what it is judged by beside the document and the entry. */
-  readonly facts: (env: Env, call: ApiCall, seen: Seen) => OrRejection<Facts> | Promise<OrRejection<Facts>>;
+  /** Reads what it is judged by beside the document, the entry and the cache: what has to be waited for. */
+  readonly facts?: (env: Env, call: ApiCall, seen: Seen) => OrRejection<Facts> | Promise<OrRejection<Facts>>;
   readonly judge: (given: Situation<Facts>, env: Still<Env>) => OrRejection<Ruling>;
   readonly plan: (given: Situation<Facts>, ruling: Ruling, env: Still<Env>) => Plan;
   /** Commits what is not one transaction of the store. */
@@ -203,7 +203,7 @@ async function readJudgePlan<Env extends WriteEnv, Facts, Ruling>(
   if (overtaken) return overtaken;
   // Conflict keys first: a change while the rest is read is then noticed at the commit.
   const conflict = readConflict(cache, how.conflictKeys?.(env, call, stored) ?? NO_KEYS);
-  const facts = await how.facts(env, call, { stored, isFresh, span });
+  const facts = how.facts ? await how.facts(env, call, { stored, isFresh, span }) : (undefined as Facts);
   if (facts instanceof RequestRejection) return facts;
 
   const given = { call, stored, facts, now: new Date(clock.now()).toISOString(), random };

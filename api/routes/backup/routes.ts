@@ -103,7 +103,7 @@ interface SubmittedBackup {
 /** How a backup is stored: the same one again changes nothing and gets the same answer. */
 function defineStorage(
   reason: 'backed_up' | 'imported',
-  facts: Writing<AdmissionEnv, SubmittedBackup, undefined>['facts'],
+  facts: NonNullable<Writing<AdmissionEnv, SubmittedBackup, undefined>['facts']>,
 ): Writing<AdmissionEnv, SubmittedBackup, Entry | undefined> {
   return {
     name: 'backup',
@@ -223,7 +223,6 @@ async function showBackup(env: AdmissionEnv, call: ApiCall): Promise<RouteResult
 const removal: Writing<AdmissionEnv, undefined, StoredBackup> = {
   name: 'backup',
   find: findBackup,
-  facts: () => undefined,
   judge: ({ stored }) => value<StoredBackup>(stored!),
   plan: ({ call, stored }, before) => ({
     deletes: [stored!.key, keys.backupContent(call.tenant, before.id)],

@@ -24,7 +24,6 @@ interface JudgedOrder {
 export const canaryOrdering: Writing<AdmissionEnv, undefined, JudgedOrder> = {
   name: 'canary',
   find: ({ cache }, { tenant, params }) => findDeployment(cache, tenant, params['name']!),
-  facts: () => undefined,
   judge: ({ call, stored, now }, { cache }) => {
     const checked = checkCanaryRequest(call.document);
     if (!checked.ok) return new RequestRejection(checked.rejections);

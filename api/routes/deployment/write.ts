@@ -15,7 +15,7 @@ import {
 import { hashSpec } from '../../../crds/meta/index.js';
 import { type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listConflictKeys } from '../../admission/conflict-keys.js';
-import { previewDeployment, warnUnresolved, warnUnsupported } from '../../admission/dry-run.js';
+import { previewDeployment, warnUnsupported } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { chooseFreshness, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnOfReplicas } from '../../admission/quota.js';
@@ -27,6 +27,7 @@ import {
   toBaselineDocument,
 } from '../../admission/restore.js';
 import { warnRepeated } from '../../admission/scaling.js';
+import { warnUnresolved } from '../../admission/secrets.js';
 import { readSubmitted } from '../../admission/submitted.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
@@ -203,7 +204,6 @@ export const removal: Writing<AdmissionEnv, undefined, StoredDeployment> = {
   name: 'deployment',
   isAnsweredAtOnce: true,
   find: ({ cache }, { tenant, params }) => findDeployment(cache, tenant, params['name']!),
-  facts: () => undefined,
   judge: ({ stored }) => value<StoredDeployment>(stored!),
   plan: (given, stored, { cache }) => {
     const before = toSpec(stored);

@@ -6,10 +6,11 @@ import { toJobWorkload } from '../../../crds/replica/index.js';
 import { explainDeployment } from '../../../pkg/fleet/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { listConflictKeys } from '../../admission/conflict-keys.js';
-import { dryRunSecrets, previewWorkload, toExplanationView, warnUnresolved } from '../../admission/dry-run.js';
+import { previewWorkload, toExplanationView } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { chooseFreshness, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnAboveQuota } from '../../admission/quota.js';
+import { dryRunSecrets, warnUnresolved } from '../../admission/secrets.js';
 import { readSubmitted } from '../../admission/submitted.js';
 import { rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
@@ -109,7 +110,6 @@ const removal: Writing<AdmissionEnv, undefined, StoredJob> = {
   name: 'job',
   isAnsweredAtOnce: true,
   find: ({ cache }, { tenant, params }) => findJob(cache, tenant, params['name']!),
-  facts: () => undefined,
   judge: ({ stored }) => value<StoredJob>(stored!),
   plan: ({ call, stored, now }, job) => {
     const before = toJobSpec(job);

@@ -66,7 +66,6 @@ const removal: Writing<AdmissionEnv, undefined, StoredNetwork> = {
     return entry ?? rejectRequest('resource_not_found', 'name', name);
   },
   conflictKeys: (_env, { tenant, params }) => [keys.conflict(tenant, toNetworkSubject(params['name']!))],
-  facts: () => undefined,
   judge: ({ call: { tenant }, stored }, { cache }) => {
     const network = value<StoredNetwork>(stored!);
     const users = listNetworkUsers(cache, tenant, network.name);

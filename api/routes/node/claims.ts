@@ -214,7 +214,6 @@ function toHandOverEvent({ id, name, metadata }: StoredNode) {
 const claiming: Writing<NodeEnv, undefined, readonly NodeClaim[]> = {
   name: 'node name',
   find: ({ cache }, { params }) => findName(cache, params['nodeName']!) ?? rejectUnknownName(params['nodeName']!),
-  facts: () => undefined,
   judge: ({ call: { tenant, params }, stored, now }) => {
     const claims = listClaims(stored!);
     if (claims.some(each => each.tenant === tenant)) return claims;

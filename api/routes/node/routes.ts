@@ -87,7 +87,6 @@ function defineOrder(
   return {
     name: 'node',
     find: findNodeEntry,
-    facts: () => undefined,
     judge: ({ call, stored, now }) => update(value<StoredNode>(stored!), { by: call.caller.id, since: now }),
     plan: ({ call, stored, now }, orders, { cache }) => {
       const { orders: before, ...node } = value<StoredNode>(stored!);

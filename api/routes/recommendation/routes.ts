@@ -68,7 +68,6 @@ function toAutoApply(entry: Entry) {
 const autoApply: Writing<AdmissionEnv, undefined, { readonly growth: boolean }> = {
   name: 'tenant',
   find: ({ cache }, { tenant }) => cache.get(keys.tenant(tenant)),
-  facts: () => undefined,
   judge: ({ call }) => {
     const checked = checkAutoApply(call.document);
     return checked.ok ? checked.value : new RequestRejection(checked.rejections);

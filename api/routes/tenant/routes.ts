@@ -41,7 +41,6 @@ export function createTenantRoutes(env: TenantEnv): readonly Route[] {
 
 const creation: Writing<TenantEnv, undefined, { readonly name: string }> = {
   name: 'tenant',
-  facts: () => undefined,
   judge: ({ call }) => {
     const checked = checkTenantRequest(call.document);
     return checked.ok ? checked.value : new RequestRejection(checked.rejections);
@@ -89,7 +88,6 @@ type Limits = Readonly<Record<string, number | null>>;
 const quotaChange: Writing<TenantEnv, undefined, Limits> = {
   name: 'tenant',
   find: findTenant,
-  facts: () => undefined,
   judge: ({ call }) => {
     const checked = checkQuotaRequest(call.document);
     return checked.ok ? (checked.value as Limits) : new RequestRejection(checked.rejections);

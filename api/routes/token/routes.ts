@@ -68,7 +68,6 @@ export function defineTokenCreation<Env extends TokenEnv>(
 ): Writing<Env, undefined, JudgedToken> {
   return {
     name: 'token',
-    facts: () => undefined,
     judge: ({ call, now, random }, { cache, keyring }) => {
       const drafted = toDraft(call, now);
       if (drafted instanceof RequestRejection) return drafted;
@@ -123,7 +122,6 @@ const revocation: Writing<TokenEnv, undefined, TokenResponse> = {
   name: 'token',
   find: ({ cache }, { tenant, params }) =>
     findToken(cache, tenant, params['id']!) ?? rejectRequest('resource_not_found', 'id', params['id']!),
-  facts: () => undefined,
   judge: ({ stored }) => toTokenResponse(value<StoredToken>(stored!)),
   plan: ({ stored }, before) => ({ deletes: [stored!.key], before }),
   show: (_env, _written, _given, before) => before,

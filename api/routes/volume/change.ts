@@ -50,7 +50,6 @@ export function defineVolumeChange(
   return {
     name: 'volume',
     find: ({ cache }, call) => findNamedVolume(cache, call),
-    facts: () => undefined,
     judge: ({ call, stored: entry, now }, env) => {
       const unusable = rejectUnusable(entry!, call);
       if (unusable) return unusable;

@@ -25,7 +25,6 @@ export const resizing: Writing<AdmissionEnv, undefined, DocumentChange> = {
   name: 'volume',
   find: ({ cache }, { tenant, params }) => findVolume(cache, tenant, params['id']!),
   conflictKeys: (env, { tenant }, stored) => listSizeConflictKeys(env, tenant, value<StoredVolume>(stored!).id),
-  facts: () => undefined,
   judge: ({ call, stored: entry }, env) => {
     const unusable = rejectUnusable(entry!, call);
     if (unusable) return unusable;

@@ -80,7 +80,6 @@ const removal: Writing<AdmissionEnv, undefined, StoredVolume> = {
   name: 'volume',
   find: ({ cache }, { tenant, params }) => findVolume(cache, tenant, params['id']!),
   conflictKeys: (_env, { tenant }, stored) => [keys.conflict(tenant, toVolumeSubject(value<StoredVolume>(stored!).id))],
-  facts: () => undefined,
   judge: ({ call, stored: entry }, { cache }) => {
     const unusable = rejectUnusable(entry!, call);
     if (unusable) return unusable;
