@@ -17,7 +17,12 @@ describe('moor agent volumes', () => {
     const kept = join(state, 'volumes', `.removed-${ID}.1`);
     mkdirSync(kept, { recursive: true });
     writeFileSync(join(kept, 'file'), 'kept');
-    const note = { keptMs: 90_000, bytes: 2 ** 20, volume: 'data', replication: { epoch: 1, role: 'replica' } };
+    const note = {
+      keptMs: 90_000,
+      bytes: 2 ** 20,
+      volume: 'data',
+      replication: { epoch: 1, generationId: '0123456789abcdef', role: 'replica' },
+    };
     writeFileSync(join(kept, 'removed.json'), JSON.stringify(note));
   });
   afterEach(() => rmSync(state, { recursive: true }));

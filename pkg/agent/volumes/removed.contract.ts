@@ -18,7 +18,7 @@ import { measureRoom } from './volume-room.js';
 const C = A.replace(/a$/, 'c');
 const HOUR = 3_600_000;
 const KEPT = 24 * HOUR;
-const ABOUT = { volume: 'data', replication: { epoch: 3, role: 'replica' } } as const;
+const ABOUT = { volume: 'data', replication: { epoch: 3, generationId: '0123456789abcdef', role: 'replica' } } as const;
 
 /** How a script loads a module that is named as from here. */
 const load = (path: string) => `await import(${JSON.stringify(new URL(path, import.meta.url).href)})`;
