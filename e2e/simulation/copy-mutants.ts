@@ -104,7 +104,7 @@ const opensWithAnyAnswer = (parts: AgentParts): AgentParts => {
 
 /** A primary that keeps to itself why copies do not come further. */
 const tellsNoReasons = (report: VolumeReport): VolumeReport =>
-  report.copies ? { ...report, copies: report.copies.map(({ message: _, ...copy }) => copy) } : report;
+  report.copies ? { ...report, copies: report.copies.map(({ message: _why, ...copy }) => copy) } : report;
 
 /** Mistakes about copies, epochs, promotions and fences that must not go unnoticed. */
 export const copyMutants = inMix('copies', [

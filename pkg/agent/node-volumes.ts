@@ -1,5 +1,11 @@
 import type { AdvertisedSetBack } from '../../crds/node/index.js';
-import { type AssignedVolume, type DivergentBytes, isForeignTerm, type SeenVolume } from '../../crds/volume/index.js';
+import {
+  type AssignedVolume,
+  type DivergentBytes,
+  isForeignTerm,
+  isSameTerm,
+  type SeenVolume,
+} from '../../crds/volume/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import { untilAborted } from '../clock/index.js';
 import { asError, Fault } from '../fault/index.js';
@@ -153,9 +159,12 @@ export class NodeVolumes {
       const isOther = isForeignTerm({ epoch, generationId }, replication ? [replication] : lineage);
       const isGiven = ({ name, at }: DivergentBytes) =>
         replication?.discard?.some(each => each.name === name && each.at === at) === true;
-      if (epoch > (replication?.epoch ?? removedIn ?? epoch) || isOther) changes.newer.push(id);
+      const isLater = epoch > (replication?.epoch ?? removedIn ?? epoch);
+      const isCopy = role === 'primary' && replication?.role === 'replica';
+      // A primary becomes a copy in a term that it does not know, also one of the same epoch.
+      if (isCopy && !isLater && !isSameTerm({ epoch, generationId }, replication)) changes.demoted.push(id);
+      else if (isLater || isOther) changes.newer.push(id);
       else if (isDeleted && here.has(id) && !this.#wanted?.get(id)?.isDeleted) changes.removed.push(id);
-      else if (role === 'primary' && replication?.role === 'replica') changes.demoted.push(id);
       if (divergent.some(isGiven)) changes.discarded.push(id);
       here.delete(id);
     }

@@ -84,7 +84,7 @@ export async function previewRestore(
     nodes: previews,
     ...(hasOwnSecrets && { hasOwnSecrets: true as const }),
   };
-  const shown = { ...preview, nodes: previews.map(({ removedVolumes: _, ...node }) => node) };
+  const shown = { ...preview, nodes: previews.map(({ removedVolumes: _kept, ...node }) => node) };
   return { ...preview, digest: hashSpec(shown).slice(0, 16) };
 }
 
