@@ -56,9 +56,13 @@ export class CopyTeller extends Storyteller {
 
   /** The machines beside the primary's that have a copy. */
   pickCopy(): Machine {
+    return this.parts.cluster.world.pick(this.listCopies());
+  }
+
+  listCopies(): readonly Machine[] {
     const { copies = [] } = this.status(this.id) ?? {};
     const names = copies.map(({ nodeId }) => findEnrolled(nodeId, this.parts.history)?.name);
-    return this.parts.cluster.world.pick(this.parts.cluster.machines.filter(({ name }) => names.includes(name)));
+    return this.parts.cluster.machines.filter(({ name }) => names.includes(name));
   }
 
   findPrimary(): Machine {
