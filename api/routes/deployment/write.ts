@@ -159,7 +159,7 @@ function plan(
   const { cache } = env;
   const tried = {
     before: stored && { ...toSpec(stored), ...restored?.before },
-    after: { ...spec, ...restored?.after },
+    after: restored ? { ...spec, ...restored.after } : spec,
     alterations,
     warnings: [
       ...(restored?.warnings ?? warnRepeated(cache, spec, document, stored)),
