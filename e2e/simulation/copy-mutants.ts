@@ -116,7 +116,7 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 5,
+    noticedAt: 2,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
