@@ -4,7 +4,7 @@ import { escapePointer } from '../../crds/grammar/index.js';
 import type { PatchStep } from '../../crds/rejections/index.js';
 import type { Alteration, Warning } from '../../crds/rule/index.js';
 import { isFields } from '../http/body.js';
-import { buildEtagHeader, replyJson, replyJsonBytes, type WholeReply } from '../http/reply.js';
+import { buildEtagHeader, JSON_TYPE, replyJson, type WholeReply } from '../http/reply.js';
 
 /** What a write has to say beside the object. */
 export interface Remarks {
@@ -24,8 +24,9 @@ export function replyWritten(
   const remarks = `,"alterations":${JSON.stringify(alterations)},"warnings":${JSON.stringify(warnings)}}`;
   const etag = buildEtagHeader(revision);
   const headers = location === undefined ? etag : { location, ...etag };
+  const status = location === undefined ? 200 : 201;
   const body = Buffer.concat([bytes.subarray(0, -1), Buffer.from(remarks)]);
-  return { ...replyJsonBytes(location === undefined ? 200 : 201, body, headers), alterations };
+  return { status, body, type: JSON_TYPE, headers, alterations };
 }
 
 /** What a write would do. */

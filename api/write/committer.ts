@@ -36,7 +36,7 @@ export interface PlannedChange {
   readonly guards?: readonly Guard[];
   readonly events?: readonly EventDraft[];
   /** Secret material that came with the document. */
-  readonly material?: SubmittedMaterial;
+  readonly material?: SubmittedMaterial | undefined;
   /** The put that proves that it was stored, when that is not the first event. */
   readonly proof?: string;
 }

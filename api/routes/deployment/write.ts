@@ -172,20 +172,26 @@ function plan(
   const isSame = isUnchanged(entry, spec, restored);
   const noted = isSame && call.toNotes ? putNotes(entry, call.toNotes(spec)) : undefined;
   const submitted = { subject: spec.name, writes: material, seen: known.secretKeys, isAlone: isSame && !noted };
-  const secrets = material.length > 0 && { material: submitted };
-  if (isSame) return { ...tried, ...secrets, ...(noted && { record: noted }) };
+  const secrets = material.length > 0 ? submitted : undefined;
+  if (isSame) return { material: secrets, ...tried, ...(noted && { record: noted }) };
 
   const change = origin?.change ?? (stored ? 'update' : 'create');
   const { uid, ...revision } = planRevision(given, cache, { change, spec, alterations, origin });
   const more = restored?.toChange(uid);
+  // Each field by its name: a literal of spreads costs every request more than the rest of the plan (ADR 57).
   return {
-    ...tried,
-    ...secrets,
-    ...revision,
+    record: revision.record,
     puts: more ? [...revision.puts, ...more.puts] : revision.puts,
     guards: [...revision.guards, ...guardNode(cache, call.tenant, spec.nodeId), ...(more?.guards ?? [])],
     deletes: more?.deletes ?? [],
-    ...(!stored && { location: `/api/v1/deployments/${spec.name}` }),
+    events: revision.events,
+    proof: revision.proof,
+    material: secrets,
+    before: tried.before,
+    after: tried.after,
+    alterations,
+    warnings: tried.warnings,
+    location: stored ? undefined : `/api/v1/deployments/${spec.name}`,
   };
 }
 
