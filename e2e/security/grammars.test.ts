@@ -34,6 +34,7 @@ import { parseMounts } from '../../pkg/agent/fencer/mounted.js';
 import { parseDeadlines } from '../../pkg/agent/fencer/order.js';
 import { parseFolderRecord } from '../../pkg/agent/volumes/directory-record.js';
 import { parseToken } from '../../pkg/auth/index.js';
+import { parsePointer } from '../../crds/rejections/json-patch.js';
 import { parseRejectionAnswer } from '../../pkg/client/answer.js';
 import { parseJson } from '../../pkg/json/index.js';
 import { parseAgentRun } from '../../pkg/link/agent-run.js';
@@ -106,6 +107,7 @@ const grammars: Readonly<Record<string, (text: string) => unknown>> = {
   parseJson: text => [parseJson(Buffer.from(text)), parseJson(Buffer.from(`{"${text}":[${text}]}`))],
   parseKvList: text => parseKvList({ data: { keys: [text] } }),
   parseLogCursor,
+  parsePointer,
   parseLogCursors,
   parseListen: text => attempt(() => parseListen(text)),
   parseMemory: grammar.parseMemory,
@@ -157,6 +159,7 @@ const exempt: Readonly<Record<string, string>> = {
   isMounted: 'looks for a mount at a path of ours',
   isPresent: 'looks for a file at a path of ours',
   isShed: 'a code of ours',
+  isIncluded: 'reads names by one anchored expression',
   isAuthentic: 'compares codes of one length',
   parseAddress: 'of names that certificates are issued for',
   parseContainerDefaults: 'of the operator’s settings',

@@ -74,7 +74,7 @@ async function declareBlindly({ world, server, machines }: SimCluster, inspect: 
 }
 
 /** As an operator does it: what is shown is declared, until every agent does again what it is told. */
-async function declareShown({ world, server }: SimCluster, inspect: () => void): Promise<void> {
+export async function declareShown({ world, server }: SimCluster, inspect: () => void): Promise<void> {
   for (let round = 0; round < DECLARATIONS_MAX; round++) {
     const preview = await previewRestore(server);
     if (preview.nodes.every(({ hasAnswered, setBack }) => hasAnswered && !setBack)) return;

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { declareRestore } from '../../pkg/link/index.js';
+import { declareShown } from './backup.js';
 import { SimCluster } from './cluster.js';
 import { askForMove } from './copies.js';
 import { History } from './history.js';
@@ -62,6 +63,7 @@ class ReissuedEpochStory extends Storyteller {
 
     await declareRestore(cluster.server, cluster.world.clock);
     cluster.start();
+    await declareShown(cluster, this.parts.inspect);
     await this.until(() => this.#has(former, KEPT), 'it has a copy of the one that is kept', HEALED_MS);
     await this.pass(60_000);
     const divergent = this.status(this.#id)?.divergent ?? [];

@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
-import { declareRestore } from '../link/index.js';
+import { makeTerm } from '../../crds/volume/terms.testing.js';
+import { declareRestore, listConfirmed, previewRestore } from '../link/index.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../link/dispatcher-lab.testing.js';
 import { value } from '../store/index.js';
 import { describeRemoved } from './describe-removed.js';
@@ -28,6 +29,7 @@ describe('removed volumes of a node', () => {
     const { driver } = new MemoryDriver();
     lab.volumes = {
       ...driver,
+      list: () => Promise.resolve([]),
       remove: (id, about) => {
         removed.push(about);
         return driver.remove(id);
@@ -77,7 +79,7 @@ describe('removed volumes of a node', () => {
     await lab.stopAgent();
     await lab.startAgent();
     expect(await countIn(10 * MINUTE), 'of another agent').to.equal(0);
-    await declareRestore(lab.store, lab.clock);
+    await declareRestore(lab.store, lab.clock, listConfirmed(await previewRestore(lab.store)));
     await lab.clock.pass(2 * MINUTE);
     expect(await countIn(10 * MINUTE)).to.be.within(9, 10);
   });
@@ -118,7 +120,7 @@ describe('removed volumes of a node', () => {
     };
     const ready = { id: ID, phase: 'Ready', reason: 'volume_materializing', message: '', since: AT } as const;
     const copies = [{ nodeId: LAB_NODE.id, state: 'syncing' } as const];
-    const status: VolumeStatus = { ...ready, epoch: 3, primaryNode: 'node_2', copies };
+    const status: VolumeStatus = { ...ready, epoch: 3, lineage: [makeTerm(3)], primaryNode: 'node_2', copies };
     const report = () => {
       const entry = lab.cache.get(keys.volumeReport(LAB_TENANT, ID, LAB_NODE.id));
       return entry && value<VolumeReport>(entry);
