@@ -15,6 +15,7 @@ import { checkFailpoints } from './checks/failpoints.js';
 import { checkFloors } from './checks/floors.js';
 import { findKindLists } from './checks/kind-lists.js';
 import { findUnlistedKinds } from './checks/kinds.js';
+import { findOvergrownRooms, summariseLines } from './checks/lines.js';
 import { checkLayout, findUndescribedFolders, findUnmarkedTestCode } from './checks/layout.js';
 import { findSharedNames } from './checks/names.js';
 import { findUnusedReasons } from './checks/reasons.js';
@@ -60,6 +61,7 @@ const checks: readonly Check[] = [
     name: 'layout',
     run: () => [...checkLayout(sources), ...findUndescribedFolders([...sources, ...readSources(['*README.md'])])],
   },
+  { name: 'lines', run: () => findOvergrownRooms(sources) },
   { name: 'test code', run: () => findUnmarkedTestCode(sources) },
   { name: 'times', run: () => findAssertedTimes(sources) },
   { name: 'writes', run: () => findOwnCommits(sources) },
@@ -78,6 +80,7 @@ const results = await new PQueue({ concurrency: availableParallelism() }).addAll
     return findings.length === 0;
   }),
 );
+console.log(summariseLines(sources));
 const failed = results.filter(passed => !passed).length;
 console.log(`${results.length - failed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

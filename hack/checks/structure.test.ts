@@ -2,6 +2,7 @@ import { expect } from 'chai';
 
 import { findCircles } from './circles.js';
 import { findUnlistedKinds } from './kinds.js';
+import { findOvergrownRooms } from './lines.js';
 import { checkLayout, findUndescribedFolders, findUnmarkedTestCode } from './layout.js';
 import { findSharedNames } from './names.js';
 import type { Source } from './source-files.js';
@@ -68,6 +69,23 @@ describe('check of writes', () =>
       found: [/^api\/routes\/gadget\/routes\.ts: changes the store itself/, /^api\/k8s\/gadget\.ts/],
     },
   ]));
+
+describe('check of lines', () =>
+  table(
+    sources => findOvergrownRooms(sources, { 'pkg/gadget': 2, tests: 2, 'pkg/gone': 1 }),
+    [
+      {
+        name: 'finds a room that has grown beyond its budget, one without a budget, and a budget without a room',
+        files: {
+          'pkg/gadget/index.ts': 'a\nb\nc\n',
+          'pkg/gadget/index.test.ts': 'a\n',
+          'e2e/story.ts': 'a\n',
+          'controllers/list.ts': 'a\n',
+        },
+        found: [/^pkg\/gadget: 3 lines, its budget is 2/, /^controllers: has no budget/, /^pkg\/gone: has a budget/],
+      },
+    ],
+  ));
 
 describe('check of exported names', () => {
   table(
