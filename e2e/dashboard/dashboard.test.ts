@@ -469,7 +469,7 @@ describe('the dashboard in a browser', function () {
     );
   }
 
-  itDeep('leaves a picture of a terminal beside those of its pages, for the README', async () => {
+  itDeep('leaves a picture of a terminal beside those of its pages, for the documentation', async () => {
     let shown = '';
     for (const words of [
       ['get', 'deployments'],
