@@ -95,7 +95,7 @@ export class Machine {
   standStill(ms: number): void {
     this.#stillUntil = this.#world.time + ms;
     this.seat.life?.freeze(ms);
-    this.seat.startLater(ms); // one that died before is started when the machine goes on
+    this.seat.startLater(ms + 1); // one that died before is started when the machine goes on
   }
 
   get isStill(): boolean {
