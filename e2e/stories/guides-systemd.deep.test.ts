@@ -128,6 +128,7 @@ describe(`the guides of systemd, from their pages, on two machines${missing ? ` 
       .and.match(/^NoNewPrivs:\t1$/m)
       .and.match(/^Seccomp:\t2$/m);
 
+    expect(await on(shop, 'systemctl is-active mooring-fencer')).to.equal('active\n');
     expect(await on(control, order!)).to.match(/^Schedulable: +yes/m);
 
     await on(control, 'moor volumes create data --size 128Mi --class ephemeral');
