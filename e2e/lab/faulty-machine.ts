@@ -122,9 +122,15 @@ export class FaultyMachine {
     for (const pid of this.#frozen) process.kill(pid, 'SIGSTOP');
   }
 
-  /** Everything goes on at once, what writes first. */
+  /** Everything goes on at once, what writes first. What has gone on may have ended the rest already. */
   thaw(): void {
-    for (const pid of this.#frozen.toReversed()) process.kill(pid, 'SIGCONT');
+    for (const pid of this.#frozen.toReversed()) {
+      try {
+        process.kill(pid, 'SIGCONT');
+      } catch (thrown) {
+        if ((thrown as NodeJS.ErrnoException).code !== 'ESRCH') throw thrown;
+      }
+    }
     this.#frozen = [];
   }
 
