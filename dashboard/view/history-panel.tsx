@@ -11,6 +11,8 @@ import { Ago, Foreign, Panel } from './parts.js';
 
 const ROWS_SHOWN = 10;
 const SETTLE_MS = 300;
+/** After a reading that failed: nothing else would ask for it before the next change. */
+const AGAIN_MS = 2_000;
 
 /** What the deployment was asked to be before: each revision, two of them beside each other, and the way back. */
 export function HistoryPanel({
@@ -31,9 +33,13 @@ export function HistoryPanel({
     const ended = new AbortController();
     const read = async () => {
       const path = `/api/v1/archives/deployments/${encodeURIComponent(name)}`;
-      revisions.value = (await session.connection.get<HistoryView>(path, ended.signal)).revisions;
+      try {
+        revisions.value = (await session.connection.get<HistoryView>(path, ended.signal)).revisions;
+      } catch {
+        if (!ended.signal.aborted) timer = setTimeout(() => void read(), AGAIN_MS);
+      }
     };
-    const timer = setTimeout(() => void read().catch(() => undefined), SETTLE_MS);
+    let timer = setTimeout(() => void read(), SETTLE_MS);
     return () => {
       clearTimeout(timer);
       ended.abort();

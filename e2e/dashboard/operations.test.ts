@@ -40,6 +40,16 @@ describe('what is done from the dashboard', () => {
     await dashboard.context.close();
   });
 
+  itDeep('reads the history again when it could not be read', async () => {
+    const { shop } = lab;
+    await shop.change('db', { environment: { NOTE: 'again' } });
+    const dashboard = await lab.open();
+    await dashboard.page.route('**/api/v1/archives/**', route => route.abort(), { times: 1 });
+    await dashboard.go('#/deployments/db');
+    await dashboard.page.locator('.sides').locator('.added', { hasText: 'NOTE: again' }).waitFor();
+    await dashboard.context.close();
+  });
+
   itDeep(
     'shows how far a rollout is, what its canary is compared with and what scaling wants, with the next button',
     async () => {
