@@ -11,7 +11,7 @@ export async function runInContainer(
   command: readonly string[],
   withinMs: number,
 ): Promise<number | undefined> {
-  const until = Date.now() + withinMs;
+  const until = performance.now() + withinMs;
   const body = { Cmd: command, AttachStdout: false, AttachStderr: false, Tty: false };
   const gone = [404, 409]; // or it does not run any more
   const made = await api.call<{ Id: string }>('POST', `/containers/${id}/exec`, { body, expected: gone });
@@ -26,7 +26,7 @@ export async function runInContainer(
     });
     if (seen.status >= 400) return undefined;
     if (!seen.body.Running) return seen.body.ExitCode ?? undefined;
-    const left = until - Date.now();
+    const left = until - performance.now();
     if (left <= 0) return undefined;
     await pause(Math.min(left, POLL_MS));
   }
