@@ -9,7 +9,7 @@ import { getVolumePhase, type KnownVolume, type StoredVolume, type VolumeStatus 
 import { parseCredentialPath, readKeyNames, SecretStoreUnavailableFault } from '../../pkg/secrets/index.js';
 import { type Cache, type Guard, readValue, value } from '../../pkg/store/index.js';
 import { inSpan, type Span } from '../../pkg/trace/index.js';
-import type { Seen } from '../write/write.js';
+import type { FactsInput } from '../write/write.js';
 import type { AdmissionEnv } from './env.js';
 import { hasResidency, listDependencies, listSecretPaths, readList, type SubmittedDocument } from './submitted.js';
 import {
@@ -43,7 +43,7 @@ export async function gatherFacts(
   env: AdmissionEnv,
   tenant: string,
   submitted: SubmittedDocument,
-  { isFresh, span }: Pick<Seen, 'isFresh' | 'span'>,
+  { isFresh, span }: Pick<FactsInput, 'isFresh' | 'span'>,
 ): Promise<DeploymentFacts> {
   const { cache, staticFacts } = env;
   const needed = chooseFreshness(cache, tenant, submitted);

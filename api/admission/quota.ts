@@ -7,19 +7,19 @@ import type { StoredTenant } from '../../crds/tenant/index.js';
 import { mergeQuotas, type QuotaKind, type TenantQuotas } from '../../crds/kinds/index.js';
 import { countUnended } from '../../pkg/fleet/index.js';
 import { type Cache, type Guard, value } from '../../pkg/store/index.js';
-import type { Still } from '../write/write.js';
+import type { CachedEnv } from '../write/write.js';
 import type { QuotaEnv } from './env.js';
 import { countWanted, warnScaled } from './scaling.js';
 
 /** What a tenant may have, as far as that is limited. */
-export function readQuotas({ cache, placementPolicy }: Still<QuotaEnv>, tenant: string): TenantQuotas {
+export function readQuotas({ cache, placementPolicy }: CachedEnv<QuotaEnv>, tenant: string): TenantQuotas {
   const record = cache.get(keys.tenant(tenant));
   return mergeQuotas(placementPolicy.quotas, record && value<StoredTenant>(record).quotas);
 }
 
 /** Warns of the quotas that a deployment exceeds. It is stored all the same; the replicas above the quota wait. */
 export function warnAboveQuota(
-  env: Still<QuotaEnv>,
+  env: CachedEnv<QuotaEnv>,
   tenant: string,
   spec: Deployment,
   wanted: number,
@@ -57,7 +57,7 @@ function describeReached(kind: QuotaKind, limit: number, used: number): string {
 
 /** Warns of what becomes of the replicas that a deployment asks for: by its scaling policy, and by quotas. */
 export function warnOfReplicas(
-  env: Still<QuotaEnv>,
+  env: CachedEnv<QuotaEnv>,
   tenant: string,
   spec: Deployment,
   stored: StoredDeployment | undefined,
@@ -82,7 +82,7 @@ export function listCountConflictKeys(env: QuotaEnv, tenant: string, kind: Count
 }
 
 /** The limit of a tenant that may have no object more of a kind; undefined for one that may. */
-export function findCountReached(env: Still<QuotaEnv>, tenant: string, kind: CountedKind): number | undefined {
+export function findCountReached(env: CachedEnv<QuotaEnv>, tenant: string, kind: CountedKind): number | undefined {
   const limit = readQuotas(env, tenant)[kind];
   return limit === undefined || env.usage.of(tenant)[kind] < limit ? undefined : limit;
 }
@@ -95,7 +95,7 @@ export function guardQuotas(cache: Pick<Cache, 'get'>, tenant: string): Guard {
 
 /** The limit of a tenant that may not have so many bytes more. */
 export function findBytesReached(
-  env: Still<QuotaEnv>,
+  env: CachedEnv<QuotaEnv>,
   tenant: string,
   kind: 'backupBytes' | 'volumeBytes',
   bytes: number,

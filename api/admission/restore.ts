@@ -16,7 +16,7 @@ import { findHistory, listRevisions, type RevisionCause, toRollbackSpec } from '
 import { type Cache, type Change, encode } from '../../pkg/store/index.js';
 import { RequestRejection } from '../http/reply.js';
 import { describeCaller } from '../http/route.js';
-import type { Situation } from '../write/write.js';
+import type { WriteInput } from '../write/write.js';
 import type { AdmissionEnv } from './env.js';
 import { judgeRestoredPolicy } from './scaling.js';
 
@@ -74,7 +74,7 @@ export function toBaselineDocument(document: unknown, { canary }: SubmissionOrig
 
 /** Judges the scaling policy and the canary that come with a configuration. */
 export function judgeRestored(
-  { call, now }: Pick<Situation, 'call' | 'now'>,
+  { call, now }: Pick<WriteInput, 'call' | 'now'>,
   cache: Pick<Cache, 'get'>,
   restored: RestoredConfiguration,
   { scalingPolicy, canary }: SubmissionOrigin,
@@ -123,7 +123,7 @@ function judgeCanary(
   };
 }
 
-interface Resumption extends Pick<Situation, 'call' | 'now'> {
+interface Resumption extends Pick<WriteInput, 'call' | 'now'> {
   readonly spec: Deployment;
   readonly uid: string;
   readonly beside: CanaryBeside;

@@ -29,7 +29,7 @@ export interface WriteEnv extends StorageEnv {
 }
 
 /** How fresh the cache was when the facts were read. */
-export interface Seen {
+export interface FactsInput {
   /** The entry that the call is about. */
   readonly stored: Entry | undefined;
   /** The cache shows everything that was stored when the request came. */
@@ -38,7 +38,7 @@ export interface Seen {
 }
 
 /** Everything that a write is judged and planned by, all of one moment. */
-export interface Situation<Facts = unknown> {
+export interface WriteInput<Facts = unknown> {
   readonly call: ApiCall;
   readonly stored: Entry | undefined;
   readonly facts: Facts;
@@ -55,7 +55,7 @@ export interface Plan extends PlannedChange, Tried {
 }
 
 /** What of an environment a judgement may look at: all of it is there already, and of one moment. */
-export type Still<Env> = Omit<Env, 'store' | 'committer' | 'clock' | 'random' | 'secrets' | 'images'>;
+export type CachedEnv<Env> = Omit<Env, 'store' | 'committer' | 'clock' | 'random' | 'secrets' | 'images'>;
 
 type OrRejection<Result> = Result | RequestRejection;
 
@@ -75,23 +75,27 @@ export interface Writing<Env, Facts, Ruling> {
   /** The keys that serialise it with other writes whose judgement reads the same objects. */
   readonly conflictKeys?: (env: Env, call: ApiCall, stored: Entry | undefined) => readonly string[];
   /** Reads what it is judged by beside the document, the entry and the cache: what has to be waited for. */
-  readonly facts?: (env: Env, call: ApiCall, seen: Seen) => OrRejection<Facts> | Promise<OrRejection<Facts>>;
-  readonly judge: (given: Situation<Facts>, env: Still<Env>) => OrRejection<Ruling>;
-  readonly plan: (given: Situation<Facts>, ruling: Ruling, env: Still<Env>) => Plan;
+  readonly facts?: (env: Env, call: ApiCall, seen: FactsInput) => OrRejection<Facts> | Promise<OrRejection<Facts>>;
+  readonly judge: (given: WriteInput<Facts>, env: CachedEnv<Env>) => OrRejection<Ruling>;
+  readonly plan: (given: WriteInput<Facts>, ruling: Ruling, env: CachedEnv<Env>) => Plan;
   /** Commits what is not one transaction of the store. */
-  readonly commit?: (env: Env, given: Situation<Facts>, ruling: Ruling) => Promise<OrRejection<Verdict>>;
+  readonly commit?: (env: Env, given: WriteInput<Facts>, ruling: Ruling) => Promise<OrRejection<Verdict>>;
   /** What is done elsewhere, when it is stored or needs not be; gives further warnings. */
-  readonly afterwards?: (env: Env, given: Situation<Facts>, ruling: Ruling) => Promise<OrRejection<readonly Warning[]>>;
+  readonly afterwards?: (
+    env: Env,
+    given: WriteInput<Facts>,
+    ruling: Ruling,
+  ) => Promise<OrRejection<readonly Warning[]>>;
   /** What answers show: JSON, or what becomes JSON; or why the request is refused in spite of what was stored. */
   readonly show: (
     env: Env,
     written: Entry,
-    given: Situation<Facts>,
+    given: WriteInput<Facts>,
     ruling: Ruling,
     late: readonly Warning[],
   ) => object;
   /** What a dry run says beside the object. */
-  readonly preview?: (env: Env, given: Situation<Facts>, ruling: Ruling) => object;
+  readonly preview?: (env: Env, given: WriteInput<Facts>, ruling: Ruling) => object;
   /** Is answered from its own bytes: only a write with conflict keys waits until the cache shows it. */
   readonly isAnsweredAtOnce?: true;
 }
@@ -177,7 +181,7 @@ async function carryOut<Env extends WriteEnv, Facts, Ruling>(
 }
 
 interface Planned<Facts, Ruling> {
-  readonly given: Situation<Facts>;
+  readonly given: WriteInput<Facts>;
   readonly ruling: Ruling;
   readonly plan: Plan;
   readonly conflict: ReturnType<typeof readConflict>;

@@ -22,7 +22,7 @@ import { findPolicy } from '../../admission/scaling.js';
 import { isFields } from '../../http/body.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route, type RouteResult } from '../../http/route.js';
-import { type Situation, write, type Writing } from '../../write/write.js';
+import { type WriteInput, write, type Writing } from '../../write/write.js';
 import { findDeployment } from '../deployment/view.js';
 import { defineSubmission } from '../deployment/write.js';
 
@@ -153,7 +153,7 @@ function countBytes(backup: Backup): number {
   return Buffer.byteLength(JSON.stringify(backup));
 }
 
-function toRecord({ call: { tenant }, now }: Situation, backup: Backup): StoredBackup {
+function toRecord({ call: { tenant }, now }: WriteInput, backup: Backup): StoredBackup {
   const { id, deploymentName, createdAt, createdBy, specHash, secretsVersion, checksum, revisions } = backup;
   return {
     metadata: { tenant, uid: id, generation: 1, createdAt: now, updatedAt: now, specHash },

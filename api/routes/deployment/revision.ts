@@ -15,7 +15,7 @@ import { type Cache, encode, type Put, value } from '../../../pkg/store/index.js
 import type { SubmissionOrigin } from '../../admission/restore.js';
 import { describeCaller } from '../../http/route.js';
 import { changedMetadata, newMetadata } from '../../write/metadata.js';
-import type { Plan, Situation } from '../../write/write.js';
+import type { Plan, WriteInput } from '../../write/write.js';
 
 /** A configuration to be stored, and why. */
 interface NextRevision extends Pick<RevisionCause, 'alterations'> {
@@ -29,7 +29,7 @@ interface NextRevision extends Pick<RevisionCause, 'alterations'> {
 type RevisionPlan = Required<Pick<Plan, 'record' | 'puts' | 'guards' | 'events' | 'proof'>> & { readonly uid: string };
 
 /** Plans the next revision of a stored deployment, or the first of a new one. */
-export function planRevision(given: Situation, cache: Pick<Cache, 'get'>, next: NextRevision): RevisionPlan {
+export function planRevision(given: WriteInput, cache: Pick<Cache, 'get'>, next: NextRevision): RevisionPlan {
   const { call, stored: entry } = given;
   const { change, spec, alterations, origin } = next;
   const stored = entry && value<StoredDeployment>(entry);
@@ -80,7 +80,7 @@ const EVENTS = {
 
 /** Says what was changed, and by whom; no value that looks like a credential is in it. */
 function draftEvent(
-  { call: { caller }, stored }: Situation,
+  { call: { caller }, stored }: WriteInput,
   { change, spec, origin }: NextRevision,
   metadata: Metadata,
 ): EventDraft {

@@ -20,7 +20,7 @@ import { warnAboveQuota } from '../../admission/quota.js';
 import { describeBase, findPolicy, type KnownPolicy, putPolicy } from '../../admission/scaling.js';
 import { buildEtagHeader, rejectRequest, replyJson, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller, type RouteResult } from '../../http/route.js';
-import type { Still, Writing } from '../../write/write.js';
+import type { CachedEnv, Writing } from '../../write/write.js';
 import { sumUsage } from './usage.js';
 import { findDeployment } from './view.js';
 
@@ -107,7 +107,7 @@ export const policyChange: Writing<AdmissionEnv, Subject, Admitted<ScalingPolicy
 };
 
 /** What the policy does at once, and what it may not be able to do. */
-function warnPolicy(env: Still<QuotaEnv>, deployment: StoredDeployment, policy: ScalingPolicy): readonly Warning[] {
+function warnPolicy(env: CachedEnv<QuotaEnv>, deployment: StoredDeployment, policy: ScalingPolicy): readonly Warning[] {
   const { metadata, replicas } = deployment;
   const isOutside = replicas > 0 && boundReplicas(replicas, policy) !== replicas;
   const most = { ...deployment, replicas: Math.max(replicas, policy.maxReplicas) };

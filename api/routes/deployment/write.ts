@@ -33,7 +33,7 @@ import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import { checkIfMatch } from '../../write/if-match.js';
 import { putNotes } from '../../write/metadata.js';
-import type { Plan, Situation, Still, Writing } from '../../write/write.js';
+import type { Plan, WriteInput, CachedEnv, Writing } from '../../write/write.js';
 import { planRevision } from './revision.js';
 import { findDeployment, renderDeployment } from './view.js';
 
@@ -54,7 +54,7 @@ interface JudgedSubmission {
   readonly restored: RestoredParts | undefined;
 }
 
-type SubmissionSituation = Situation<SubmissionFacts>;
+type SubmissionInput = WriteInput<SubmissionFacts>;
 type DeploymentWriting = Writing<AdmissionEnv, SubmissionFacts, JudgedSubmission>;
 
 /** What tells the ways apart in which a configuration comes. */
@@ -119,8 +119,8 @@ function findTaken(cache: AdmissionEnv['cache'], tenant: string, name: unknown):
 }
 
 function judge(
-  given: SubmissionSituation,
-  env: Still<AdmissionEnv>,
+  given: SubmissionInput,
+  env: CachedEnv<AdmissionEnv>,
   origin: SubmissionOrigin | undefined,
 ): JudgedSubmission | RequestRejection {
   const { call, stored: entry, facts } = given;
@@ -147,9 +147,9 @@ function judge(
 }
 
 function plan(
-  given: SubmissionSituation,
+  given: SubmissionInput,
   { admission, restored }: JudgedSubmission,
-  env: Still<AdmissionEnv>,
+  env: CachedEnv<AdmissionEnv>,
   origin: SubmissionOrigin | undefined,
 ): Plan {
   const { call, stored: entry, facts } = given;

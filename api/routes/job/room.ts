@@ -5,7 +5,7 @@ import { type EndedJob, listEndedJobs } from '../../../pkg/fleet/index.js';
 import { encode, type Guard, type Put, value } from '../../../pkg/store/index.js';
 import type { QuotaEnv } from '../../admission/env.js';
 import { readQuotas } from '../../admission/quota.js';
-import type { Still } from '../../write/write.js';
+import type { CachedEnv } from '../../write/write.js';
 
 /** Jobs that one request removes at most, and their bytes, of which the first may have more: one write has to hold them. */
 const REMOVED_MAX = 10;
@@ -23,7 +23,7 @@ export interface JobRoom {
  * allows. Those that have not ended stay; what is then beyond the quota waits. Jobs with a schedule and their runs take no part:
  * the job scheduler keeps few of them.
  */
-export function makeRoom(env: Still<QuotaEnv>, tenant: string, spec: Job, now: string): JobRoom {
+export function makeRoom(env: CachedEnv<QuotaEnv>, tenant: string, spec: Job, now: string): JobRoom {
   const { cache } = env;
   const none: JobRoom = { guards: [], puts: [], warnings: [] };
   const { jobs: limit = Infinity } = readQuotas(env, tenant);

@@ -8,7 +8,7 @@ import { findCountReached, guardQuotas, listCountConflictKeys } from '../../admi
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, type Route } from '../../http/route.js';
-import { type Plan, type Situation, type Still, write, type Writing } from '../../write/write.js';
+import { type Plan, type WriteInput, type CachedEnv, write, type Writing } from '../../write/write.js';
 import { listOlderNodeTokens } from '../token/routes.js';
 import { findNodeEntry, type NodeEnv } from './view.js';
 import { listOnlyHere, listVolumesOf } from './volumes.js';
@@ -109,7 +109,7 @@ function rejectUnknownName(name: string): RequestRejection {
 
 /** A node whose agent is alive would go on running its containers unobserved, and keep the bytes of its volumes. */
 function rejectIfInUse(
-  { cache }: Still<NodeEnv>,
+  { cache }: CachedEnv<NodeEnv>,
   { id, name, metadata, controlPlane }: StoredNode,
   volumes: number,
 ): RequestRejection | undefined {
@@ -121,7 +121,7 @@ function rejectIfInUse(
 }
 
 /** Bytes that are on a machine whose agent is silent for a moment must not be given up by a slip. */
-function rejectIfHolding({ cache }: Still<NodeEnv>, node: StoredNode): RequestRejection | undefined {
+function rejectIfHolding({ cache }: CachedEnv<NodeEnv>, node: StoredNode): RequestRejection | undefined {
   const names = listOnlyHere(cache, node);
   return names.length > 0 ? rejectRequest('node_has_volumes', 'id', node.name, { volumes: shorten(names) }) : undefined;
 }
@@ -131,10 +131,10 @@ function shorten(names: readonly string[]): readonly string[] {
 }
 
 function planRelease(
-  given: Situation<ReleaseFacts>,
+  given: WriteInput<ReleaseFacts>,
   reason: 'node_deleted' | 'released',
   volumes: JudgedVolumes,
-  env: Still<NodeEnv>,
+  env: CachedEnv<NodeEnv>,
 ): Plan {
   const { call, facts } = given;
   const { name, record, owned } = facts;
@@ -173,7 +173,7 @@ function planRelease(
  * What makes the machine its next owner's node, within that tenant's quota. Beyond it the tenant has the claim and no
  * node: its agent enrols when there is room.
  */
-function planHandOver(given: Situation, former: StoredNode, tenant: string, env: Still<NodeEnv>) {
+function planHandOver(given: WriteInput, former: StoredNode, tenant: string, env: CachedEnv<NodeEnv>) {
   if (findCountReached(env, tenant, 'nodes') !== undefined) return undefined;
   const node = createHandedOverNode(given, former, tenant);
   const key = keys.node(tenant, node.name);
@@ -189,7 +189,7 @@ function planHandOver(given: Situation, former: StoredNode, tenant: string, env:
  * owner's; without labels, which the old owner chose; and without a key, of which the old owner may have a copy. It is joining until its agent enrols with a
  * join token of the new owner.
  */
-function createHandedOverNode({ now, random }: Situation, former: StoredNode, tenant: string): StoredNode {
+function createHandedOverNode({ now, random }: WriteInput, former: StoredNode, tenant: string): StoredNode {
   const { orders: _, renewedAt: __, ...node } = former;
   const id = createTypedId('node', count => random.bytes(count));
   return {
@@ -237,7 +237,7 @@ const claiming: Writing<NodeEnv, undefined, readonly NodeClaim[]> = {
 };
 
 /** A claim is recorded beyond the quota of nodes too: it grants nothing yet. */
-function warnAboveNodeQuota(env: Still<NodeEnv>, tenant: string): readonly Warning[] {
+function warnAboveNodeQuota(env: CachedEnv<NodeEnv>, tenant: string): readonly Warning[] {
   const limit = findCountReached(env, tenant, 'nodes');
   if (limit === undefined) return [];
   const message = `the quota of nodes is ${limit} and is used up; this node waits until the quota allows it`;

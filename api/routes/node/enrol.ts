@@ -16,7 +16,7 @@ import { encode, type Entry, value } from '../../../pkg/store/index.js';
 import { findCountReached, guardQuotas, listCountConflictKeys } from '../../admission/quota.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
-import type { Plan, Situation, Still, Writing } from '../../write/write.js';
+import type { Plan, WriteInput, CachedEnv, Writing } from '../../write/write.js';
 import { listOlderNodeTokens, type TokenEnv, toTokenPut } from '../token/routes.js';
 import type { NodeEnv } from './view.js';
 
@@ -78,7 +78,7 @@ interface NodeTokenGrant {
 /** Mints a token for a node. */
 export function mintNodeToken(
   { keyring }: Pick<TokenEnv, 'keyring'>,
-  { random, now }: Pick<Situation, 'random' | 'now'>,
+  { random, now }: Pick<WriteInput, 'random' | 'now'>,
   node: EnrolReply['node'],
   createdBy: string,
 ): NodeTokenGrant {
@@ -150,9 +150,9 @@ function mayReplaceKey({ join, node, alive }: EnrolmentFacts): boolean {
 }
 
 function planEnrolment(
-  { call: { tenant }, now, facts }: Situation<EnrolmentFacts>,
+  { call: { tenant }, now, facts }: WriteInput<EnrolmentFacts>,
   { record, stored }: EnrolledNode,
-  { cache }: Still<NodeEnv>,
+  { cache }: CachedEnv<NodeEnv>,
 ): Plan {
   const { enrolment: asked, alterations, join, holder, node, alive } = facts;
   const { nodeName, publicKey } = asked;
@@ -187,7 +187,7 @@ function planEnrolment(
 }
 
 function buildNode(
-  { call: { tenant }, now, random }: Situation,
+  { call: { tenant }, now, random }: WriteInput,
   { enrolment: asked, node }: EnrolmentFacts,
 ): StoredNode {
   const { nodeName: name, labels, capacity, publicKey, agentVersion, controlPlane = false } = asked;

@@ -18,7 +18,7 @@ import { isFields } from '../../http/body.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import { rejectNamespace } from '../../write/material.js';
-import type { Seen, Writing } from '../../write/write.js';
+import type { FactsInput, Writing } from '../../write/write.js';
 import { findDeployment } from '../deployment/view.js';
 import {
   announceMinted,
@@ -98,7 +98,11 @@ function findRotation(cache: Cache, { document, tenant }: ApiCall, deployment: S
   return path === undefined ? undefined : readRotation(cache, tenant, label as string, path);
 }
 
-async function readPhase(env: AdmissionEnv, call: ApiCall, { stored }: Seen): Promise<AskedPhase | RequestRejection> {
+async function readPhase(
+  env: AdmissionEnv,
+  call: ApiCall,
+  { stored }: FactsInput,
+): Promise<AskedPhase | RequestRejection> {
   const deployment = value<StoredDeployment>(stored!);
   const rotation = findRotation(env.cache, call, deployment);
   const facts = readRotationFacts(env.cache, deployment, rotation);

@@ -7,7 +7,7 @@ import type { AdmissionEnv } from '../../admission/env.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import type { ApiCall } from '../../http/route.js';
 import { changedMetadata } from '../../write/metadata.js';
-import type { Plan, Situation, Still, Writing } from '../../write/write.js';
+import type { Plan, WriteInput, CachedEnv, Writing } from '../../write/write.js';
 import { findNamedVolume, rejectUnusable, toVolumeResponse } from './view.js';
 
 /** The record of a volume without what every write of it sets. */
@@ -27,7 +27,7 @@ export interface DocumentChange {
 export type JudgedChange = DocumentChange | RequestRejection;
 
 /** Plans the change of a stored volume, with its event. */
-export function planChange(given: Situation, entry: Entry, change: DocumentChange): Plan {
+export function planChange(given: WriteInput, entry: Entry, change: DocumentChange): Plan {
   const { metadata, id, ...before } = value<StoredVolume>(entry);
   const { after, isSame = false, warnings, guards = [], describe } = change;
   if (isSame) return { before, after, warnings, shown: entry };
@@ -45,7 +45,7 @@ export function planChange(given: Situation, entry: Entry, change: DocumentChang
 
 /** How the volume that a path names is changed while it, and where its bytes are, stay as they were judged. */
 export function defineVolumeChange(
-  judge: (stored: StoredVolume, call: ApiCall, env: Still<AdmissionEnv>, now: string) => JudgedChange,
+  judge: (stored: StoredVolume, call: ApiCall, env: CachedEnv<AdmissionEnv>, now: string) => JudgedChange,
 ): Writing<AdmissionEnv, undefined, DocumentChange> {
   return {
     name: 'volume',

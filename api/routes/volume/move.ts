@@ -23,7 +23,7 @@ import type { AdmissionEnv } from '../../admission/env.js';
 import { guardNode } from '../../admission/facts.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route } from '../../http/route.js';
-import { type Still, write } from '../../write/write.js';
+import { type CachedEnv, write } from '../../write/write.js';
 import { defineVolumeChange } from './change.js';
 import { rejectUnmanaged } from './view.js';
 
@@ -46,7 +46,11 @@ interface MoveChange {
 
 type MoveVerdict = MoveChange | RequestRejection;
 
-function order(stored: StoredVolume, { document }: ApiCall, { cache, staticFacts }: Still<AdmissionEnv>): MoveVerdict {
+function order(
+  stored: StoredVolume,
+  { document }: ApiCall,
+  { cache, staticFacts }: CachedEnv<AdmissionEnv>,
+): MoveVerdict {
   const { tenant } = stored.metadata;
   const unmanaged = rejectUnmanaged(staticFacts, stored);
   if (unmanaged) return unmanaged;
@@ -76,7 +80,7 @@ function order(stored: StoredVolume, { document }: ApiCall, { cache, staticFacts
 }
 
 /** An order that has ended is not there any more, and neither is one whose copy takes over already. */
-function cancel(stored: StoredVolume, call: ApiCall, { cache }: Still<AdmissionEnv>): MoveVerdict {
+function cancel(stored: StoredVolume, call: ApiCall, { cache }: CachedEnv<AdmissionEnv>): MoveVerdict {
   const { move, lastMove } = readStatus(cache, stored) ?? {};
   const generation = stored.move?.generation ?? 0;
   const isTakenOver = move?.phase === 'Switching' && move.generation === generation;
@@ -116,7 +120,7 @@ function listMoveNodes(cache: Cache, stored: StoredVolume): readonly MoveNode[] 
 
 /** How the order is stored, or that there is none any more. */
 function defineMoveChange(
-  judge: (stored: StoredVolume, call: ApiCall, env: Still<AdmissionEnv>) => MoveVerdict,
+  judge: (stored: StoredVolume, call: ApiCall, env: CachedEnv<AdmissionEnv>) => MoveVerdict,
 ): ReturnType<typeof defineVolumeChange> {
   return defineVolumeChange((stored, call, env, at) => {
     const change = judge(stored, call, env);

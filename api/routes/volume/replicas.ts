@@ -16,7 +16,7 @@ import { guardNode, listKnownNodes } from '../../admission/facts.js';
 import { readFlag, WRITE_QUERY } from '../../http/query.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, defineRoute, describeCaller, type Route } from '../../http/route.js';
-import { type Still, write } from '../../write/write.js';
+import { type CachedEnv, write } from '../../write/write.js';
 import { defineVolumeChange } from './change.js';
 import { rejectUnmanaged } from './view.js';
 
@@ -121,7 +121,7 @@ type ReplicaReason = 'volume_replica_requested' | 'volume_replica_removal_reques
 /** How another set of copies is asked for. */
 function defineReplicaChange(
   reason: ReplicaReason,
-  judge: (stored: StoredVolume, call: ApiCall, env: Still<AdmissionEnv>) => ReplicaChange | RequestRejection,
+  judge: (stored: StoredVolume, call: ApiCall, env: CachedEnv<AdmissionEnv>) => ReplicaChange | RequestRejection,
 ) {
   return defineVolumeChange((stored, call, env) => {
     const change = judge(stored, call, env);

@@ -16,7 +16,7 @@ import type { AdmissionEnv, QuotaEnv } from '../../admission/env.js';
 import { findBytesReached, guardQuotas, listCountConflictKeys } from '../../admission/quota.js';
 import { rejectRequest, RequestRejection } from '../../http/reply.js';
 import { type ApiCall, describeCaller } from '../../http/route.js';
-import type { Still, Writing } from '../../write/write.js';
+import type { CachedEnv, Writing } from '../../write/write.js';
 import { type DocumentChange, planChange, type VolumeDocument } from './change.js';
 import { findVolume, rejectUnmanaged, rejectUnusable, toVolumeResponse } from './view.js';
 
@@ -76,7 +76,7 @@ export function toVolumeSpec(stored: StoredVolume): VolumeDocument {
 
 /** The refusal of a size that the tenant may not have. */
 export function rejectAboveQuota(
-  env: Still<QuotaEnv>,
+  env: CachedEnv<QuotaEnv>,
   { metadata: { tenant }, sizeBytes: before }: StoredVolume,
   sizeBytes: number,
   field: string,
