@@ -178,7 +178,7 @@ function plan(
   const change = origin?.change ?? (stored ? 'update' : 'create');
   const { uid, ...revision } = planRevision(given, cache, { change, spec, alterations, origin });
   const more = restored?.toChange(uid);
-  // Each field by its name: a literal of spreads costs every request more than the rest of the plan (ADR 57).
+  // Each field by its name: a literal of spreads costs every request more than the rest of the plan (ADR 7).
   return {
     record: revision.record,
     puts: more ? [...revision.puts, ...more.puts] : revision.puts,
