@@ -181,8 +181,8 @@ export function renderTable(answers: readonly KubectlAnswer[]): string {
   return [
     '# kubectl',
     '',
-    'What kubectl does with Mooring: each command was run by `e2e/stories/kubectl.deep.test.ts`, which also wrote this table, and answered as it shows. How the face works, and what it leaves out, is in',
-    '[ADR 55](adr/0055-kubernetes-api.md); what it keeps for its clients, and server-side apply, in [ADR 55](adr/0055-kubernetes-api.md).',
+    'What kubectl does with Mooring: each command was run by `e2e/stories/kubectl.deep.test.ts`, which also wrote this table, and answered as it shows. How the face works, what it keeps for its clients, and what it leaves out, is in',
+    '[ADR 55](adr/0055-kubernetes-api.md).',
     '',
     '```sh',
     'moor kubeconfig > mooring.kubeconfig',
