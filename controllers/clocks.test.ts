@@ -11,7 +11,7 @@ import { withWallClock } from '../pkg/clock/manual-clock.testing.js';
 import { silentLogger } from '../pkg/log/index.js';
 import { PlatformRecord } from '../pkg/process/platform-record.js';
 import { WatchCache } from '../pkg/store/index.js';
-import { CanaryLab, canaryRollout } from './canary-lab.testing.js';
+import { CanaryLab, canaryRollout } from './replica-keeper/canary-lab.testing.js';
 import { AT, makeMetadata, TENANT, type TestCluster } from './test-cluster.testing.js';
 
 const MINUTE = 60_000;

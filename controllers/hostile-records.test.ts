@@ -7,7 +7,7 @@ import type { NodeStatus, StoredNode } from '../crds/node/index.js';
 import type { Replica } from '../crds/replica/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { listHostile, sampleCases } from '../dev/testing/index.js';
-import { PATH, RotationCluster } from './rotation-cluster.testing.js';
+import { PATH, RotationCluster } from './rotation-phaser/rotation-cluster.testing.js';
 import { AT, makeDeployment, makeMetadata, node, TENANT } from './test-cluster.testing.js';
 
 /** A logger that keeps what went wrong. */

@@ -2,7 +2,8 @@
  * The loops, and how to run them.
  *
  * Each loop is a folder: what it wakes on, reads, writes and never does is in its README; its decision is a pure function
- * in `decide.ts`. Loops never call each other: they meet in the store.
+ * in `decide.ts`. Loops never call each other: they meet in the store. What one does among the others is tested in its folder,
+ * and what holds for all of them in `*.test.ts` here, on a `TestCluster`.
  *
  * `createControllers` runs them in any process: `main.ts` is the one that does nothing else.
  *

@@ -1,7 +1,7 @@
 import { exampleFacts, least, limits } from '../../crds/deployment/admit.testing.js';
 import { hostileDocuments } from '../../crds/deployment/hostile.testing.js';
 import { admitCreate } from '../../crds/deployment/index.js';
-import { ResolverLab } from '../../controllers/resolver-lab.testing.js';
+import { ResolverLab } from '../../controllers/secret-resolver/resolver-lab.testing.js';
 import { measureCpu } from '../../dev/testing/index.js';
 import { parseJson } from '../../pkg/json/index.js';
 import { hostileTexts } from '../../pkg/json/json.testing.js';

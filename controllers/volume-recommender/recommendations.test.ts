@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { AdviceRecord } from '../crds/recommendation/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
-import { AT, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { AdviceRecord } from '../../crds/recommendation/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { AT, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const MIB = 2 ** 20;
 const SIZE = 1024 * MIB;

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import type { StoredEvent } from '../crds/event/index.js';
-import { ranges } from '../crds/keys/index.js';
-import { itDeep } from '../dev/testing/index.js';
-import { toSecretDocument } from '../pkg/secrets/index.js';
-import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
-import { type Store, value } from '../pkg/store/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { ranges } from '../../crds/keys/index.js';
+import { itDeep } from '../../dev/testing/index.js';
+import { toSecretDocument } from '../../pkg/secrets/index.js';
+import { destroyVersion } from '../../pkg/secrets/destroy-version.testing.js';
+import { type Store, value } from '../../pkg/store/index.js';
 import { type Life, createMortalStore, path, PHASES, RotationCluster } from './rotation-cluster.testing.js';
 
 describe('a rotation', () => {

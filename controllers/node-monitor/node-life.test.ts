@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
-import type { StoredDeployment } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { NodeOrders, NodePresence, NodeStatus, StoredNode } from '../crds/node/index.js';
-import { defaultPolicy } from '../pkg/fleet/index.js';
-import { encode, value } from '../pkg/store/index.js';
-import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodeOrders, NodePresence, NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { encode, value } from '../../pkg/store/index.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const ORDER = { by: 'tok_1', since: '2030-01-01T00:00:00.000Z' };
 /** Of the default settings. */

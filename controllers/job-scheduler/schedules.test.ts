@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import type { StoredEvent } from '../crds/event/index.js';
-import type { JobStatus, StoredJob } from '../crds/job/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import { defaultPolicy } from '../pkg/fleet/index.js';
-import { interceptCommits, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import type { JobStatus, StoredJob } from '../../crds/job/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { interceptCommits, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const MINUTE = 60_000;
 

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 
-import { keys } from '../crds/keys/index.js';
-import { hashSpec } from '../crds/meta/index.js';
-import type { StoredNode } from '../crds/node/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import { arm } from '../pkg/failpoint/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { hashSpec } from '../../crds/meta/index.js';
+import type { StoredNode } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { arm } from '../../pkg/failpoint/index.js';
 import { CanaryLab, canaryRollout } from './canary-lab.testing.js';
-import { AT, TENANT } from './test-cluster.testing.js';
+import { AT, TENANT } from '../test-cluster.testing.js';
 
 const patient = { ...canaryRollout, canary: { replicas: 1 } };
 

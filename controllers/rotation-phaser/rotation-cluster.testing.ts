@@ -1,12 +1,12 @@
-import type { StoredDeployment } from '../crds/deployment/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import type { RotationRecord, RotationProgress } from '../crds/rotation/index.js';
-import { silentLogger } from '../pkg/log/index.js';
-import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
-import { type Store, WatchCache } from '../pkg/store/index.js';
-import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import type { RotationRecord, RotationProgress } from '../../crds/rotation/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { toCredentialPath, toSecretDocument } from '../../pkg/secrets/index.js';
+import { type Store, WatchCache } from '../../pkg/store/index.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 export const PATH = 'deployments/web-db';
 export const PHASES = ['stage', 'promote', 'verify', 'retire'] as const;

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 
-import type { UnresolvedRecord } from '../crds/delivery/index.js';
-import type { StoredDeployment } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import { toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
-import { destroyVersion } from '../pkg/secrets/destroy-version.testing.js';
-import { AT, makeDeployment, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { UnresolvedRecord } from '../../crds/delivery/index.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { toCredentialPath, toSecretDocument } from '../../pkg/secrets/index.js';
+import { destroyVersion } from '../../pkg/secrets/destroy-version.testing.js';
+import { AT, makeDeployment, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const PATH = 'deployments/web-db';
 const web = (change: Partial<StoredDeployment> = {}) =>

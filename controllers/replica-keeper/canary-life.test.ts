@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
-import type { ArchivedRevision } from '../crds/archive/index.js';
-import { keys } from '../crds/keys/index.js';
-import { computeTemplateHash, toContainerTemplate } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import { type CanaryOrder, computeContentHash } from '../crds/rollout/index.js';
+import type { ArchivedRevision } from '../../crds/archive/index.js';
+import { keys } from '../../crds/keys/index.js';
+import { computeTemplateHash, toContainerTemplate } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { type CanaryOrder, computeContentHash } from '../../crds/rollout/index.js';
 import { CanaryLab, canaryRollout as rollout } from './canary-lab.testing.js';
-import { makeDeployment, makeMetadata, TENANT } from './test-cluster.testing.js';
+import { makeDeployment, makeMetadata, TENANT } from '../test-cluster.testing.js';
 
 const { canary: _, ...plain } = rollout;
 const patient = { ...rollout, canary: { replicas: 1 } };

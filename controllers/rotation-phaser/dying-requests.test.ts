@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 
-import { keys, ranges } from '../crds/keys/index.js';
-import type { RotationRecord } from '../crds/rotation/index.js';
-import { sampleCases } from '../dev/testing/index.js';
-import { seededRandom } from '../pkg/clock/index.js';
-import { advanceIntent, settleIntent, stageMaterial, undoIntent } from '../pkg/material/index.js';
-import type { Change, Store } from '../pkg/store/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { RotationRecord } from '../../crds/rotation/index.js';
+import { sampleCases } from '../../dev/testing/index.js';
+import { seededRandom } from '../../pkg/clock/index.js';
+import { advanceIntent, settleIntent, stageMaterial, undoIntent } from '../../pkg/material/index.js';
+import type { Change, Store } from '../../pkg/store/index.js';
 import { createMortalStore, PATH, path, RotationCluster } from './rotation-cluster.testing.js';
-import { makeDeployment, openSecretsIn, TENANT } from './test-cluster.testing.js';
+import { makeDeployment, openSecretsIn, TENANT } from '../test-cluster.testing.js';
 
 const CONFLICT = keys.conflict(TENANT, 'secret.web-db');
 const LABELLED = { namespace: 'deployments', label: 'web-db' };

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 
-import type { StoredDeployment } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { NetworkStatus } from '../crds/network/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import { type RejectionGroup, ungroupRejections } from '../crds/scheduling/index.js';
-import { defaultPolicy } from '../pkg/fleet/index.js';
-import { type Change, StoreRefusedFault } from '../pkg/store/index.js';
-import { AT, makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NetworkStatus } from '../../crds/network/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { type RejectionGroup, ungroupRejections } from '../../crds/scheduling/index.js';
+import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { type Change, StoreRefusedFault } from '../../pkg/store/index.js';
+import { AT, makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const at = (country: string) => ({ 'mooring.io/country': country });
 const german = (change: Partial<StoredDeployment> = {}) =>

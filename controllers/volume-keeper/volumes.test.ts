@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 
-import type { StoredEvent } from '../crds/event/index.js';
-import type { JobStatus } from '../crds/job/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { NodeStatus } from '../crds/node/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
-import { AT, makeDeployment, makeMetadata, makeReport, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import type { JobStatus } from '../../crds/job/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodeStatus } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { AT, makeDeployment, makeMetadata, makeReport, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const volume: StoredVolume = {

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 
-import type { ArchivedRevision } from '../crds/archive/index.js';
-import { type StoredDeployment, toSpec } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { RolloutRecord } from '../crds/rollout/index.js';
-import { buildRevision } from '../pkg/history/index.js';
-import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { ArchivedRevision } from '../../crds/archive/index.js';
+import { type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { RolloutRecord } from '../../crds/rollout/index.js';
+import { buildRevision } from '../../pkg/history/index.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const healthCheck = { type: 'exec', command: ['check'] } as const;
 const rollout = { maxSurge: 1, maxUnavailable: 0, progressDeadline: '1m', autoRollback: true };

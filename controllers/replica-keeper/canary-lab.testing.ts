@@ -1,10 +1,10 @@
-import { type StoredDeployment, toSpec } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import { type CanaryOrder, computeContentHash, type RolloutRecord } from '../crds/rollout/index.js';
-import { buildRevision } from '../pkg/history/index.js';
-import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import { type StoredDeployment, toSpec } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { type CanaryOrder, computeContentHash, type RolloutRecord } from '../../crds/rollout/index.js';
+import { buildRevision } from '../../pkg/history/index.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const healthCheck = { type: 'exec', command: ['check'] } as const;
 export const canaryRollout = {

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 
-import { keys } from '../crds/keys/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
-import { declareRestore } from '../pkg/link/index.js';
-import { AT, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import { keys } from '../../crds/keys/index.js';
+import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import { declareRestore } from '../../pkg/link/index.js';
+import { AT, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const volume: StoredVolume = {

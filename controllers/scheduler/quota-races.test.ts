@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import { defaultPolicy } from '../pkg/fleet/index.js';
-import { type Change, OutcomeUnknownFault, type Verdict } from '../pkg/store/index.js';
-import { makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { type Change, OutcomeUnknownFault, type Verdict } from '../../pkg/store/index.js';
+import { makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const named = (name: string, replicas = 1) => makeDeployment({ metadata: makeMetadata(`dep_${name}`), name, replicas });
 

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 
-import type { JobStatus, StoredJob } from '../crds/job/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { NodeStatus } from '../crds/node/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import { defaultPolicy } from '../pkg/fleet/index.js';
-import { AT, makeMetadata, makeReport, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { JobStatus, StoredJob } from '../../crds/job/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodeStatus } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { defaultPolicy } from '../../pkg/fleet/index.js';
+import { AT, makeMetadata, makeReport, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const makeJob = (name: string, change: Partial<StoredJob> = {}): StoredJob => ({
   metadata: makeMetadata(`job_${name}`),

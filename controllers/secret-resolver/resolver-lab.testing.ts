@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import { EtcdProcess } from '../dev/processes/index.js';
-import { systemClock, systemRandom } from '../pkg/clock/index.js';
-import { silentLogger } from '../pkg/log/index.js';
-import { EmbeddedSecretStore, SecretKeyring, toCredentialPath, toSecretDocument } from '../pkg/secrets/index.js';
-import { encode, EtcdStore, value, WatchCache } from '../pkg/store/index.js';
-import { createControllers } from './index.js';
-import { createSecretResolver } from './secret-resolver/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
+import { systemClock, systemRandom } from '../../pkg/clock/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import { EmbeddedSecretStore, SecretKeyring, toCredentialPath, toSecretDocument } from '../../pkg/secrets/index.js';
+import { encode, EtcdStore, value, WatchCache } from '../../pkg/store/index.js';
+import { createControllers } from '../index.js';
+import { createSecretResolver } from './index.js';
 
 const TENANT_ID = 'a2d1b2a0-0000-4000-8000-000000000001';
 

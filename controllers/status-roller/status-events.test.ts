@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import type { Report } from '../crds/report/index.js';
-import { RotationCluster } from './rotation-cluster.testing.js';
-import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import type { Report } from '../../crds/report/index.js';
+import { RotationCluster } from '../rotation-phaser/rotation-cluster.testing.js';
+import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 /** Puts what the agent of the first replica says of its container. */
 async function say(cluster: TestCluster, change: Partial<Report>, name = 'web'): Promise<void> {

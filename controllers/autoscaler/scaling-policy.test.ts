@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
-import type { ScalingPolicy, ScalingRecord, StoredDeployment } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { NodeUsage } from '../crds/node/index.js';
-import type { Replica } from '../crds/replica/index.js';
-import { makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import type { ScalingPolicy, ScalingRecord, StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodeUsage } from '../../crds/node/index.js';
+import type { Replica } from '../../crds/replica/index.js';
+import { makeDeployment, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
 
 const KEY = keys.scalingPolicy(TENANT, 'web');
 const RECORD = keys.scaling(TENANT, 'web');

@@ -4,29 +4,29 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import type { StoredDeployment } from '../crds/deployment/index.js';
-import type { StoredEvent } from '../crds/event/index.js';
-import { keys, ranges } from '../crds/keys/index.js';
-import type { NodeStatus, StoredNode } from '../crds/node/index.js';
-import { toContainerTemplate, type Replica, computeTemplateHash } from '../crds/replica/index.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredEvent } from '../../crds/event/index.js';
+import { keys, ranges } from '../../crds/keys/index.js';
+import type { NodeStatus, StoredNode } from '../../crds/node/index.js';
+import { toContainerTemplate, type Replica, computeTemplateHash } from '../../crds/replica/index.js';
 import {
   type AbridgedGroups,
   toFilterRejection,
   type RejectedNode,
   ungroupRejections,
-} from '../crds/scheduling/index.js';
-import { systemClock, systemRandom } from '../pkg/clock/index.js';
-import { EventLeases, EventWriter } from '../pkg/events/index.js';
-import { defaultPolicy, explainDeployment } from '../pkg/fleet/index.js';
-import { silentLogger } from '../pkg/log/index.js';
-import type { Workload } from '../pkg/placement/index.js';
-import { EtcdProcess } from '../dev/processes/index.js';
-import type { LoopEnv } from '../pkg/reconcile/index.js';
-import { create, encode, EtcdStore, type Put, value, WatchCache } from '../pkg/store/index.js';
-import { createControllers } from './index.js';
-import { buildReport } from './scheduler/changes.js';
-import { toVerdict } from './scheduler/decide.js';
-import { createScheduler } from './scheduler/index.js';
+} from '../../crds/scheduling/index.js';
+import { systemClock, systemRandom } from '../../pkg/clock/index.js';
+import { EventLeases, EventWriter } from '../../pkg/events/index.js';
+import { defaultPolicy, explainDeployment } from '../../pkg/fleet/index.js';
+import { silentLogger } from '../../pkg/log/index.js';
+import type { Workload } from '../../pkg/placement/index.js';
+import { EtcdProcess } from '../../dev/processes/index.js';
+import type { LoopEnv } from '../../pkg/reconcile/index.js';
+import { create, encode, EtcdStore, type Put, value, WatchCache } from '../../pkg/store/index.js';
+import { createControllers } from '../index.js';
+import { buildReport } from './changes.js';
+import { toVerdict } from './decide.js';
+import { createScheduler } from './index.js';
 
 const TENANT = 'a2d1b2a0-0000-4000-8000-000000000001';
 const AT = '2030-01-01T00:00:00.000Z';
