@@ -27,7 +27,7 @@ import { assertLinearCost, measureCpu, sampleCases } from '../../dev/testing/ind
 import { isEngineWord } from '../../pkg/agent/agent-env.js';
 import { parseQuantity } from '../../pkg/agent/engine/kubernetes/quantity.js';
 import { parseEngineTime } from '../../pkg/agent/engine/log-entries.js';
-import { parsePosition } from '../../pkg/agent/log-reader.js';
+import { parsePosition } from '../../pkg/agent/logs/log-reader.js';
 import { isSyncName, parsePeerMessage } from '../../pkg/agent/replication/messages.js';
 import { isWildcard, parsePeerAddress } from '../../pkg/agent/replication/peer-address.js';
 import { parseMounts } from '../../pkg/agent/fencer/mounted.js';

@@ -3,7 +3,7 @@ import { cacheScope, keys } from '../../crds/keys/index.js';
 import type { NodeNameRecord } from '../../crds/node/index.js';
 import type { StoredTenant, StoredToken } from '../../crds/tenant/index.js';
 import { Agent, type ProcessTable, SimulatedEngine } from '../../pkg/agent/index.js';
-import { loadNodeKey } from '../../pkg/agent/membership.js';
+import { loadNodeKey } from '../../pkg/agent/membership/membership.js';
 import { Keyring } from '../../pkg/auth/index.js';
 import { loadSettings } from '../../pkg/config/index.js';
 import { EventLeases, EventWriter } from '../../pkg/events/index.js';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { seededRandom } from '../clock/index.js';
 import { createDirectoryDisk } from './disk.js';
-import { loadNodeKey } from './membership.js';
+import { loadNodeKey } from './membership/membership.js';
 
 describe("the agent's disk", () => {
   let folder: string;

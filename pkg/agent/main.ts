@@ -23,15 +23,15 @@ import { readProductVersion } from '../version/index.js';
 import { Agent } from './agent.js';
 import { createDirectoryDisk } from './disk.js';
 import { FencerLink, locateFencer, startFencer } from './fencer/index.js';
-import { findLocalPorts } from './host-ports.js';
+import { findLocalPorts } from './containers/host-ports.js';
 import { DockerEngine, type Engine, KubernetesEngine, SimulatedEngine } from './engine/index.js';
 import { type AgentFlags, readFlags } from './flags.js';
 import { meterEngine, meterLink } from './metered.js';
 import { readProcessTable } from './process-table.js';
-import { loadPrivateKey } from './membership.js';
+import { loadPrivateKey } from './membership/membership.js';
 import { notifySystemd } from './notify-systemd.js';
 import { TlsPeers } from './replication/index.js';
-import { loadServerAuthority } from './trust.js';
+import { loadServerAuthority } from './membership/trust.js';
 import { BoundFolders, findBadRoot, measureRoom, openVolumeDriver, VolumeRoom } from './volumes/index.js';
 
 const STOP_WITHIN_MS = 3_000;
@@ -157,5 +157,5 @@ async function run(
 }
 
 const [first, ...words] = process.argv.slice(2);
-if (first === 'volumes') await (await import('./removed-command.js')).runRemovedCommand(words);
+if (first === 'volumes') await (await import('./node-volumes/removed-command.js')).runRemovedCommand(words);
 else await runProcess('agent', readFlags, run);

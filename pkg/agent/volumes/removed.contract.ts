@@ -8,7 +8,7 @@ import { expect } from 'chai';
 import { toScriptArguments } from '../../../dev/testing/index.js';
 import { type Clock, systemClock } from '../../clock/index.js';
 import { createMemoryDisk } from '../disk.js';
-import { restoreRemoved } from '../restore-removed.js';
+import { restoreRemoved } from '../node-volumes/restore-removed.js';
 import { A, B, catchCause, MIB } from './driver-lab.testing.js';
 import type { LocalVolumes } from './local-volumes.js';
 import { listLoopDevices, listMounts } from './mounts.js';

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { Agent as Dispatcher, request } from 'undici';
 
 import { replica } from '../../../link/dispatcher-lab.testing.js';
-import { buildContainerSpec } from '../../container-spec.js';
+import { buildContainerSpec } from '../../containers/container-spec.js';
 import { sleep, systemClock } from '../../../clock/index.js';
 import { DockerdProcess, buildDemoImage, findFreePort, RegistryProcess } from '../../../../dev/processes/index.js';
 import { until } from '../../../../dev/testing/index.js';
