@@ -88,7 +88,7 @@ bench: ## Benchmarks, as ratios against etcd and the engine themselves (BENCH="w
 
 .PHONY: coverage
 coverage: ## Line coverage of the unit suite
-	@npx --no-install c8 --all --include 'crds/**' --include 'pkg/**' --include 'controllers/**' --include 'api/**' --exclude '**/*.test.ts' npx mocha --ignore '**/*.etcd.test.ts' --ignore '**/*.docker.test.ts' --ignore '**/*.kernel.test.ts' '{crds,pkg,controllers,api,dev}/**/*.test.ts'
+	@npx --no-install c8 --all --include 'crds/**' --include 'pkg/**' --include 'controllers/**' --include 'bridge/**' --include 'api/**' --exclude '**/*.test.ts' npx mocha --ignore '**/*.etcd.test.ts' --ignore '**/*.docker.test.ts' --ignore '**/*.kernel.test.ts' '{crds,pkg,controllers,bridge,api,dev}/**/*.test.ts'
 
 .PHONY: deb
 deb: ## A Debian package with systemd units, in .cache

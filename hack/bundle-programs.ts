@@ -18,7 +18,7 @@ const BUILDS = [
   ['controllers/main.ts'],
   ['pkg/agent/main.ts'],
   ['pkg/agent/fencer/main.ts'],
-  ['controllers/bridge/main.ts', 'pkg/cli/main.ts', 'up/main.ts', 'up/supervisor-main.ts'],
+  ['bridge/main.ts', 'pkg/cli/main.ts', 'up/main.ts', 'up/supervisor-main.ts'],
 ];
 
 /** The first is large, and few load it. The second is no ES module, and import() of one that is bundled has no names. */

@@ -48,7 +48,7 @@ build_step() {
 # The mark is as old as the beginning: what is changed meanwhile is compiled next time.
 build() {
   . "$root/hack/built.sh"
-  if is_built api controllers crds dashboard dev docs e2e hack packaging pkg up; then return; fi
+  if is_built api bridge controllers crds dashboard dev docs e2e hack packaging pkg up; then return; fi
   mkdir -p "$root/.cache"
   fresh=$(mktemp -d "$root/.cache/dist-XXXXXX")
   chmod 755 "$fresh" # other users run it, too

@@ -5,7 +5,7 @@ import {
   type ClientPackage,
   MirrorSide,
   type MirroredObject,
-} from '../../controllers/bridge/index.js';
+} from '../../bridge/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { askCluster, type ClusterAccess } from '../../dev/kubernetes/index.js';
 import { Client } from '../../pkg/client/index.js';

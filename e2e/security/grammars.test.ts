@@ -231,6 +231,7 @@ describe('readers of untrusted text', () => {
       'pkg/*.ts',
       'api/*.ts',
       'controllers/*.ts',
+      'bridge/*.ts',
       ':!*.test.ts',
       ':!*.testing.ts',
       ':!pkg/cli/*',

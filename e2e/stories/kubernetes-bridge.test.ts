@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 import { expect } from 'chai';
 
-import { type KubernetesBridge, SideUnreadableFault } from '../../controllers/bridge/index.js';
+import { type KubernetesBridge, SideUnreadableFault } from '../../bridge/index.js';
 import { kubeApiserverProgram } from '../../dev/kubernetes/index.js';
 import { itDeep, until } from '../../dev/testing/index.js';
 import { seededRandom } from '../../pkg/clock/index.js';

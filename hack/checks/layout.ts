@@ -8,7 +8,7 @@ const VAGUE_NAME = /(^|\/)(utils?|helpers?|common|misc|shared)(\/|\.ts$)/;
 const OTHER_SUFFIX =
   /\.(?:fixture|fixtures|corpus|mock|fake|stub|spec)\.ts$|(?:^|\/)(?:fake|mock|stub)-[^/]*(?<!\.testing)(?<!\.test)\.ts$/;
 /** Folders whose files are the product, unless their suffix says that they are test code. */
-const PRODUCT = /^(?:crds|pkg|controllers|api|dashboard|up)\//;
+const PRODUCT = /^(?:crds|pkg|controllers|bridge|api|dashboard|up)\//;
 
 /** Files that are too long, and names that say nothing. */
 export function checkLayout(sources: readonly Source[]): string[] {

@@ -10,13 +10,13 @@ import { hostname } from 'node:os';
 
 import type { KubeConfig } from '@kubernetes/client-node';
 
-import { findConnection, createProcessTerminal } from '../../pkg/terminal/index.js';
-import { Client } from '../../pkg/client/index.js';
-import { sleep } from '../../pkg/clock/index.js';
-import { InvalidSettingFault } from '../../pkg/config/index.js';
-import { asError } from '../../pkg/fault/index.js';
-import { createMetrics } from '../../pkg/metrics/index.js';
-import { listenForMetrics, type ProcessEnv, runProcess } from '../../pkg/process/index.js';
+import { findConnection, createProcessTerminal } from '../pkg/terminal/index.js';
+import { Client } from '../pkg/client/index.js';
+import { sleep } from '../pkg/clock/index.js';
+import { InvalidSettingFault } from '../pkg/config/index.js';
+import { asError } from '../pkg/fault/index.js';
+import { createMetrics } from '../pkg/metrics/index.js';
+import { listenForMetrics, type ProcessEnv, runProcess } from '../pkg/process/index.js';
 import { KubernetesBridge, type ClientPackage, MirrorSide } from './index.js';
 import {
   type BridgeFlags,

@@ -1,9 +1,9 @@
 import type { KubeConfig } from '@kubernetes/client-node';
 import { expect } from 'chai';
 
-import { FakeKubernetes, StatusError, type StoredObject } from '../../dev/kubernetes/index.js';
-import { until } from '../../dev/testing/index.js';
-import { systemClock } from '../../pkg/clock/index.js';
+import { FakeKubernetes, StatusError, type StoredObject } from '../dev/kubernetes/index.js';
+import { until } from '../dev/testing/index.js';
+import { systemClock } from '../pkg/clock/index.js';
 import { MirrorSide, OvertakenFault, SideUnreadableFault } from './mirror-side.js';
 
 const PATH = '/apis/mooring.io/v1/namespaces/team/deployments';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import type { Clock } from '../../pkg/clock/index.js';
+import type { Clock } from '../pkg/clock/index.js';
 import { OvertakenFault, type MirrorSide } from './mirror-side.js';
 
 /** A Lease of coordination.k8s.io/v1, as far as it is read. */

@@ -4,9 +4,9 @@ import { buffer } from 'node:stream/consumers';
 
 import type { KubeConfig } from '@kubernetes/client-node';
 
-import type { Clock } from '../../pkg/clock/index.js';
-import { sleep } from '../../pkg/clock/index.js';
-import { asError, Fault } from '../../pkg/fault/index.js';
+import type { Clock } from '../pkg/clock/index.js';
+import { sleep } from '../pkg/clock/index.js';
+import { asError, Fault } from '../pkg/fault/index.js';
 
 /** The package is loaded when the bridge starts, and by nothing else. */
 export type ClientPackage = typeof import('@kubernetes/client-node');

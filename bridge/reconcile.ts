@@ -1,6 +1,6 @@
-import type { Clock } from '../../pkg/clock/index.js';
-import { Fault } from '../../pkg/fault/index.js';
-import type { Logger } from '../../pkg/log/index.js';
+import type { Clock } from '../pkg/clock/index.js';
+import { Fault } from '../pkg/fault/index.js';
+import type { Logger } from '../pkg/log/index.js';
 import type { MirrorSide, KubernetesAnswer } from './mirror-side.js';
 import { SideUnreadableFault } from './mirror-side.js';
 import {

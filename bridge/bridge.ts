@@ -1,13 +1,13 @@
 import { setMaxListeners } from 'node:events';
 
-import { kinds } from '../../crds/kinds/index.js';
-import { type Kind, listChangedFields } from '../../crds/kind/index.js';
-import type { Client } from '../../pkg/client/index.js';
-import { type Clock, type Random, sleep } from '../../pkg/clock/index.js';
-import { asError, Fault } from '../../pkg/fault/index.js';
-import type { Logger } from '../../pkg/log/index.js';
-import type { Metrics } from '../../pkg/metrics/index.js';
-import { done, type ReconcileResult, WorkQueue } from '../../pkg/reconcile/index.js';
+import { kinds } from '../crds/kinds/index.js';
+import { type Kind, listChangedFields } from '../crds/kind/index.js';
+import type { Client } from '../pkg/client/index.js';
+import { type Clock, type Random, sleep } from '../pkg/clock/index.js';
+import { asError, Fault } from '../pkg/fault/index.js';
+import type { Logger } from '../pkg/log/index.js';
+import type { Metrics } from '../pkg/metrics/index.js';
+import { done, type ReconcileResult, WorkQueue } from '../pkg/reconcile/index.js';
 import { type FaceEvent, isRecent, toClusterEvent, writeEvent } from './events.js';
 import { type MirrorSide, OvertakenFault } from './mirror-side.js';
 import { LeaseHolder, nameLease } from './lease.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
-import type { Client } from '../../pkg/client/index.js';
-import type { Logger } from '../../pkg/log/index.js';
-import { Secret } from '../../pkg/secrets/index.js';
+import type { Client } from '../pkg/client/index.js';
+import type { Logger } from '../pkg/log/index.js';
+import { Secret } from '../pkg/secrets/index.js';
 import { type MirrorSide, OvertakenFault, SideUnreadableFault } from './mirror-side.js';
 
 /** A secret of the cluster that is copied, because it was named, and the path in Mooring's secrets store. */

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 
-import { FakeKubernetes } from '../../dev/kubernetes/index.js';
-import type { Client } from '../../pkg/client/index.js';
-import { silentLogger } from '../../pkg/log/index.js';
+import { FakeKubernetes } from '../dev/kubernetes/index.js';
+import type { Client } from '../pkg/client/index.js';
+import { silentLogger } from '../pkg/log/index.js';
 import { MirrorSide } from './mirror-side.js';
 import { copySecret, type SecretEnv } from './secrets.js';
 

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 
-import { InvalidSettingFault } from '../../pkg/config/index.js';
-import type { LogFormat, LogLevel } from '../../pkg/log/index.js';
+import { InvalidSettingFault } from '../pkg/config/index.js';
+import type { LogFormat, LogLevel } from '../pkg/log/index.js';
 
 /** What `moor bridge` is told. */
 export interface BridgeFlags {

@@ -1,4 +1,4 @@
-import { hashSpec } from '../../crds/meta/index.js';
+import { hashSpec } from '../crds/meta/index.js';
 
 /** On objects of the cluster: they stay until what they stand for in Mooring is gone. */
 export const FINALIZER = 'mooring.io/bridge';
