@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 
 import type { Backend } from './backend.js';
 import { receiveFolder } from './directory-receive.js';
-import { isOther, lacksOlder, sendFolder } from './directory-send.js';
+import { isOther, lacksOlder, recogniseOlder, sendFolder } from './directory-send.js';
 import { type DriverLimits, VolumeFault } from './driver.js';
 import { finishSwap, isPresent, makePrivateFolder, buildDataPaths, ROOT_MODE, swap, syncFolder } from './files.js';
 import { pinFolder, unmountBelow } from './loop-image.js';
@@ -62,12 +62,12 @@ const LIVE_ATTEMPTS = 3;
 async function copyLive(from: string, to: string): Promise<void> {
   for (let attempt = 1; attempt <= LIVE_ATTEMPTS; attempt++) {
     await remove(to);
-    const begun = Date.now(); // not before: what was written while an earlier attempt was removed has to be in this one
+    const isOlder = await recogniseOlder(from); // not before: what was written while an earlier attempt was removed has to be in this one
     await copyAnew(from, to).catch(async (thrown: unknown) => {
       if (!lacksOnlyRemoved((thrown as Error).cause ?? {})) throw thrown;
       await runLongTool('sync', '--file-system', '--', to);
     });
-    if (!(await lacksOlder(from, to, begun))) return;
+    if (!(await lacksOlder(from, to, isOlder))) return;
   }
   const remedy = 'stop the workload for a moment, or keep the volume with the driver btrfs';
   throw new VolumeFault('failed', `files are moved while the volume is copied; ${remedy}`);

@@ -70,17 +70,12 @@ const LOOKS = 16;
 const TIME_STEP_MS = 50;
 
 /**
- * Whether a copy lacks what was in the folder before that moment and still is: it was moved while the copy was made. It may be moved
- * again while it is looked for, into a folder that was read already; so what has changed since it was read is read again.
+ * Comes to everything below a folder until `see` answers true. What is moved meanwhile, into a folder that was read already, is come to as well:
+ * what has changed since it was read is read again.
  */
-export async function lacksOlder(root: string, copy: string, before: number, read = readFolder): Promise<boolean> {
+async function seeAll(root: string, see: (path: string) => Promise<boolean>, read = readFolder): Promise<boolean> {
   /** When each folder that was read had changed last, as far as that says anything. */
   const changedAt = new Map<string, number>([['', 0]]);
-  const lacks = async (path: string): Promise<boolean> => {
-    if (await unlessGone(lstat(toBytes(copy, path)))) return false;
-    const stats = await unlessGone(lstat(toBytes(root, path)));
-    return stats !== undefined && stats.birthtimeMs > 0 && stats.birthtimeMs < before; // 0: its file system does not know
-  };
   for (let look = 1, isSteady = false; look <= LOOKS && !isSteady; look++) {
     isSteady = true;
     // A folder that is found on the way is appended, and reached in the same look.
@@ -92,12 +87,40 @@ export async function lacksOlder(root: string, copy: string, before: number, rea
       changedAt.set(folder, Date.now() - stats.ctimeMs > TIME_STEP_MS ? stats.ctimeMs : 0);
       for (const entry of (await unlessGone(read(toBytes(root, folder)))) ?? []) {
         const path = join(folder, entry.name);
-        if (await lacks(path)) return true;
+        if (await see(path)) return true;
         if (entry.isDirectory() && !changedAt.has(path)) changedAt.set(path, 0);
       }
     }
   }
   return false;
+}
+
+type Recognition = (stats: Stats) => boolean;
+
+/**
+ * Tells later what was in the folder before now: what was born before now, and what is there now and was born later, because the clock was set
+ * back since. Where its file system knows no times of birth (0), nothing is told.
+ */
+export async function recogniseOlder(root: string): Promise<Recognition> {
+  const now = Date.now();
+  const toMark = ({ ino, birthtimeMs }: Stats) => `${ino} ${birthtimeMs}`; // the number of an inode comes again
+  const ahead = new Set<string>();
+  await seeAll(root, async path => {
+    const stats = await unlessGone(lstat(toBytes(root, path)));
+    if (stats && stats.birthtimeMs >= now) ahead.add(toMark(stats));
+    return false;
+  });
+  return stats => stats.birthtimeMs > 0 && (stats.birthtimeMs < now || ahead.has(toMark(stats)));
+}
+
+/** Whether a copy lacks what was in the folder before it was made and still is: it was moved meanwhile. */
+export function lacksOlder(root: string, copy: string, isOlder: Recognition, read = readFolder): Promise<boolean> {
+  const lacks = async (path: string) => {
+    if (await unlessGone(lstat(toBytes(copy, path)))) return false;
+    const stats = await unlessGone(lstat(toBytes(root, path)));
+    return stats !== undefined && isOlder(stats);
+  };
+  return seeAll(root, lacks, read);
 }
 
 /** Undefined for what a folder cannot carry: devices, sockets and pipes. */
