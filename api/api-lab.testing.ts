@@ -50,8 +50,6 @@ export interface LabOptions {
   readonly secrets?: SecretStore;
   /** Default: it is not known how full the store is. */
   readonly storeReport?: () => StoreReport;
-  /** Default: what the control plane carries out. */
-  readonly supportedFields?: ReadonlySet<string>;
   /** Default: those that exist. */
   readonly kinds?: readonly Kind[];
 }
@@ -101,7 +99,7 @@ export class ApiLab {
 
   async start(): Promise<this> {
     const { cache, store, keyring, settings, clock } = this;
-    const { log = silentLogger, tracer, images, storeReport, supportedFields, kinds } = this.#options;
+    const { log = silentLogger, tracer, images, storeReport, kinds } = this.#options;
     const metrics = createMetrics({ processMetrics: false });
     const { secrets } = this;
     const deps = { store, cache, keyring, settings, clock, random: systemRandom, log, metrics, tracer, secrets };
@@ -109,7 +107,6 @@ export class ApiLab {
       ...deps,
       ...(images && { images }),
       ...(storeReport && { storeReport }),
-      ...(supportedFields && { supportedFields }),
       ...(kinds && { kinds }),
     });
     this.#fed = cache.run(this.#feeding.signal, { history: settings.tailBuffer });

@@ -1,12 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import {
-  type DeploymentFacts,
-  type DeploymentLimits,
-  emptyFacts,
-  optionalFields,
-  supportedFields,
-} from '../crds/deployment/index.js';
+import { type DeploymentFacts, type DeploymentLimits, emptyFacts } from '../crds/deployment/index.js';
 import { ranges } from '../crds/keys/index.js';
 import type { StoredNode } from '../crds/node/index.js';
 import { defaultSecretLimits } from '../crds/secret/index.js';
@@ -129,7 +123,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
   });
   const streams = new OpenStreams({ cache, clock, metrics });
   const placementPolicy = toPlacementPolicy(settings);
-  const limits: Omit<DeploymentLimits, 'supportedFields'> = {
+  const deploymentLimits: DeploymentLimits = {
     maxReplicas: settings.maxReplicasPerDeployment,
     retriesFloor: settings.healthCheckRetriesFloor,
     timeoutFloor: settings.healthCheckTimeoutFloor,
@@ -161,8 +155,7 @@ function createEnv(deps: ApiDeps, url: () => string, agentUrl: () => string): Ap
     assignments: new AssignmentStreams({ dispatcher, streams, clock }),
     logs: new LogRendezvous(clock),
     watchHub: new WatchHub({ cache, clock, metrics, log, resources, capacity: settings.tailBuffer }),
-    deploymentLimits: { ...limits, supportedFields: deps.supportedFields ?? supportedFields },
-    dryRunLimits: { ...limits, supportedFields: new Set(optionalFields) },
+    deploymentLimits,
     staticFacts,
     placementPolicy,
     usage: new TenantUsage(cache),

@@ -30,8 +30,6 @@ export interface ApiDeps {
   readonly images?: ImageFacts;
   /** Where credentials are kept. */
   readonly secrets: SecretStore;
-  /** The fields of a deployment that this control plane carries out; by default those of `crds/deployment`. */
-  readonly supportedFields?: ReadonlySet<string>;
   /** The kinds that are served. Left out: those that exist. */
   readonly kinds?: readonly Kind[];
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { exampleFacts, limits } from '../crds/deployment/admit.testing.js';
 import { soundDocument } from '../crds/deployment/arbitrary.testing.js';
-import { admitCreate, type StoredDeployment, supportedFields } from '../crds/deployment/index.js';
+import { admitCreate, type StoredDeployment } from '../crds/deployment/index.js';
 import type { StoredEvent } from '../crds/event/index.js';
 import { admitJob, type JobStatus } from '../crds/job/index.js';
 import { keys, ranges } from '../crds/keys/index.js';
@@ -21,7 +21,6 @@ function recordFailures(failures: string[]): Logger {
 
 describe('any document that admission accepts', () => {
   it('is reconciled and deleted without a failed reconcile', async () => {
-    const basic = { ...limits, supportedFields };
     await fc.assert(
       fc.asyncProperty(fc.array(soundDocument, { minLength: 5, maxLength: 5 }), async documents => {
         const failures: string[] = [];
@@ -33,7 +32,7 @@ describe('any document that admission accepts', () => {
           const { volumes: _, networks: __, rollout, ...rest } = document;
           const { canary: ___, ...strategy } = rollout ?? {};
           const asked = { ...rest, ...(rollout && { rollout: strategy }), name: `d${position}` };
-          const admission = admitCreate(asked, exampleFacts, basic);
+          const admission = admitCreate(asked, exampleFacts, limits);
           // A document that is refused would be left out of the property.
           if (!admission.ok) throw new Error(`${JSON.stringify(asked)} is refused: ${JSON.stringify(admission)}`);
           return { ...admission.spec, metadata: makeMetadata(`dep_${position}`) };

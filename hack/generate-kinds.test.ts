@@ -18,7 +18,7 @@ describe('docs/KINDS.md', () => {
       '| Events | `gadget.broken` |',
       '| `name` | required |  |',
       '| `size` | `3` | replaces the containers |',
-      '| `colour` |  | not supported by this release |',
+      '| `colour` |  |  |',
     ]) {
       expect(text).to.include(part);
     }

@@ -13,14 +13,13 @@ const INTRODUCTION = [
 ].join('\n');
 
 function renderKind(kind: Kind): readonly string[] {
-  const { description, scope, isSupported, range, statusRange, keyParts = [], events, columns, quotas = {} } = kind;
+  const { description, scope, range, statusRange, keyParts = [], events, columns, quotas = {} } = kind;
   const { operations, isFinalized, uses = [] } = kind;
   const segments = keyParts.map(part => `<${part}>`).join('/');
   const titles = columns.map(({ title, isWide }) => (isWide ? `[${title}]` : title));
   const rows: readonly (readonly [string, readonly string[]])[] = [
     ['Names', listKindNames(kind).map(quote)],
     ['Scope', [scope]],
-    ['Supported', [isSupported ? 'yes' : 'no']],
     ['Stored at', [range, statusRange].flatMap(each => (each === undefined ? [] : [quote(each + segments)]))],
     ['Operations', listOperations(kind)],
     ['Deleted', operations.includes('delete') ? [isFinalized ? 'once what it stands for is gone' : 'at once'] : []],
@@ -36,7 +35,7 @@ function renderKind(kind: Kind): readonly string[] {
 }
 
 function renderFields({ fields = {} }: Kind): readonly string[] {
-  const rows = Object.entries(fields).map(([name, { required, isSupported, default: value, isComputed, partOf }]) => {
+  const rows = Object.entries(fields).map(([name, { required, default: value, isComputed, partOf }]) => {
     const absent = required
       ? 'required'
       : value !== undefined
@@ -44,7 +43,7 @@ function renderFields({ fields = {} }: Kind): readonly string[] {
         : isComputed
           ? 'set by the platform'
           : '';
-    const note = isSupported ? (partOf ? 'replaces the containers' : '') : 'not supported by this release';
+    const note = partOf ? 'replaces the containers' : '';
     return `| ${quote(name)} | ${absent} | ${note} |`;
   });
   return rows.length > 0 ? ['| Field | When it is not sent | A change of it |', '|---|---|---|', ...rows, ''] : [];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { optionalFields, type StoredDeployment } from '../../crds/deployment/index.js';
+import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { keys } from '../../crds/keys/index.js';
 import { computeTemplateHash, type Replica, toContainerTemplate } from '../../crds/replica/index.js';
 import { applyJsonPatch } from '../../crds/rejections/json-patch.js';
@@ -112,24 +112,6 @@ describe('dry runs', () => {
       body: { name: 'front', nodeId: 'machine-1' },
     });
     expect(network.body['object']).to.deep.include({ name: 'front', driver: 'bridge', internal: false });
-  });
-
-  it('warn of fields that are validated but not supported', async () => {
-    const bare = new RejectionLab({ supportedFields: new Set(optionalFields.filter(field => field !== 'rollout')) });
-    await bare.start();
-    const { body } = await bare.ask({ ...web({ rollout: { maxSurge: 1 } }), path: TRY });
-    expect(list(body['warnings']).map(({ code, field }) => [code, field])).to.deep.equal([
-      ['feature_not_available', 'rollout'],
-    ]);
-    const refused = await bare.ask(web({ rollout: { maxSurge: 1 } }));
-    expect([refused.status, refused.body['code'], refused.body['field']]).to.deep.equal([
-      501,
-      'feature_not_available',
-      'rollout',
-    ]);
-    const bareList = await bare.ask(web({ rollout: null }));
-    expect([bareList.body['code'], bareList.body['field']]).to.deep.equal(['feature_not_available', 'rollout']);
-    await bare.stop();
   });
 });
 
@@ -247,8 +229,7 @@ describe('writes that share a conflict key', () => {
 
   it('are serialised across servers', async () => {
     const { store, keyring, secrets, a } = rejectionLab.lab;
-    const supportedFields = new Set(optionalFields);
-    const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets, supportedFields }));
+    const others = [0, 1, 2].map(() => new ApiLab({ store, keyring, secrets }));
     for (const other of others) await other.start();
     const token = await rejectionLab.lab.tenantToken(a);
     for (const other of others) await other.cache.barrier();

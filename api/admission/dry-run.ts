@@ -6,7 +6,6 @@ import {
 } from '../../crds/deployment/index.js';
 import { ranges } from '../../crds/keys/index.js';
 import { isUpToDate, type Replica } from '../../crds/replica/index.js';
-import type { Warning } from '../../crds/rule/index.js';
 import type { SecretWrite } from '../../crds/secret/index.js';
 import { type DeploymentExplanation, explainDeployment, findNode, previewPlacement } from '../../pkg/fleet/index.js';
 import { filters, satisfiesResidency, summariseRejections, toResidencyRule } from '../../pkg/placement/index.js';
@@ -58,19 +57,6 @@ function listReplicas({ cache }: AdmissionEnv, tenant: string, name: string): re
   const replicas = cache.list(ranges.replicasOf(tenant, name)).map(entry => value<Replica>(entry));
   return replicas.filter(({ retiringSince }) => retiringSince === undefined);
 }
-
-/** Fields that are validated but not supported yet: without `dryRun` they are refused. */
-export function warnUnsupported(spec: Deployment, supportedFields: ReadonlySet<string>): readonly Warning[] {
-  return Object.keys(spec)
-    .filter(field => !REQUIRED.includes(field) && !supportedFields.has(field))
-    .map(field => ({
-      code: 'feature_not_available',
-      field,
-      message: 'this control plane does not support the field yet; without dryRun the request is refused',
-    }));
-}
-
-const REQUIRED = ['kind', 'name', 'image'];
 
 /** An explanation of placement as clients see it: with the filters that rejected a node, not with those it passed. */
 export function toExplanationView({ nodes, able, findHolders }: DeploymentExplanation) {

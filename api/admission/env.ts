@@ -22,8 +22,6 @@ export interface AdmissionEnv extends WriteEnv, QuotaEnv {
   /** Asks registries whether they have an image. Without it images are not checked. */
   readonly images?: ImageFacts;
   readonly deploymentLimits: DeploymentLimits;
-  /** The limits of a dry run: it may use every field, supported or not. */
-  readonly dryRunLimits: DeploymentLimits;
   /** The facts that do not change while the server runs. */
   readonly staticFacts: DeploymentFacts;
 }

@@ -193,12 +193,8 @@ const describers: Readonly<Record<KindOperation, (kind: Kind) => RouteNotes>> = 
     codes: [kind.notFound ?? 'resource_not_found'],
   }),
   create: kind => ({
-    ...(kind.isSupported
-      ? { summary: `Creates ${withArticle(kind)}`, answer: { status: 201, component: getAnswerName(kind) } }
-      : {
-          summary: `Judges ${withArticle(kind)}; only with dryRun, until ${kind.plural} are carried out`,
-          answer: object,
-        }),
+    summary: `Creates ${withArticle(kind)}`,
+    answer: { status: 201, component: getAnswerName(kind) },
     body: kind.body ? kind.kind : `${kind.kind}Request`,
   }),
   update: kind => ({

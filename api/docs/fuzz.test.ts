@@ -2,7 +2,6 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import fc from 'fast-check';
 
-import { optionalFields } from '../../crds/deployment/index.js';
 import { sampleRuns } from '../../dev/testing/index.js';
 import { ApiLab, type LabResponse, webDeployment } from '../api-lab.testing.js';
 
@@ -77,7 +76,7 @@ const segment = fc.oneof(
 );
 
 describe('requests made from the OpenAPI document', () => {
-  const lab = new ApiLab({ supportedFields: new Set(optionalFields) });
+  const lab = new ApiLab();
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   const validators = new Map<string, ValidateFunction>();
   const operations: Operation[] = [];

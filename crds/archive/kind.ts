@@ -21,7 +21,6 @@ export const archiveKind = defineKind({
   shortNames: [],
   description: 'The history of a deployment’s accepted configurations, kept also after its deletion.',
   scope: 'tenant',
-  isSupported: true,
   range: 'archives/',
   keyParts: ['tenant', 'uid', 'revision'],
   requests: { RollbackRequest: rollbackRequestSchema },

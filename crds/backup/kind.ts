@@ -12,7 +12,6 @@ export const backupKind = defineKind({
   description:
     'A copy of the configuration of a deployment with its history; no value of a secret and no byte of a volume.',
   scope: 'tenant',
-  isSupported: true,
   range: 'backups/',
   keyParts: ['tenant', 'id'],
   quotas: {

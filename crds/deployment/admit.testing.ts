@@ -2,9 +2,8 @@ import { exampleVolumes } from '../rejections/index.js';
 import { workloadLimits } from '../workload/facts.testing.js';
 import type { DeploymentAdmission } from './admit.js';
 import type { DeploymentLimits, StoredDeployment } from './deployment.js';
-import { optionalFields } from './fields.js';
 
-/** The limits of the default configuration, with every field supported. */
+/** The limits of the default configuration. */
 export const limits: DeploymentLimits = {
   ...workloadLimits,
   maxReplicas: 100,
@@ -14,7 +13,6 @@ export const limits: DeploymentLimits = {
     { first: 7070, last: 7070 },
   ],
   timeoutFloor: '10s',
-  supportedFields: new Set(optionalFields),
 };
 
 export { exampleFacts, folder, machine1, machine2, scratch } from '../workload/facts.testing.js';

@@ -20,7 +20,7 @@ import type {
   DeploymentLimits,
   StoredDeployment,
 } from './deployment.js';
-import { completeDeployment, getDeploymentValidator, isKnownField, isUnsupportedField } from './fields.js';
+import { completeDeployment, isKnownField, validateDeployment } from './fields.js';
 import { warnCanary } from './rollout.js';
 
 /** What becomes of a document. */
@@ -44,13 +44,12 @@ export function admitCreate(
   limits: DeploymentLimits,
   secretsVersion = 0,
 ): DeploymentAdmission {
-  const validate = getDeploymentValidator(limits.supportedFields);
-  if (!isObject(document)) return refused(validate(document, createContext(facts, limits, NAMELESS)));
+  if (!isObject(document)) return refused(validateDeployment(document, createContext(facts, limits, NAMELESS)));
 
-  const sent = splitDocument(document, limits.supportedFields);
+  const sent = splitDocument(document);
   const listed = normalizeDependencies(sent.fields);
   const context = createContext(facts, limits, nameIn(sent.fields), { isSentBack: isReturnedByGet(document) });
-  const rejections = listed.asSent(validate(listed.fields, context));
+  const rejections = listed.asSent(validateDeployment(listed.fields, context));
   return (
     toCheckFailure([...rejections, ...sent.rejections]) ?? accepted(sent, listed, { facts, limits, secretsVersion })
   );
@@ -76,10 +75,9 @@ export function admitUpdate(
   facts: DeploymentFacts,
   limits: DeploymentLimits,
 ): DeploymentAdmission {
-  const validate = getDeploymentValidator(limits.supportedFields);
-  if (!isObject(document)) return refused(validate(document, createContext(facts, limits, NAMELESS)));
+  if (!isObject(document)) return refused(validateDeployment(document, createContext(facts, limits, NAMELESS)));
 
-  const sent = splitDocument(document, limits.supportedFields);
+  const sent = splitDocument(document);
   const before = new Map<string, unknown>(Object.entries(toSpec(stored)));
   const merged: Record<string, unknown> = { ...toSpec(stored), ...sent.fields };
   for (const field of sent.removed) delete merged[field];
@@ -90,7 +88,7 @@ export function admitUpdate(
       ? !areSameMounts(stored.volumes, listed.fields[field])
       : !isDeepStrictEqual(before.get(field), listed.fields[field]);
   const context = createContext(facts, limits, stored.name, { stored });
-  const rejections = listed.asSent(validate(listed.fields, context, changes));
+  const rejections = listed.asSent(validateDeployment(listed.fields, context, changes));
   return (
     toCheckFailure([...rejections, ...sent.rejections]) ??
     accepted(sent, listed, { facts, limits, stored, secretsVersion: stored.secretsVersion })
@@ -209,22 +207,16 @@ export interface DocumentParts {
 }
 
 /** Separates what a client asks for from what it only sends back. */
-export function splitDocument(
-  document: Readonly<Record<string, unknown>>,
-  supported: ReadonlySet<string>,
-): DocumentParts {
+export function splitDocument(document: Readonly<Record<string, unknown>>): DocumentParts {
   const names = Object.keys(document);
   const readOnly = names.filter(name => READ_ONLY.has(name));
   // An unknown field cannot be removed; it stays in the document and is refused there.
-  const removed = names.filter(
-    name => document[name] === null && isKnownField(name, supported) && !READ_ONLY.has(name),
-  );
-  const unsupported = names.filter(name => isUnsupportedField(name, supported));
+  const removed = names.filter(name => document[name] === null && isKnownField(name) && !READ_ONLY.has(name));
   const ofJobs = names.filter(name => name === 'restartPolicy');
   const revision = revisionIn(document['metadata']);
   const isReadable = revision === undefined || typeof revision === 'string';
   return {
-    fields: without(document, [...readOnly, ...removed, ...unsupported, ...ofJobs]),
+    fields: without(document, [...readOnly, ...removed, ...ofJobs]),
     removed,
     ...(typeof revision === 'string' ? { ifMatch: revision } : {}),
     alterations: readOnly.map(field => ({
@@ -235,7 +227,6 @@ export function splitDocument(
     })),
     rejections: [
       ...ofJobs.map(field => reject('restart_policy_jobs_only', field, document[field])),
-      ...unsupported.map(field => reject('feature_not_available', field, document[field], { what: field })),
       // A guard that cannot be read must not be passed over: the client relies on it.
       ...(isReadable ? [] : [reject('field_invalid', REVISION, revision, { wanted: 'a revision, as a string' })]),
     ],

@@ -2,7 +2,6 @@ import { expect } from 'chai';
 
 import { listFaults, exampleFacts, full, least, limits } from './admit.testing.js';
 import { admitCreate } from './admit.js';
-import { supportedFields, optionalFields } from './fields.js';
 
 const check = (fields: object) => ({ healthCheck: { type: 'exec', command: ['/bin/check'], ...fields } });
 const long = 'a'.repeat(64);
@@ -234,34 +233,6 @@ describe('admission of a new deployment', () => {
   for (const document of [null, undefined, [], 'web', 5, true]) {
     it(`refuses ${JSON.stringify(document)} as a whole`, () => {
       expect(listFaults(admitCreate(document, exampleFacts, limits))).to.deep.equal([['field_invalid', 'body']]);
-    });
-  }
-});
-
-describe('a control plane that does not support every field', () => {
-  const basic = { ...limits, supportedFields };
-
-  for (const field of optionalFields.filter(name => name in full)) {
-    const isKnown = supportedFields.has(field);
-
-    it(`${isKnown ? 'knows' : 'does not carry out'} ${field}`, () => {
-      const document = { ...least, [field]: full[field as keyof typeof full] };
-      const found = listFaults(admitCreate(document, exampleFacts, basic)).filter(
-        ([code]) => code === 'field_unknown' || code === 'feature_not_available',
-      );
-      expect(found).to.deep.equal(isKnown ? [] : [['feature_not_available', field]]);
-    });
-  }
-
-  for (const volumes of [null, []]) {
-    it(`refuses volumes: ${JSON.stringify(volumes)} with the code of the dry run`, () => {
-      const without = {
-        ...limits,
-        supportedFields: new Set([...supportedFields].filter(field => field !== 'volumes')),
-      };
-      expect(listFaults(admitCreate({ ...least, volumes }, exampleFacts, without))).to.deep.equal([
-        ['feature_not_available', 'volumes'],
-      ]);
     });
   }
 });

@@ -273,11 +273,6 @@ export interface DeploymentLimits extends WorkloadLimits {
   readonly timeoutFloor: string;
   /** Host ports of the platform itself. */
   readonly reservedHostPorts: readonly PortRange[];
-  /**
-   * The fields that this control plane carries out from end to end. Any other is refused as unknown: what is stored and
-   * then not done would be worse.
-   */
-  readonly supportedFields: ReadonlySet<string>;
 }
 
 /** What the API has looked up before the rules are asked. */

@@ -6,7 +6,6 @@ import {
   listFieldRules,
   nodeReferenceSchema,
   toFieldSchema,
-  type Validator,
 } from '../rule/index.js';
 import { labelsRules, residencyLabelRules, type WorkloadCompletion, workloadFields } from '../workload/index.js';
 import { completeDependencies, dependsOnRules, dependsOnSchema } from './depends-on.js';
@@ -50,23 +49,21 @@ const { resources, placement, user, readOnlyRootFilesystem } = workloadFields;
  * specification, with our own fields beside the ones they belong to. The compiler holds it to `Deployment`.
  */
 export const deploymentFields = {
-  kind: { schema: kindSchema, required: true, isSupported: true, rules: [kindRules] },
+  kind: { schema: kindSchema, required: true, rules: [kindRules] },
   name,
   image,
-  replicas: { schema: replicasSchema, isSupported: true, rules: [replicasRules], default: 1 },
+  replicas: { schema: replicasSchema, rules: [replicasRules], default: 1 },
   entrypoint,
   command,
-  ports: { schema: portsSchema, isSupported: true, rules: [portsRules], complete: completePorts, partOf: 'template' },
+  ports: { schema: portsSchema, rules: [portsRules], complete: completePorts, partOf: 'template' },
   nodeId: {
     schema: nodeReferenceSchema,
-    isSupported: true,
     rules: [nodeIdRules],
     complete: completeNodeId,
     partOf: 'hash',
   },
   healthCheck: {
     schema: healthCheckSchema,
-    isSupported: true,
     rules: [healthCheckRules, waitersRules],
     complete: completeHealthCheck,
     partOf: 'template',
@@ -76,7 +73,6 @@ export const deploymentFields = {
   composedSecrets,
   secretsVersion: {
     schema: secretsVersionSchema,
-    isSupported: true,
     rules: [secretsVersionRules],
     complete: completeSecretsVersion,
     isComputed: true,
@@ -86,31 +82,24 @@ export const deploymentFields = {
   networks,
   resources,
   placement,
-  dependsOn: { schema: dependsOnSchema, isSupported: true, rules: [dependsOnRules], complete: completeDependencies },
-  rollout: { schema: rolloutSchema, isSupported: true, rules: [rolloutRules], complete: completeRollout },
+  dependsOn: { schema: dependsOnSchema, rules: [dependsOnRules], complete: completeDependencies },
+  rollout: { schema: rolloutSchema, rules: [rolloutRules], complete: completeRollout },
   stopGracePeriod: {
     schema: stopGracePeriodSchema,
-    isSupported: true,
     rules: [stopGracePeriodRules],
     partOf: 'template',
   },
-  preStop: { schema: preStopSchema, isSupported: true, rules: [preStopRules], partOf: 'template' },
-  restartedAt: { schema: restartedAtSchema, isSupported: true, rules: [restartedAtRules], partOf: 'template' },
+  preStop: { schema: preStopSchema, rules: [preStopRules], partOf: 'template' },
+  restartedAt: { schema: restartedAtSchema, rules: [restartedAtRules], partOf: 'template' },
   user,
   readOnlyRootFilesystem,
-  labels: { schema: labelsSchema, isSupported: true, rules: [labelsRules, residencyLabelRules] },
+  labels: { schema: labelsSchema, rules: [labelsRules, residencyLabelRules] },
 } as const satisfies Readonly<Record<keyof Deployment, Field<DeploymentContext, DeploymentCompletion>>>;
 
 const table: Readonly<Record<string, Field<DeploymentContext, DeploymentCompletion>>> = deploymentFields;
 
 /** A deployment as a client sends it. */
 export const deploymentSchema = toFieldSchema(deploymentFields);
-
-/** Every field that may be left out. */
-export const optionalFields: readonly string[] = Object.keys(table).filter(field => !table[field]!.required);
-
-/** The optional fields that this release carries out. The others are judged in a dry run and refused otherwise. */
-export const supportedFields: ReadonlySet<string> = new Set(optionalFields.filter(field => table[field]?.isSupported));
 
 /** The fields that containers are made from. */
 export const templateFields = (Object.keys(table) as (keyof Deployment)[]).filter(
@@ -120,28 +109,10 @@ export const templateFields = (Object.keys(table) as (keyof Deployment)[]).filte
 /** Fills in defaults and normalises aliases; every change it makes is announced. */
 export const completeDeployment = createCompletion<Deployment, DeploymentCompletion>(table);
 
-const validators = new WeakMap<ReadonlySet<string>, Validator<DeploymentContext>>();
-const rules = listFieldRules(table);
+/** Judges a whole document. */
+export const validateDeployment = createValidator(deploymentSchema, listFieldRules(table));
 
-/** The validator of a control plane that supports these optional fields and knows no others. */
-export function getDeploymentValidator(supported: ReadonlySet<string>): Validator<DeploymentContext> {
-  const known = validators.get(supported) ?? createValidator(restrictSchema(supported), rules);
-  validators.set(supported, known);
-  return known;
-}
-
-/** Whether a field is known to a control plane that supports these. */
-export function isKnownField(field: string, supported: ReadonlySet<string>): boolean {
-  return Object.hasOwn(table, field) && (table[field]!.required === true || supported.has(field));
-}
-
-/** Whether a field exists that a control plane that supports these does not carry out. */
-export function isUnsupportedField(field: string, supported: ReadonlySet<string>): boolean {
-  return Object.hasOwn(table, field) && !isKnownField(field, supported);
-}
-
-/** The schema of a deployment with only the supported optional fields. */
-export function restrictSchema(supported: ReadonlySet<string>): typeof deploymentSchema {
-  const properties = Object.entries(deploymentSchema.properties).filter(([field]) => isKnownField(field, supported));
-  return { ...deploymentSchema, properties: Object.fromEntries(properties) } as typeof deploymentSchema;
+/** Whether a deployment has a field of that name. */
+export function isKnownField(field: string): boolean {
+  return Object.hasOwn(table, field);
 }

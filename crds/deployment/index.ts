@@ -2,10 +2,10 @@
  * The Deployment kind: what a tenant may ask for, and what becomes of it on the way in.
  *
  * Each field is declared once, in the table of `fields.ts` or of `crds/workload/fields.ts`: its schema, its rules, how
- * it is completed, whether this release supports it and whether it is part of the container template. Admission is a
+ * it is completed, and whether it is part of the container template. Admission is a
  * pure function of the document, what is stored, the facts that the API has looked up, and the configured limits. It
  * refuses with everything that is wrong at once, or accepts and announces every difference between what was sent and
- * what is to be stored. Fields outside `limits.supportedFields` are unknown.
+ * what is to be stored.
  *
  *     const admission = admitCreate(document, facts, limits);
  *     if (!admission.ok) return admission.rejections;
@@ -53,7 +53,7 @@ export type {
   ScalingStatus,
   StoredDeployment,
 } from './deployment.js';
-export { deploymentFields, deploymentSchema, optionalFields, supportedFields, templateFields } from './fields.js';
+export { deploymentFields, deploymentSchema, templateFields } from './fields.js';
 export { getStopGrace } from './stopping.js';
 export { deploymentKind } from './kind.js';
 export {

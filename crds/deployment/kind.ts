@@ -14,7 +14,6 @@ export const deploymentKind = defineKind({
   shortNames: ['deploy'],
   description: 'Containers of one image that are kept running on the tenant’s nodes.',
   scope: 'tenant',
-  isSupported: true,
   range: 'deployments/',
   keyParts: ['tenant', 'name'],
   statusRange: 'status/',

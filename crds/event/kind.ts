@@ -14,7 +14,6 @@ export const eventKind = defineKind({
   shortNames: [],
   description: 'Something that happened to an object; a cause that lasts is one event with a count.',
   scope: 'tenant',
-  isSupported: true,
   range: 'events/',
   keyParts: ['tenant', 'id'],
   answer: Type.Object(

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 
 import { isDnsLabel } from '../grammar/index.js';
-import { reject } from '../rejections/index.js';
 import {
   type Admission,
   annotate,
@@ -79,7 +78,6 @@ export const jobFields = {
   kind: {
     schema: Type.Literal('Job', annotate({ 'x-rules': true })),
     required: true,
-    isSupported: true,
     rules: [{ field: 'kind', absent: kindIsJob, present: [kindIsJob] }],
   },
   name: { ...name, rules: [...name.rules, scheduledNameRules] },
@@ -88,7 +86,6 @@ export const jobFields = {
   command,
   nodeId: {
     schema: nodeReferenceSchema,
-    isSupported: true,
     rules: [{ field: 'nodeId', present: [nodesAreKnown, nodeExists] }],
     complete: (sent: string, announce, { facts }: JobCompletion) => {
       const nodes = facts.nodes === 'unreadable' ? [] : facts.nodes;
@@ -100,13 +97,11 @@ export const jobFields = {
   ...others,
   restartPolicy: {
     schema: Type.Enum(['Never', 'OnFailure'], { type: 'string' }),
-    isSupported: true,
     rules: [],
     default: RESTART_POLICY,
   },
   backoffLimit: {
     schema: Type.Integer({ minimum: 0, maximum: RETRIES_MAX }),
-    isSupported: true,
     rules: [{ field: 'backoffLimit', with: ['restartPolicy'], present: [neverIsOnce] }],
     isComputed: true,
     complete: (sent: number | undefined, announce, { restartPolicy }: JobCompletion) => {
@@ -116,8 +111,8 @@ export const jobFields = {
       return limit;
     },
   },
-  timeoutSeconds: { schema: seconds(1), isSupported: true, rules: [] },
-  ttlSecondsAfterFinished: { schema: seconds(0), isSupported: true, rules: [] },
+  timeoutSeconds: { schema: seconds(1), rules: [] },
+  ttlSecondsAfterFinished: { schema: seconds(0), rules: [] },
   ...scheduleFields,
 } as const satisfies Readonly<Record<keyof Job, Field<WorkloadContext, JobCompletion>>>;
 
@@ -132,28 +127,11 @@ const complete = createCompletion<Job, JobCompletion>(table);
 /** What becomes of a job's document; `material` goes to the secrets store before the spec is stored. */
 export type JobAdmission = Admission<Job, { readonly material: readonly SecretWrite[] }>;
 
-/**
- * Judges a document that asks for a new job. Fields that no loop carries out yet are accepted by a dry run only: what is stored
- * and then not done would be worse.
- */
-export function admitJob(
-  document: unknown,
-  facts: WorkloadFacts,
-  limits: WorkloadLimits,
-  { isDryRun = false }: { readonly isDryRun?: boolean } = {},
-): JobAdmission {
+/** Judges a document that asks for a new job. */
+export function admitJob(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
   const name = nameIn(document);
   const refused = toCheckFailure(validate(document, sound => ({ ...sound, kind: 'Job', facts, limits, name })));
   if (refused) return refused;
-  const sent = document as Readonly<Record<string, unknown>>;
-  const unsupported = isDryRun ? [] : Object.keys(sent).filter(field => table[field]?.isSupported === false);
-  const [first, ...others] = unsupported.map(field =>
-    reject('feature_not_available', field, sent[field], { what: field }),
-  );
-  return first ? { ok: false, rejections: [first, ...others] } : accept(document, facts, limits);
-}
-
-function accept(document: unknown, facts: WorkloadFacts, limits: WorkloadLimits): JobAdmission {
   const { alterations, announce } = recordAlterations();
   const material: SecretWrite[] = [];
   const sent = document as Readonly<Record<string, unknown>>;

@@ -28,7 +28,7 @@ const full = {
 };
 
 const faults = (given: object, facts: Partial<WorkloadFacts> = {}) => {
-  const admission = admitJob(given, { ...exampleFacts, ...facts }, limits, { isDryRun: true });
+  const admission = admitJob(given, { ...exampleFacts, ...facts }, limits);
   return admission.ok ? [] : admission.rejections.map(({ code, field }) => `${code} ${field}`);
 };
 
@@ -105,7 +105,7 @@ describe('admission of a job', () => {
   }
 
   it('changes nothing in what is complete, and announces the rest', () => {
-    const whole = admitJob(full, exampleFacts, limits, { isDryRun: true });
+    const whole = admitJob(full, exampleFacts, limits);
     expect(whole).to.deep.equal({ ok: true, spec: full, alterations: [], warnings: [], material: [] });
     const bare = admitJob({ ...least, nodeId: 'machine-1' }, exampleFacts, limits);
     expect(bare.ok && bare.alterations.map(({ field }) => field)).to.deep.equal([
@@ -241,12 +241,12 @@ describe('admission of a job', () => {
   it('stores what was sent, except for what it announces', () => {
     fc.assert(
       fc.property(document, sent => {
-        const admission = admitJob(sent, exampleFacts, limits, { isDryRun: true });
+        const admission = admitJob(sent, exampleFacts, limits);
         if (!admission.ok) throw new Error(JSON.stringify(admission.rejections));
         expect(undoAlterations(admission.spec, admission.alterations)).to.deep.equal(sent);
         const { labels: rendered, ...placement } = admission.spec.placement ?? {};
         const complete = rendered ? { ...admission.spec, placement } : admission.spec;
-        const again = admitJob(complete, exampleFacts, limits, { isDryRun: true });
+        const again = admitJob(complete, exampleFacts, limits);
         if (!again.ok) throw new Error(JSON.stringify(again.rejections));
         const more = again.alterations.filter(({ field }) => field !== 'placement.labels');
         expect({ ...again, alterations: more }).to.deep.equal({ ...admission, alterations: [], material: [] });

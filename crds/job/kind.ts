@@ -75,7 +75,6 @@ export const jobKind = defineKind({
   description:
     'A container that runs to its end, and is tried again when it fails; with a schedule, a run at every tick.',
   scope: 'tenant',
-  isSupported: true,
   range: 'jobs/',
   keyParts: ['tenant', 'name'],
   statusRange: 'job-status/',

@@ -78,10 +78,9 @@ export const scheduledNameRules = {
 
 /** The fields that say when a job runs, if not at once. */
 export const scheduleFields = {
-  schedule: { schema: scheduleSchema, isSupported: true, rules: [{ field: 'schedule', present: [isCron] }] },
+  schedule: { schema: scheduleSchema, rules: [{ field: 'schedule', present: [isCron] }] },
   timeZone: {
     schema: timeZoneSchema,
-    isSupported: true,
     rules: [{ field: 'timeZone', with: ['schedule'], present: [onlyWithSchedule(zoneNeedsSchedule), zoneIsKnown] }],
     isComputed: true,
     complete: (sent: string | undefined, announce, { isScheduled }: JobCompletion) => {
@@ -91,7 +90,6 @@ export const scheduleFields = {
   },
   concurrencyPolicy: {
     schema: Type.Enum(['Allow', 'Forbid', 'Replace'], { type: 'string' }),
-    isSupported: true,
     rules: [{ field: 'concurrencyPolicy', with: ['schedule'], present: [onlyWithSchedule(policyNeedsSchedule)] }],
     isComputed: true,
     complete: (sent: string | undefined, announce, { isScheduled }: JobCompletion) => {

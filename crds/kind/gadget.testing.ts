@@ -4,9 +4,9 @@ import { type Field, toFieldSchema } from '../rule/index.js';
 import { defineColumns, defineKind } from './index.js';
 
 const fields = {
-  name: { schema: Type.String(), required: true, isSupported: true, rules: [] },
-  size: { schema: Type.Integer(), isSupported: true, rules: [], default: 3, partOf: 'template' },
-  colour: { schema: Type.String(), isSupported: false, rules: [] },
+  name: { schema: Type.String(), required: true, rules: [] },
+  size: { schema: Type.Integer(), rules: [], default: 3, partOf: 'template' },
+  colour: { schema: Type.String(), rules: [] },
 } as const satisfies Readonly<Record<string, Field<object, object>>>;
 
 /** A made-up kind that has a descriptor and nothing else: tests show with it what follows from a descriptor alone. */
@@ -17,7 +17,6 @@ export const gadgetKind = defineKind({
   shortNames: ['gdg'],
   description: 'A made-up kind.',
   scope: 'tenant',
-  isSupported: true,
   range: 'gadgets/',
   keyParts: ['tenant', 'name'],
   quotas: { gadgets: { default: 5, unit: 'count', countsRecords: true } },

@@ -98,8 +98,6 @@ export interface Kind {
   readonly description: string;
   /** Whether a tenant owns its objects, or the platform does. */
   readonly scope: 'tenant' | 'platform';
-  /** Whether this release carries the kind out. Otherwise its documents are judged in a dry run at most. */
-  readonly isSupported: boolean;
 
   /** Where its objects are stored; absent for what has no record of its own. Ends in `/`. */
   readonly range?: string;

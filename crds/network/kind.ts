@@ -16,7 +16,6 @@ export const networkKind = defineKind({
   shortNames: ['net'],
   description: 'A network of one node. Workloads that name it join it in the place of the tenant’s own.',
   scope: 'tenant',
-  isSupported: true,
   range: 'networks/',
   keyParts: ['tenant', 'name'],
   statusRange: 'network-status/',

@@ -19,7 +19,6 @@ export const nodeKind = defineKind({
   shortNames: [],
   description: 'A machine that the tenant has enrolled, and whose agent runs containers.',
   scope: 'tenant',
-  isSupported: true,
   range: 'nodes/',
   keyParts: ['tenant', 'name'],
   statusRange: 'node-status/',

@@ -10,7 +10,6 @@ export const recommendationKind = defineKind({
   shortNames: [],
   description: 'Advice that would make a volume safer or cheaper, computed from its present state and never stored.',
   scope: 'tenant',
-  isSupported: true,
   requests: { RecommendationApply: recommendationApplySchema, AutoApplyRequest: autoApplySchema },
   events: [
     'recommendation.appeared',

@@ -131,7 +131,6 @@ export const documentCodes = {
     'document_too_large',
     'job_node_candidates_unresolvable',
     'job_node_not_found',
-    'feature_not_available',
     'resource_already_exists',
     'outcome_unknown',
   ),

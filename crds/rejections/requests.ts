@@ -141,18 +141,6 @@ export const requestRejections = defineEntries('ours', {
     fixed: 'GET /api/v1/nodes/machine-1',
   },
 
-  feature_not_available: {
-    status: 501,
-    expected: ({ what }: { what: string }) =>
-      `${what} with ?dryRun=true, which validates the document and stores nothing`,
-    sample: { what: 'a job' },
-    why: 'This release does not implement this kind or field, so it does not store it either.',
-    remedy:
-      'Leave the field out; or validate the document with ?dryRun=true, and send it to a release that implements it.',
-    example: 'POST /api/v1/jobs',
-    fixed: 'POST /api/v1/jobs?dryRun=true',
-  },
-
   deployment_already_exists: {
     status: 409,
     expected: 'a name that the tenant does not use yet',

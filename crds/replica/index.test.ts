@@ -49,7 +49,7 @@ describe('container template', () => {
 
   it('holds exactly the fields that are marked as template fields', () => {
     const values: Readonly<Record<string, unknown>> = { replicas: 7, secretsVersion: 7, image: 'web:7', secrets: [db] };
-    for (const [field, { partOf }] of Object.entries<{ readonly isSupported: boolean; readonly partOf?: string }>(
+    for (const [field, { partOf }] of Object.entries<{ readonly schema: object; readonly partOf?: string }>(
       deploymentFields,
     )) {
       const changed = { ...web, [field]: values[field] ?? ['changed'] } as Deployment;

@@ -9,7 +9,6 @@ export const rotationKind = defineKind({
   shortNames: [],
   description: 'The replacement of a credential in phases, without a moment at which none is valid.',
   scope: 'tenant',
-  isSupported: true,
   range: 'rotations/',
   keyParts: ['tenant', 'label'],
   statusRange: 'rotation-progress/',

@@ -11,8 +11,6 @@ export interface Field<Facts, Input, Schema extends TSchema = TSchema> {
   readonly schema: Schema;
   /** Must be sent. The rules refuse its absence where a code of their own says so. */
   readonly required?: true;
-  /** Whether this release carries the field out; one that it does not is judged in a dry run and refused otherwise. */
-  readonly isSupported: boolean;
   readonly rules: readonly FieldRules<Facts>[];
   /** Stored and announced when nothing was sent. */
   readonly default?: unknown;

@@ -11,7 +11,6 @@ export const secretKind = defineKind({
   shortNames: [],
   description: 'A credential in versions, kept in the secrets store; its values are never answered.',
   scope: 'tenant',
-  isSupported: true,
   range: 'secrets/',
   keyParts: ['tenant', 'namespace', 'label'],
   quotas: { secrets: { default: 500, unit: 'count', countsRecords: true } },

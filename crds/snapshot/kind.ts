@@ -8,7 +8,6 @@ export const snapshotKind = defineKind({
   shortNames: [],
   description: 'A frozen copy of a volume. No release makes one: creation is refused.',
   scope: 'tenant',
-  isSupported: false,
   events: [],
   operations: [],
   notFound: 'volume_snapshot_not_found',

@@ -11,7 +11,6 @@ export const tenantKind = defineKind({
   shortNames: [],
   description: 'One of those who share the platform, with quotas of its own.',
   scope: 'platform',
-  isSupported: true,
   range: 'tenants/',
   keyParts: ['id'],
   requests: { TenantRequest: tenantRequestSchema },

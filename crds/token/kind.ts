@@ -11,7 +11,6 @@ export const tokenKind = defineKind({
   shortNames: [],
   description: 'A bearer token; its secret is shown once, and only a digest of it is stored.',
   scope: 'tenant',
-  isSupported: true,
   range: 'tokens/',
   keyParts: ['id'],
   requests: { TokenRequest: tokenRequestSchema, SignInRequest: signInRequestSchema },

@@ -105,7 +105,6 @@ export const volumeKind = defineKind({
   shortNames: ['vol'],
   description: 'Storage that outlives containers, on the disk of one node. What mounts it runs there.',
   scope: 'tenant',
-  isSupported: true,
   range: 'volumes/',
   keyParts: ['tenant', 'id'],
   statusRange: 'volume-status/',

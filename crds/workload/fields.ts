@@ -42,24 +42,21 @@ type WorkloadField = Field<WorkloadContext, WorkloadCompletion>;
 
 /** The fields that deployments and jobs share. */
 export const workloadFields = {
-  name: { schema: nameSchema, required: true, isSupported: true, rules: [nameRules] },
-  image: { schema: imageSchema, required: true, isSupported: true, rules: [imageRules], partOf: 'template' },
+  name: { schema: nameSchema, required: true, rules: [nameRules] },
+  image: { schema: imageSchema, required: true, rules: [imageRules], partOf: 'template' },
   entrypoint: {
     schema: wordsSchema,
-    isSupported: true,
     rules: [{ field: 'entrypoint', present: [] }],
     partOf: 'template',
   },
-  command: { schema: wordsSchema, isSupported: true, rules: [{ field: 'command', present: [] }], partOf: 'template' },
+  command: { schema: wordsSchema, rules: [{ field: 'command', present: [] }], partOf: 'template' },
   environment: {
     schema: environmentSchema,
-    isSupported: true,
     rules: [environmentRules, variablesRules],
     partOf: 'template',
   },
   secrets: {
     schema: secretsSchema,
-    isSupported: true,
     rules: [secretsRules, rotatingRules, anchorRules],
     complete: (sent: SecretsInput, announce, { facts, limits, material }: WorkloadCompletion) => {
       const completed = completeSecrets(sent, facts, limits.secrets, announce);
@@ -70,35 +67,30 @@ export const workloadFields = {
   },
   composedSecrets: {
     schema: composedSecretsSchema,
-    isSupported: true,
     rules: [composedSecretsRules, composedReferenceRules],
     partOf: 'template',
   },
   volumes: {
     schema: volumesSchema,
-    isSupported: true,
     rules: [volumesRules, writerRules],
     complete: completeMounts,
     partOf: 'template',
   },
   networks: {
     schema: networksSchema,
-    isSupported: true,
     rules: [networksRules, networkNodeRules, networkPortRules],
     partOf: 'template',
   },
   resources: {
     schema: resourcesSchema,
-    isSupported: true,
     rules: [resourcesRules],
     complete: completeResources,
     isComputed: true,
     partOf: 'template',
   },
-  placement: { schema: placementSchema, isSupported: true, rules: [placementRules], complete: completePlacement },
+  placement: { schema: placementSchema, rules: [placementRules], complete: completePlacement },
   user: {
     schema: userSchema,
-    isSupported: true,
     rules: [userRules],
     complete: completeUser,
     isComputed: true,
@@ -106,7 +98,6 @@ export const workloadFields = {
   },
   readOnlyRootFilesystem: {
     schema: readOnlySchema,
-    isSupported: true,
     rules: [readOnlyRules],
     complete: completeReadOnly,
     isComputed: true,

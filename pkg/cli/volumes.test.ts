@@ -62,10 +62,10 @@ describe('moor volumes', () => {
       residency: { country: 'DE' },
     });
     expect((await lab.moor(['volumes', 'create', 'x', '--size', 'much'])).code).to.equal(2);
-    lab.api.replies.set(`POST ${PATH}`, replyRefused(501, 'feature_not_available'));
+    lab.api.replies.set(`POST ${PATH}`, replyRefused(422, 'node_candidates_unresolvable'));
     const refused = await lab.moor(['volumes', 'create', 'x', '--size', '1Gi', '--class', 'replicated']);
     expect(refused.code).to.not.equal(0);
-    expect(refused.err).to.contain('feature_not_available');
+    expect(refused.err).to.contain('node_candidates_unresolvable');
   });
 
   it('list shows phase, size, node and who mounts each', async () => {

@@ -84,18 +84,3 @@ describeCodes(
   ],
   { waitedFor: 'later' },
 );
-
-describeCodes(
-  'fields that no release carries out yet',
-  [
-    {
-      code: 'feature_not_available',
-      status: 501,
-      cases: [
-        ['volumes: []', 'volumes', web({ volumes: [] })],
-        ['volumes: [] in a change', 'volumes', change('cache', { volumes: [] })],
-      ],
-    },
-  ],
-  { supportedFields: new Set(['replicas', 'networks']), settings: { volumeManagement: false } },
-);

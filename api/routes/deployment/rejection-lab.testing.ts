@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
 import { exampleVolumes, type RejectionCode } from '../../../crds/rejections/index.js';
@@ -81,8 +80,6 @@ const images = {
 /** How the lab differs from the usual one. */
 export interface WorldOptions {
   readonly settings?: Partial<Settings>;
-  /** Default: every field. */
-  readonly supportedFields?: ReadonlySet<string>;
   /** The store does not say how far it is, so it is unknown whether the cache is up to date. */
   readonly isAway?: boolean;
   /** The agents of all nodes have ceased to send heartbeats. */
@@ -114,15 +111,8 @@ export class RejectionLab {
   #tokens: Readonly<Record<'rich' | 'bare', string>> = { rich: '', bare: '' };
 
   constructor(options: WorldOptions = {}) {
-    const {
-      settings = {},
-      supportedFields = new Set(optionalFields),
-      isAway = false,
-      isSilent = false,
-      waitedFor,
-      records = () => ({}),
-    } = options;
-    this.lab = new ApiLab({ store: this.#store, images, supportedFields, settings });
+    const { settings = {}, isAway = false, isSilent = false, waitedFor, records = () => ({}) } = options;
+    this.lab = new ApiLab({ store: this.#store, images, settings });
     this.#isAway = isAway;
     this.#isSilent = isSilent;
     this.#waitedFor = waitedFor;

@@ -15,7 +15,7 @@ import {
 import { hashSpec } from '../../../crds/meta/index.js';
 import { type Entry, findRecordFault, value } from '../../../pkg/store/index.js';
 import { listConflictKeys } from '../../admission/conflict-keys.js';
-import { previewDeployment, warnUnsupported } from '../../admission/dry-run.js';
+import { previewDeployment } from '../../admission/dry-run.js';
 import type { AdmissionEnv } from '../../admission/env.js';
 import { chooseFreshness, gatherFacts, guardNode } from '../../admission/facts.js';
 import { warnOfReplicas } from '../../admission/quota.js';
@@ -123,9 +123,9 @@ function judge(
   env: CachedEnv<AdmissionEnv>,
   origin: SubmissionOrigin | undefined,
 ): JudgedSubmission | RequestRejection {
-  const { call, stored: entry, facts } = given;
+  const { stored: entry, facts } = given;
   const { document, known, baselineFacts, taken } = facts;
-  const limits = call.isDryRun ? env.dryRunLimits : env.deploymentLimits;
+  const limits = env.deploymentLimits;
   const stored = entry && value<StoredDeployment>(entry);
   const admission = stored
     ? admitUpdate(stored, document, known, limits)
@@ -166,7 +166,6 @@ function plan(
       ...admission.warnings,
       ...warnOfReplicas(env, call.tenant, spec, stored),
       ...warnUnresolved(spec, material, known.secretKeys),
-      ...(call.isDryRun ? warnUnsupported(spec, env.deploymentLimits.supportedFields) : []),
     ],
   };
   const isSame = isUnchanged(entry, spec, restored);

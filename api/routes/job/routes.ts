@@ -47,8 +47,8 @@ const creation: Writing<AdmissionEnv, JobFacts, AdmittedJob> = {
     known: await gatherFacts(env, tenant, readSubmitted(document), seen),
     isFresh: seen.isFresh,
   }),
-  judge: ({ call: { tenant, document, isDryRun }, facts }, env) => {
-    const admission = admitJob(document, facts.known, env.dryRunLimits, { isDryRun });
+  judge: ({ call: { tenant, document }, facts }, env) => {
+    const admission = admitJob(document, facts.known, env.deploymentLimits);
     if (!admission.ok) return new RequestRejection(admission.rejections);
     const { name } = admission.spec;
     const taken = facts.isFresh ? env.cache.get(keys.job(tenant, name)) : undefined;

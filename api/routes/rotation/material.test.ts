@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import type { RotationProgress, RotationRecord } from '../../../crds/rotation/index.js';
 import {
@@ -26,7 +25,7 @@ describe('the material of a rotation', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
+    lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
     await put({ values: { user: 'shop', password: 'old' } });
     await deploy('web', 'process');

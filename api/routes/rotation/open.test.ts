@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import type { RotationProgress, RotationRecord } from '../../../crds/rotation/index.js';
 import type { SecretIntent } from '../../../pkg/material/index.js';
@@ -14,13 +13,12 @@ import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab, type LabResponse, webDeployment } from '../../api-lab.testing.js';
 
 const PATH = 'deployments/web-db';
-const supportedFields = new Set(optionalFields);
 
 describe('while a credential is rotated', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ supportedFields }).start();
+    lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
     await put({ values: { user: 'shop', password: 'old' } });
     await post('web', { secrets: [reference()] });
@@ -158,7 +156,7 @@ describe('while a credential is rotated', () => {
 
     it('starts no rotation of its own at the same time, on another server either', async () => {
       const { store, keyring, secrets } = lab;
-      const other = await new ApiLab({ store, keyring, secrets, supportedFields }).start();
+      const other = await new ApiLab({ store, keyring, secrets }).start();
       try {
         const answers = await Promise.all([
           rotate('stage'),

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { ROTATION_PHASER, type RotationProgress, type RotationRecord } from '../../../crds/rotation/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
@@ -14,7 +13,7 @@ describe('rotation over HTTP', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
+    lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
     await lab.ask('PUT', `/api/v1/secrets/${PATH}`, { token, body: { values: { user: 'shop', password: 'old' } } });
     await deploy('web', [{ vault_path: PATH }]);

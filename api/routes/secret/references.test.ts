@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../../crds/deployment/index.js';
 import type { StoredVolume } from '../../../crds/volume/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
@@ -14,7 +13,7 @@ describe('references of deployments to a secret', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
+    lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
     await create(lab.store, keys.volume(lab.a, VOLUME), volume(lab.a));
     await create(lab.store, keys.volumeStatus(lab.a, VOLUME), { phase: 'Ready', copies: [] });

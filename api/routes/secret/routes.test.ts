@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 
-import { optionalFields } from '../../../crds/deployment/index.js';
 import { keys, ranges } from '../../../crds/keys/index.js';
 import {
   readKeyNames,
@@ -19,7 +18,7 @@ describe('secrets over HTTP', () => {
   let lab: ApiLab;
   let token: string;
   beforeEach(async () => {
-    lab = await new ApiLab({ supportedFields: new Set(optionalFields) }).start();
+    lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a);
   });
   afterEach(() => lab.stop());
@@ -277,7 +276,7 @@ describe('secrets over HTTP', () => {
       const fail = () => Promise.reject(fault);
       const methods = ['read', 'state', 'write', 'promote', 'destroy', 'delete', 'close'];
       const secrets = Object.fromEntries(methods.map(method => [method, fail])) as unknown as SecretStore;
-      const other = await new ApiLab({ secrets, supportedFields: new Set(optionalFields) }).start();
+      const other = await new ApiLab({ secrets }).start();
       const own = await other.tenantToken(other.a);
       const before = await other.store.revision();
       const requests: readonly [string, string, unknown][] = [
