@@ -1,5 +1,5 @@
 import { seededRandom } from '../clock/index.js';
-import type { LocalLink } from '../link/index.js';
+import type { LocalLink } from '../link/local-link.testing.js';
 import { DispatcherLab } from '../link/dispatcher-lab.testing.js';
 import { silentLogger } from '../log/index.js';
 import type { HostResolver } from '../registry/index.js';

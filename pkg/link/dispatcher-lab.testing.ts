@@ -16,7 +16,7 @@ import {
 } from '../secrets/index.js';
 import { encode, MemoryStore, value, WatchCache } from '../store/index.js';
 import { defineDispatcherIndexes } from './dispatcher-env.js';
-import { LocalLink } from './local-link.js';
+import { LocalLink } from './local-link.testing.js';
 import type { AssignmentLine, NodePolicy } from './agent-link.js';
 import { AgentDispatcher } from './agent-dispatcher.js';
 import { Tickets } from './tickets.js';

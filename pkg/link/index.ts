@@ -4,7 +4,7 @@
  * Agents connect to the API server and never hold etcd credentials. An agent receives its own assignments; it sends
  * heartbeats and reports about its own containers. A report in the name of another node refuses the whole batch.
  *
- * `AgentLink` is the interface that an agent uses; `HttpLink` implements it over HTTP, `LocalLink` inside one process.
+ * `AgentLink` is the interface that an agent uses; `HttpLink` implements it over HTTP.
  *
  * On the server, call `defineDispatcherIndexes(cache)` before the cache is filled, and create one `AgentDispatcher`. Its methods take a
  * `NodeIdentity` that the caller has authenticated.
@@ -23,7 +23,6 @@ export { toEnvironmentRejection } from './deliver-environment.js';
 export { defineDispatcherIndexes } from './dispatcher-env.js';
 export { toLabelsChangedEvent } from './heartbeat.js';
 export { HttpLink } from './http-link.js';
-export { LocalLink } from './local-link.js';
 export { type AgentIdentity, NodeHeldFault } from './presence.js';
 export { declareRestore, readRestoreEpoch } from './restore-epoch.js';
 export { hasGoing, listConfirmed, type NodePreview, previewRestore, type RestorePreview } from './restore-preview.js';

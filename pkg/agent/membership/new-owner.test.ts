@@ -2,8 +2,9 @@ import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
 import { seededRandom } from '../../clock/index.js';
-import { LinkRefusedFault, LocalLink, type NodeIdentity } from '../../link/index.js';
+import { LinkRefusedFault, type NodeIdentity } from '../../link/index.js';
 import { DispatcherLab, LAB_NODE, nodeRecord, replica, LAB_TENANT } from '../../link/dispatcher-lab.testing.js';
+import { LocalLink } from '../../link/local-link.testing.js';
 import { silentLogger } from '../../log/index.js';
 import { Agent } from '../agent.js';
 import { createMemoryDisk } from '../disk.js';

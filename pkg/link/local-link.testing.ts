@@ -34,7 +34,7 @@ export interface Registrar extends Pick<AgentLink, 'enrol' | 'renew'> {
   takeLogs?(request: LogRequest, lines: AsyncIterable<LogLine>): Promise<void>;
 }
 
-/** The link inside one process: the agent calls the dispatcher directly. For simulations and tests. */
+/** The link inside one process: the agent calls the dispatcher directly. */
 export class LocalLink implements AgentLink {
   readonly #dispatcher: AgentDispatcher;
   readonly #registrar: Registrar;
