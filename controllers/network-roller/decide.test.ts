@@ -115,7 +115,7 @@ describe('the event of a network', () => {
     [undefined, undefined, 'pending', undefined],
     [undefined, undefined, 'ready', 'network.ready'],
     ['pending', undefined, 'ready', 'network.ready'],
-    ['ready', undefined, 'ready', undefined],
+    ['ready', 'ready', 'ready', undefined],
     ['ready', 'ready', 'failed', 'network.failed'],
     ['failed', 'failed', 'failed', undefined],
     ['failed', 'failed', 'ready', 'network.ready'],

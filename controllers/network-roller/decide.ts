@@ -32,7 +32,7 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
   const before = previous?.uid === uid ? previous : undefined;
   const isSame = (['state', 'reason', 'message', 'node'] as const).every(at => before?.[at] === next[at]);
   if (before && isSame) return before;
-  const announced = isSettled(next.state) ? next.state : findAnnounced(before);
+  const announced = isSettled(next.state) ? next.state : before?.announced;
   return {
     ...next,
     since: before?.state === next.state ? before.since : now,
@@ -43,18 +43,12 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
 const isSettled = (state: NetworkStatus['state']): state is 'ready' | 'failed' =>
   state === 'ready' || state === 'failed';
 
-/** The state that was told last. A status of an earlier release told its own. */
-function findAnnounced(before: Pick<NetworkStatus, 'state' | 'announced'> | undefined): NetworkStatus['announced'] {
-  if (before?.announced) return before.announced;
-  return before && isSettled(before.state) ? before.state : undefined;
-}
-
 /** The event of a state that was not told last. A node that falls silent and comes back has events of its own. */
 export function findEvent(
-  before: Pick<NetworkStatus, 'state' | 'announced'> | undefined,
+  before: Pick<NetworkStatus, 'announced'> | undefined,
   { state }: Pick<NetworkStatus, 'state'>,
 ): 'network.ready' | 'network.failed' | undefined {
-  return isSettled(state) && findAnnounced(before) !== state ? `network.${state}` : undefined;
+  return isSettled(state) && before?.announced !== state ? `network.${state}` : undefined;
 }
 
 function describeFault(fault: string): Pick<NetworkStatus, 'state' | 'reason' | 'message'> {

@@ -7,7 +7,7 @@
  */
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import type { NetworkReport, NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
-import { type NodeStatus, toNodeStatus } from '../../crds/node/index.js';
+import { type NodeStatus } from '../../crds/node/index.js';
 import { failpoint } from '../../pkg/failpoint/index.js';
 import { findNode } from '../../pkg/fleet/index.js';
 import { done, type Loop, type Reconcile, type Wake } from '../../pkg/reconcile/index.js';
@@ -92,5 +92,5 @@ function readNode({ nodeId, metadata: { tenant } }: StoredNetwork, cache: Cache)
   const node = findNode(nodeId, tenant, cache);
   if (!node) return undefined;
   const status = readValue<NodeStatus>(cache, keys.nodeStatus(tenant, node.name));
-  return { name: node.name, status: status?.id === nodeId ? toNodeStatus(status) : undefined };
+  return { name: node.name, status: status?.id === nodeId ? status : undefined };
 }

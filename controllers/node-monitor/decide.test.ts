@@ -1,12 +1,6 @@
 import { expect } from 'chai';
 
-import {
-  type NodeCondition,
-  type NodeOrders,
-  type NodeStatus,
-  type StoredNode,
-  toNodeStatus,
-} from '../../crds/node/index.js';
+import { type NodeCondition, type NodeOrders, type NodeStatus, type StoredNode } from '../../crds/node/index.js';
 import { decideNode, type NodeDecision } from './decide.js';
 
 const BEFORE = '2030-01-01T00:00:00.000Z';
@@ -303,31 +297,6 @@ describe('decideNode', () => {
       if (given.unobservedSince) expect(decision?.status.unobservedSince).to.equal(given.unobservedSince);
       const changed = decision && decision.status.status !== given.written?.status;
       if (decision && given.written?.id === 'node_1') expect(decision.status.since).to.equal(changed ? NOW : BEFORE);
-    });
-  }
-});
-
-describe('toNodeStatus', () => {
-  const cases: readonly [former: object, present: object][] = [
-    [{ reason: 'heard' }, { reason: 'heartbeat_received' }],
-    [{ reason: 'not_heard_yet' }, { reason: 'no_heartbeat_yet' }],
-    [{ reason: 'silent' }, { reason: 'heartbeat_missed' }],
-    [
-      { reason: 'silent', lost: 'silence' },
-      { reason: 'heartbeat_missed', lost: 'heartbeat_missed' },
-    ],
-    [
-      { reason: 'fenced', lost: 'fence' },
-      { reason: 'fenced', lost: 'fence' },
-    ],
-    [{ reason: 'drained' }, { reason: 'drained' }],
-  ];
-  for (const [former, present] of cases) {
-    it(`reads ${JSON.stringify(former)} as ${JSON.stringify(present)}`, () => {
-      expect(toNodeStatus({ ...written('failed', 'fenced'), ...former })).to.deep.equal({
-        ...written('failed', 'fenced'),
-        ...present,
-      });
     });
   }
 });

@@ -7,13 +7,7 @@
  * @module
  */
 import { keys, type ObjectName, ranges, splitKey } from '../../crds/keys/index.js';
-import {
-  type NodeNameRecord,
-  type NodePresence,
-  type NodeStatus,
-  type StoredNode,
-  toNodeStatus,
-} from '../../crds/node/index.js';
+import { type NodeNameRecord, type NodePresence, type NodeStatus, type StoredNode } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { VolumeStatus } from '../../crds/volume/index.js';
 import { NODES_BY_ID, REPLICAS_BY_NODE } from '../../pkg/fleet/index.js';
@@ -164,7 +158,7 @@ function readPresence({ alive }: NodeRecords, { id }: StoredNode): NodePresence 
 /** A status that cannot be read counts as one of a node that was present: if it no longer is, it has failed. */
 function readStatus({ status }: NodeRecords, { id }: StoredNode): NodeStatus | undefined {
   if (!status) return undefined;
-  const written = toNodeStatus(value<NodeStatus>(status));
+  const written = value<NodeStatus>(status);
   if (findRecordFault(status) === undefined) return written;
   return { id, status: 'unready', reason: 'record_unusable', since: written.since };
 }

@@ -89,18 +89,6 @@ describe('controllers', () => {
     expect(await events('node.engine_recovered')).to.have.length(1);
   });
 
-  it('understand a status in the words of an earlier release', async () => {
-    await begin();
-    await stopHeartbeats('one');
-    await cluster.clock.pass(GRACE_MS + 5000);
-    const { lost: _, ...status } = (await readNodeStatus('one'))!;
-    await cluster.put(keys.nodeStatus(TENANT, 'one'), { ...status, reason: 'silent', lost: 'silence' });
-    await cluster.clock.pass(5000);
-    expect(await readNodeStatus('one'), 'it is not written again').to.include({ reason: 'silent', lost: 'silence' });
-    expect(await places()).to.deep.equal(['node_two', 'node_two']);
-    expect(await events('node.lost')).to.have.length(1);
-  });
-
   it('wait for a failed node as long as the setting says', async () => {
     cluster.controllers('a', undefined, undefined, { nodeGraceSeconds: 5 });
     await cluster.clock.pass(1000);

@@ -12,7 +12,7 @@ import type { Delivery } from '../../crds/delivery/index.js';
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { isDnsLabel, isTypedId } from '../../crds/grammar/index.js';
 import { keys, type ObjectName, ranges } from '../../crds/keys/index.js';
-import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
+import { type NodeStatus, type StoredNode } from '../../crds/node/index.js';
 import type { StoredJob } from '../../crds/job/index.js';
 import { parseJobOwner, type Replica, toStoredWorkload } from '../../crds/replica/index.js';
 import type { Report } from '../../crds/report/index.js';
@@ -114,7 +114,7 @@ function observeNode(
   cache: Cache,
 ): Pick<ObservedReplica, 'node' | 'nodeSince' | 'isSilent' | 'lost' | 'draining'> {
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
-  const status = entry && toNodeStatus(value<NodeStatus>(entry));
+  const status = entry && value<NodeStatus>(entry);
   if (status?.id !== id) return { node: 'well' };
   const { unobservedSince: nodeSince, since, lost: by, isSilent } = status;
   const seen =

@@ -90,7 +90,7 @@ function readRefusals(
   const { metadata, name, placement } = deployment;
   const report = readValue<SchedulingReport>(cache, keys.scheduling(metadata.tenant, name));
   if (report?.uid !== metadata.uid) return {};
-  const { refusing = report.filters, unplaced } = report;
+  const { refusing, unplaced } = report;
   // Replicas of other deployments stay where they are.
   const excludesOthers = (placement?.antiAffinity?.deployments ?? []).length > 0;
   const crowded = refusing.some(isCrowding) && refusing.every(filter => isCrowding(filter) || LASTING.has(filter));

@@ -84,7 +84,7 @@ describe('scheduler is woken', () => {
   ) => {
     const deployment = { metadata: metadata(tenant, `dep_${name}`), kind: 'Deployment', name, image: 'i', replicas: 1 };
     await put(keys.deployment(tenant, name), { ...deployment, secretsVersion: 0, ...more });
-    const record: Partial<SchedulingReport> = { uid: `dep_${name}`, unplaced: 1, filters };
+    const record: Partial<SchedulingReport> = { uid: `dep_${name}`, unplaced: 1, filters, refusing: filters };
     await put(keys.scheduling(tenant, name), record);
   };
   const replica = (deployment: string, resources = {}): Replica => ({

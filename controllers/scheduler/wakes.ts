@@ -145,7 +145,7 @@ function shareWaiting(policy: PlacementPolicy): (change: CacheChange, cache: Cac
   };
 }
 
-const waitsForQuota = ({ report }: WaitingDeployment) => (report.refusing ?? report.filters).includes('quota');
+const waitsForQuota = ({ report }: WaitingDeployment) => report.refusing.includes('quota');
 
 /** Wakes the deployments that wait for a node when the record of their tenant changes: a quota may have become one more cause, or none. */
 export const wakeOnTenantChange: Wake = {

@@ -75,6 +75,7 @@ const refused: SchedulingReport = {
   unplaced: 1,
   summary: '0 of 1 node: 1 not ready',
   filters: ['ready'],
+  refusing: ['ready'],
   residencyUnmet: false,
   cause: 'c',
   details: 'd',

@@ -66,7 +66,7 @@ export function rollStatus({ enforced, rotations = [], previous, ...given }: Sta
       rotations,
     }),
     ...(input.scaling && { scaling: input.scaling }),
-    ...(summary.refused?.refusing && { refusedBy: summary.refused.refusing }),
+    ...(summary.refused && { refusedBy: summary.refused.refusing }),
     // A changed deployment has causes of its own.
     ...(own?.events && own.observedGeneration === generation && { events: own.events }),
   };

@@ -1,5 +1,5 @@
 import { keys, ranges } from '../../crds/keys/index.js';
-import { type NodeStatus, type StoredNode, toNodeStatus } from '../../crds/node/index.js';
+import { type NodeStatus, type StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import { listVolumeNodes, type StoredVolume, type VolumeReport, type VolumeStatus } from '../../crds/volume/index.js';
 import {
@@ -97,7 +97,7 @@ function findLoss(node: StoredNode, cache: Cache, silentMs = 0): HostLoss | unde
 /** The status of a node that has failed. One that has just sent a heartbeat again has not, whatever its status still says. */
 function findSilence({ id, name, metadata }: StoredNode, cache: Cache) {
   const entry = cache.get(keys.nodeStatus(metadata.tenant, name));
-  const status = entry && toNodeStatus(value<NodeStatus>(entry));
+  const status = entry && value<NodeStatus>(entry);
   const isSilent = status?.id === id && status.status === 'failed' && !cache.get(keys.alive(metadata.tenant, name));
   return isSilent ? { entry: entry!, status } : undefined;
 }

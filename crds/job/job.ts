@@ -25,7 +25,7 @@ export interface Job {
   /** `user` or `user:group`, by id or by name of the image; absent: the image's own. */
   readonly user?: string;
   readonly readOnlyRootFilesystem?: boolean;
-  /** `Never`: a failed attempt is the end of the job, and `backoffLimit` is 0. Absent in jobs of earlier releases: `OnFailure`. */
+  /** `Never`: a failed attempt is the end of the job, and `backoffLimit` is 0. */
   readonly restartPolicy?: RestartPolicy;
   /** How often it is tried again after a failure. */
   readonly backoffLimit: number;

@@ -148,21 +148,6 @@ export interface NodeStatus {
   readonly isSilent?: true;
 }
 
-/** Words of earlier releases, which may still be stored. */
-const FORMER_WORDS: Readonly<Record<string, Reason>> = {
-  heard: 'heartbeat_received',
-  not_heard_yet: 'no_heartbeat_yet',
-  silent: 'heartbeat_missed',
-  silence: 'heartbeat_missed',
-};
-
-/** A stored status in the words of this release. */
-export function toNodeStatus(stored: NodeStatus): NodeStatus {
-  const { reason, lost, ...rest } = stored;
-  const toWord = <Word extends string>(word: Word) => (FORMER_WORDS[word] ?? word) as Word;
-  return { ...rest, reason: toWord(reason), ...(lost && { lost: toWord(lost) }) };
-}
-
 /** Value of `alive/<tenant>/<name>`. */
 export interface NodePresence {
   readonly id: string;

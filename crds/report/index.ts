@@ -93,22 +93,6 @@ export function withoutOutput<Ended extends { readonly output?: string; readonly
   return rest;
 }
 
-/** What is new since the first release: an older server refuses a report that has it. */
-export function withoutDetails(report: Report): Report {
-  const {
-    since: _since,
-    startedAt: _start,
-    user: _user,
-    containerName: _name,
-    lastEnd: _end,
-    failedCheck: _check,
-    retry: _retry,
-    pull: _pull,
-    ...known
-  } = report;
-  return known;
-}
-
 /** Whether a container does its work: it runs, and its health check, if it has one, passes. */
 export function isReady(report: Report | undefined): boolean {
   return report?.state === 'running' && (report.health === 'none' || report.health === 'healthy');

@@ -23,8 +23,8 @@ export interface SchedulingReport {
   readonly summary: string;
   /** The filters that reject a node now, or have since the event: other changes cannot help. */
   readonly filters: readonly Reason[];
-  /** The filters that reject a node now; those that have no node at all have none. Absent in reports of earlier releases. */
-  readonly refusing?: readonly Reason[];
+  /** The filters that reject a node now; those that have no node at all have none. */
+  readonly refusing: readonly Reason[];
   /** No node that can be reached satisfies the residency that the deployment asks for. */
   readonly residencyUnmet: boolean;
   /** Hash of which filters of which nodes refuse what, as the event has it: another cause is another event. */

@@ -92,7 +92,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       unplaced: count(0),
       summary: text(''),
       filters: reasonWords,
-      refusing: maybe(reasonWords),
+      refusing: reasonWords,
       cause: text(''),
       details: text(''),
       event: maybe(name(UNUSABLE)),

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import sinon from 'sinon';
 
 import { keys } from '../../crds/keys/index.js';
 import type { NodePresence } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { declareRestore, LinkRefusedFault } from '../link/index.js';
+import { declareRestore } from '../link/index.js';
 import { value } from '../store/index.js';
 import { LAB_NODE, replica, secretReplica, LAB_TENANT } from '../link/dispatcher-lab.testing.js';
 import { EngineUnreachableFault, type SimulatedEngineOptions } from './engine/index.js';
@@ -246,18 +245,6 @@ describe('agent', () => {
       lab.engine.setReachable(true);
       await lab.clock.pass(10_000);
       expect(isUnobserved()).to.equal(false);
-    });
-
-    it('is seen by an agent whose server does not know of it, which goes without', async () => {
-      lab = await new NodeLab().start();
-      const heartbeat = sinon.stub(lab.wire, 'heartbeat').callsFake(async beat => {
-        if ('containersSeenMsAgo' in beat || 'conditions' in beat) throw new LinkRefusedFault(422, 'field_unknown');
-        return { failedAfterMs: 30_000 };
-      });
-      await lab.startAgent();
-      await lab.clock.pass(10_000);
-      const answers = await Promise.allSettled(heartbeat.returnValues);
-      expect(answers.filter(({ status }) => status === 'fulfilled')).to.have.length(3);
     });
 
     it('was restarted, starts all containers again', async () => {

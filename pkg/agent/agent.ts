@@ -22,7 +22,7 @@ import { type FindUser, NodeVolumes } from './node-volumes/node-volumes.js';
 import { clearFormerNodes, keepRemovingOrphans, listLeftovers, stopDoubles } from './containers/orphans.js';
 import { Outbox } from './reports/outbox.js';
 import { PulledImages } from './images/pulled-images.js';
-import { Redial, sendReports } from './reports/server-calls.js';
+import { Redial } from './reports/redial.js';
 import { ReplicaWorker } from './containers/replica-worker.js';
 import { RestoreGate } from './membership/restore-gate.js';
 import { StartSpans } from './containers/start-spans.js';
@@ -151,7 +151,7 @@ export class Agent {
     const gate = await RestoreGate.load(this.#env, node.tenant);
     const view = new ContainerView(engine, node.id);
     const monitor = new EngineMonitor(this.#env, this.#options);
-    const outbox = new Outbox(this.#env, reports => this.#call(() => sendReports(link, reports)), signal);
+    const outbox = new Outbox(this.#env, reports => this.#call(() => link.report({ reports })), signal);
     const history = await StartHistory.load(clock, disk);
     const kept = await KeptLogs.load(this.#env, node.id);
     const diskLimit = new DiskLimit(this.#env, node.id, this.#options.containerDiskBytes);

@@ -28,7 +28,7 @@ export interface UpPlan {
   readonly id: string;
   readonly nodes: number;
   readonly engine: EngineKind;
-  /** Folders that the agents take volumes of type bind from. Plans of earlier releases have none. */
+  /** Folders that the agents take volumes of type bind from; left out where there are none. */
   readonly bindRoots?: readonly string[];
 }
 

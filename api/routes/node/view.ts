@@ -9,7 +9,6 @@ import {
   listNodeConditions,
   type NodeStatus,
   type StoredNode,
-  toNodeStatus,
 } from '../../../crds/node/index.js';
 import { describeSilentEngine } from '../../../crds/reasons/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
@@ -50,7 +49,7 @@ export function toNodeResponse(env: NodeViewEnv, entry: Entry, statusEntry: Entr
     lacks = [],
     removedVolumes = null,
   } = node;
-  const written = statusEntry && toNodeStatus(value<NodeStatus>(statusEntry));
+  const written = statusEntry && value<NodeStatus>(statusEntry);
   const seen = written?.id === id ? written : undefined;
   const fault = findRecordFault(entry);
   const { tenant } = metadata;

@@ -4,7 +4,6 @@ import { findNextRetry } from '../../../crds/report/index.js';
 import { keys } from '../../../crds/keys/index.js';
 import { sleep } from '../../clock/index.js';
 import { LAB_TENANT, replica } from '../../link/dispatcher-lab.testing.js';
-import { LinkRefusedFault } from '../../link/index.js';
 import {
   EngineRefusedFault,
   type EngineOperation,
@@ -245,16 +244,5 @@ describe('reports of an agent', () => {
     lab.failure = undefined;
     await lab.clock.pass(60_000);
     expect(lab.report('rep_1')?.state).to.equal('removed');
-  });
-
-  it('are sent without details to a server of the release before', async () => {
-    const { wire } = lab;
-    const report = wire.report.bind(wire);
-    wire.report = async batch => {
-      if (batch.reports.some(each => each.since !== undefined)) throw new LinkRefusedFault(422, 'field_unknown');
-      await report(batch);
-    };
-    await runOne();
-    expect(lab.report('rep_1')).to.include({ state: 'running' }).and.to.not.have.property('since');
   });
 });

@@ -174,7 +174,7 @@ export class LogStreamer {
   }
 }
 
-/** A line without text: servers of earlier releases print it as nothing. */
+/** A line without text. */
 const NOTHING: LogLine = { stream: 'stdout', text: '' };
 
 function toLogStart({ tail, since }: LogRequest, after: LogMark | undefined): LogStart {

@@ -10,7 +10,7 @@ import { describeRemoved } from './describe-removed.js';
 import type { NodeHold } from '../membership/node-hold.js';
 import type { NodeVolumes } from '../node-volumes/node-volumes.js';
 import type { RestoreGate } from '../membership/restore-gate.js';
-import { type Redial, sendHeartbeat } from './server-calls.js';
+import type { Redial } from './redial.js';
 import type { StateFolder } from '../state-folder.js';
 import { UsageSampler } from './usage-sampler.js';
 
@@ -78,7 +78,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const sentAt = fence.now();
       const beat = { labels, capacity, ...known, ...told };
-      const { failedAfterMs, wasAbsent, store } = await call(() => sendHeartbeat(env.link, beat));
+      const { failedAfterMs, wasAbsent, store } = await call(() => env.link.heartbeat(beat));
       sampler.markSent(usage);
       gate.noteReply(store);
       hold.confirm();
