@@ -35,6 +35,11 @@ simulation: ## The whole system in 500 simulated worlds, and every planted mista
 	@sh hack/sandbox.sh node dist/hack/test.js quick simulation
 	@MOORING_SEEDS=$${MOORING_SEEDS:-500} exec sh hack/sandbox.sh node dist/hack/test.js deep simulation
 
+.PHONY: seeds
+seeds: ## Look for the seed at which each planted mistake shows soonest, and write e2e/simulation/noticed.ts
+	@sh hack/setup.sh test
+	@exec sh hack/sandbox.sh node dist/e2e/simulation/find-seeds.js
+
 .PHONY: chaos
 chaos: ## The store on one and three etcd members while everything breaks; a table of what held (MOORING_CHAOS_RUNS, MOORING_CHAOS_OPERATIONS)
 	@sh hack/setup.sh test chaos

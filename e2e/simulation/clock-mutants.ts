@@ -41,8 +41,7 @@ function believesNodes(): Variant {
 export const clockMutants: readonly Mutant[] = [
   {
     mistake: 'a leader trusts its own wall clock alone',
-    noticedAt: 44,
     loops: loops => loops.map(trustsItself),
   },
-  { mistake: 'a time that a node tells is taken as it is', noticedAt: 49, ...believesNodes() },
+  { mistake: 'a time that a node tells is taken as it is', ...believesNodes() },
 ];

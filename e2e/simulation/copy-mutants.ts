@@ -116,12 +116,10 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'the stalest copy is promoted',
-    noticedAt: 2,
     ...believing(report => ({ ...report, ...(report.syncedAt && { syncedAt: mirror(report.syncedAt) }) })),
   },
   {
     mistake: 'a copy that is not complete is promoted',
-    noticedAt: 23,
     ...believing(report =>
       report.role === 'replica' && report.syncedAt === undefined
         ? { ...report, syncedAt: '2031-01-01T00:00:00.000Z', syncedEpoch: 1_000 }
@@ -130,8 +128,6 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy of an earlier epoch is promoted',
-    isDeep: true,
-    noticedAt: 2,
     ...believing(report => (report.syncedAt === undefined ? report : { ...report, syncedEpoch: 1_000 })),
   },
   {
@@ -140,13 +136,10 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'a copy goes with what was set aside beside it',
-    isDeep: true,
-    noticedAt: 8,
     ...believing(report => ({ ...report, divergent: [] })),
   },
   {
     mistake: 'copies are put where the data may not be',
-    noticedAt: 3,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({
       ...node,
       labels: { ...node.labels, [COUNTRY]: 'DE' },
@@ -154,18 +147,14 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what mounts a volume stays behind when a copy is promoted',
-    isDeep: true,
-    noticedAt: 4,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, status => ({ ...status, epoch: 1 })),
   },
   {
     mistake: 'an agent that is cut off lets its containers write',
-    noticedAt: 4,
     agent: parts => ({ ...parts, uptimeMs: () => 0 }),
   },
   {
     mistake: 'nobody stops what writes when its agent is dead',
-    noticedAt: 4,
     agent: parts => ({ ...parts, fencer: { arm: () => Promise.resolve() } }),
   },
   {
@@ -174,12 +163,10 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'what is sent lacks what was written since',
-    noticedAt: 3,
     ...driving(driver => instead(driver, 'send', (id, name, parent) => driver.send(id, parent ?? name, parent))),
   },
   {
     mistake: 'a former primary does not set aside what it holds',
-    noticedAt: 6,
     ...driving(driver =>
       instead(driver, 'snapshot', (id, name) =>
         name.startsWith('divergent') ? Promise.resolve() : driver.snapshot(id, name),
@@ -196,16 +183,12 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'an epoch is ordered twice',
-    isDeep: true,
-    noticedAt: 35,
     ...seeing<VolumeStatus>('volume-keeper', ranges.volumeStatuses, ({ lastMove, ...status }) =>
       lastMove ? { ...status, lastMove: { ...lastMove, epoch: 0 } } : status,
     ),
   },
   {
     mistake: 'what mounts a volume that moves is not stopped',
-    isDeep: true,
-    noticedAt: 11,
     ...seeing<VolumeStatus>('replica-keeper', ranges.volumeStatuses, forgetOrder),
   },
   {
@@ -214,15 +197,13 @@ export const copyMutants = inMix('copies', [
   },
   {
     mistake: 'copies are put where nothing reads what the primary sends',
-    noticedAt: 3,
     ...seeing<StoredNode>('volume-keeper', ranges.nodes, node => ({ ...node, volumeDriver: 'btrfs' })),
   },
-  { mistake: 'a copy that no path leads to is not replaced', isDeep: true, ...believing(tellsNoReasons) },
+  { mistake: 'a copy that no path leads to is not replaced', ...believing(tellsNoReasons) },
   { mistake: 'a fence whose time has passed opens with any answer', agent: opensWithAnyAnswer },
-  { mistake: 'agents do not hear of a promotion', noticedAt: 6, agent: parts => hearing(staysBehind()).agent(parts) },
+  { mistake: 'agents do not hear of a promotion', agent: parts => hearing(staysBehind()).agent(parts) },
   {
     mistake: 'an agent that starts again does not know what its copies are',
-    isDeep: true,
     agent: parts => {
       const { disk } = parts;
       const read = (name: string) => (name.startsWith('replication-') ? Promise.resolve(undefined) : disk.read(name));

@@ -14,13 +14,13 @@ const keeping = (decide: Decide) => altering('replica-keeper', () => createRepli
 
 /** The two halves of a change: the second has the keys of some ranges. Undefined when there is nothing to halve. */
 function halve({ guards, puts, deletes }: Change, later: readonly string[]): readonly [Change, Change] | undefined {
-  const isDeepr = (key: string) => later.some(range => key.startsWith(range));
+  const isLater = (key: string) => later.some(range => key.startsWith(range));
   const first = {
     guards,
-    puts: puts.filter(({ key }) => !isDeepr(key)),
-    deletes: deletes.filter(key => !isDeepr(key)),
+    puts: puts.filter(({ key }) => !isLater(key)),
+    deletes: deletes.filter(key => !isLater(key)),
   };
-  const second = { guards: [], puts: puts.filter(({ key }) => isDeepr(key)), deletes: deletes.filter(isDeepr) };
+  const second = { guards: [], puts: puts.filter(({ key }) => isLater(key)), deletes: deletes.filter(isLater) };
   return [first, second].some(half => half.puts.length + half.deletes.length === 0) ? undefined : [first, second];
 }
 
@@ -53,7 +53,6 @@ const storedInTwo = (...later: readonly string[]) => ({
 export const crashMutants: readonly Mutant[] = [
   {
     mistake: 'an agent that starts again takes down what it finds',
-    noticedAt: 4,
     engine: engine => {
       let isFirst = true;
       return instead(engine, 'list', async nodeId => {
@@ -68,7 +67,6 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'fewer replicas are had by taking away those that serve',
-    isDeep: true,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const isServing = { state: 'running', health: 'healthy' } as const;
@@ -80,7 +78,6 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a rollout takes too many away where load moves the number',
-    noticedAt: 2,
     pace: { mix: 'everything' },
     ...keeping((deployment, replicas, circumstances) => {
       const { rollout, resources } = deployment ?? {};
@@ -91,7 +88,6 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a status claims that all is well wherever load moves the number',
-    noticedAt: 2,
     pace: { mix: 'scaling' },
     ...storing<DeploymentStatus>('status-roller', ranges.statuses, status =>
       status.scaling ? { ...status, phase: 'Running' } : status,
@@ -99,16 +95,13 @@ export const crashMutants: readonly Mutant[] = [
   },
   {
     mistake: 'a step by load is stored before its event',
-    noticedAt: 2,
     pace: { mix: 'scaling' },
     ...inTwo('autoscaler', ranges.events),
   },
   {
     mistake: 'the replica keeper stores one after the other what belongs together',
-    isDeep: true,
-    noticedAt: 3,
     ...inTwo('replica-keeper', ranges.deployments, ranges.archives),
   },
-  { mistake: 'an attempt is made before it is counted', noticedAt: 6, ...inTwo('job-runner', ranges.jobStatuses) },
-  { mistake: 'a backup is stored before what it holds', noticedAt: 5, ...storedInTwo(ranges.backupContents) },
+  { mistake: 'an attempt is made before it is counted', ...inTwo('job-runner', ranges.jobStatuses) },
+  { mistake: 'a backup is stored before what it holds', ...storedInTwo(ranges.backupContents) },
 ];

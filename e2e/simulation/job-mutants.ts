@@ -43,11 +43,11 @@ const withoutOnce = (replica: Replica): Replica => {
 
 /** Mistakes about jobs that must not go unnoticed. */
 export const jobMutants: readonly Mutant[] = [
-  { mistake: 'a container is removed before its exit code is stored', noticedAt: 3, ...runningJobs(removesFirst) },
+  { mistake: 'a container is removed before its exit code is stored', ...runningJobs(removesFirst) },
   { mistake: 'attempts of a job are counted anew', ...runningJobs(countsAnew) },
   { mistake: 'an attempt is made beside the last one', ...runningJobs(startsBeside) },
-  { mistake: 'an attempt on a failed node is treated as gone', noticedAt: 2, ...runningJobs(givesUpAtOnce) },
-  { mistake: 'the job runner does not watch reports', isDeep: true, ...deafTo('job-runner', ranges.reports) },
+  { mistake: 'an attempt on a failed node is treated as gone', ...runningJobs(givesUpAtOnce) },
+  { mistake: 'the job runner does not watch reports', ...deafTo('job-runner', ranges.reports) },
   {
     mistake: 'an attempt that has ended is started again',
     link: link =>

@@ -1,11 +1,9 @@
 import { expect } from 'chai';
 
 import { runScenario } from './scenario.js';
-import { describeWorlds, soonShare } from './worlds.js';
+import { describeWorlds } from './worlds.js';
 
 describe('the simulated worlds of make test', () => {
-  it('notice two thirds of the planted mistakes', () => expect(soonShare).to.be.at.least(2 / 3));
-
   it('take the same steps for the same seed', async () => {
     const [first, again, other] = [await runScenario(7), await runScenario(7), await runScenario(8)];
 

@@ -11,10 +11,6 @@ import type { Variant } from './variant.js';
 /** A mistake that a developer could make, and the code that makes it. */
 export interface Mutant extends Variant {
   readonly mistake: string;
-  /** A seed at which it was noticed once, tried first: what happens at a seed changes with the product. */
-  readonly noticedAt?: number;
-  /** `make test` leaves it to the deep tier: it shows late in its world. */
-  readonly isDeep?: boolean;
 }
 
 /** Mistakes that show in one mix: every seed has it. */
@@ -164,42 +160,34 @@ export const deafTo = (name: string, ...prefixes: readonly string[]) =>
 
 /** Mistakes that must not go unnoticed. Each is caught by the promises of the scenario, most of them within a few seeds. */
 export const mutants: readonly Mutant[] = [
-  { mistake: 'a slot is cleared before its container is removed', noticedAt: 3, ...keeping(clearsTooSoon) },
-  { mistake: 'a replica on a failed node is treated as gone', noticedAt: 2, ...keeping(takesFailedForGone) },
+  { mistake: 'a slot is cleared before its container is removed', ...keeping(clearsTooSoon) },
+  { mistake: 'a replica on a failed node is treated as gone', ...keeping(takesFailedForGone) },
   { mistake: 'the word "removed" is believed of containers that run', ...keeping(rollsAllAtOnce) },
   { mistake: 'a replica stays where its data may not be', pace: { mix: 'residency' }, ...keeping(staysAbroad) },
-  { mistake: 'a rollout starts every new replica at once', noticedAt: 4, ...keeping(startsAll) },
-  { mistake: 'a wake-up is dropped while its key is worked on', isDeep: true, loops: loops => loops.map(forgetful) },
-  { mistake: 'a watch carries on after a break without a relist', noticedAt: 3, reconnecting: 'carry on' },
+  { mistake: 'a rollout starts every new replica at once', ...keeping(startsAll) },
+  { mistake: 'a wake-up is dropped while its key is worked on', loops: loops => loops.map(forgetful) },
+  { mistake: 'a watch carries on after a break without a relist', reconnecting: 'carry on' },
   {
     mistake: 'loops overwrite without guards',
-    noticedAt: 2,
     loops: (loops, store) => loops.map(loop => blind(loop, store)),
   },
   {
     mistake: 'the replica keeper does not watch reports',
-    isDeep: true,
-    noticedAt: 5,
     ...deafTo('replica-keeper', ranges.reports),
   },
   {
     // Quotas change all the time here, and would wake it too.
     mistake: 'the scheduler does not watch nodes that come back',
-    isDeep: true,
-    noticedAt: 6,
     pace: { orders: 5 },
     ...deafTo('scheduler', ranges.nodeStatuses, ranges.tenants),
   },
   {
     mistake: 'claims overwrite without guards',
-    noticedAt: 1,
     pace: { machines: 8 },
     ...blindTo('node-names/', ranges.nodes),
   },
   {
     mistake: 'containers of a former owner are not looked for',
-    isDeep: true,
-    noticedAt: 3,
     pace: { machines: 8 },
     engine: (engine, { server }) =>
       instead(engine, 'list', async nodeId => {
@@ -214,14 +202,12 @@ export const mutants: readonly Mutant[] = [
       reconcile: (key, env, signal) => loop.reconcile(key, { ...env, cache: withoutQuotas(env.cache) }, signal),
     })),
   },
-  { mistake: 'nodes join whatever the quota is', noticedAt: 4, apiCache: withoutQuotas },
+  { mistake: 'nodes join whatever the quota is', apiCache: withoutQuotas },
   {
     mistake: 'a quota that is raised wakes no deployment',
-    isDeep: true,
-    noticedAt: 13,
     ...deafTo('scheduler', ranges.tenants),
   },
-  { mistake: 'a quota that is reached takes containers away', noticedAt: 3, ...keeping(shrinks) },
+  { mistake: 'a quota that is reached takes containers away', ...keeping(shrinks) },
   {
     mistake: 'what goes is not counted',
     apiCache: cache =>
@@ -233,25 +219,19 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'what an agent does not see is claimed',
-    noticedAt: 3,
     link: link =>
       instead(link, 'heartbeat', beat => link.heartbeat({ ...beat, containersSeenMsAgo: 0, conditions: [] })),
   },
   {
     mistake: 'agents with one identity are not told apart',
-    noticedAt: 7,
     link: link => instead(link, 'present', credentials => link.present({ ...credentials, agent: '' })),
   },
   {
     mistake: 'an agent that is refused lets its containers run for ever',
-    isDeep: true,
-    noticedAt: 14,
     link: link => instead(link, 'findDoubles', () => Promise.resolve([])),
   },
   {
     mistake: 'agents do not hear that the store was restored',
-    isDeep: true,
-    noticedAt: 5,
     pace: { restores: 5 },
     link: link =>
       instead(link, 'assignments', (onLine, signal) =>
@@ -260,7 +240,6 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'an agent obeys a store that was set back before the restore is declared',
-    noticedAt: 1,
     pace: { restores: 5 },
     link: link => {
       const deaf = instead(link, 'assignments', (onLine, signal) =>
@@ -274,7 +253,6 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'an agent obeys a declaration of the restore that does not name what would go',
-    noticedAt: 1,
     pace: { restores: 5 },
     link: link => {
       let digest: string | undefined;
@@ -316,14 +294,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a container is made without the secrets that could not be had',
-    noticedAt: 3,
     link: link =>
       instead(link, 'environment', request => link.environment(request).catch(() => new Map<string, never>())),
   },
   {
     mistake: 'a container is given another version than it was stamped with',
-    isDeep: true,
-    noticedAt: 5,
     apiSecrets: secrets =>
       instead(secrets, 'read', (path, version = 1) => secrets.read(path, Math.max(1, version - 1))),
   },
@@ -338,14 +313,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'a deployment of a deleted name begins to count at one',
-    isDeep: true,
-    noticedAt: 5,
     ...altering('replica-keeper', forgetsNames),
   },
   {
     mistake: 'the old version is destroyed when the new one becomes current',
-    isDeep: true,
-    noticedAt: 5,
     loopSecrets: secrets =>
       instead(secrets, 'promote', async (path, version, condition) => {
         const promoted = await secrets.promote(path, version, condition);

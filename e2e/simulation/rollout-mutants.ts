@@ -66,7 +66,6 @@ const withoutIllness = (cache: Cache) =>
 export const rolloutMutants = inMix('rollouts', [
   {
     mistake: 'a canary is rolled out in full',
-    noticedAt: 2,
     ...keeping((deployment, replicas, circumstances) => {
       const { baseline: _, ...others } = circumstances ?? {};
       return decideReplicas(deployment, replicas, others);
@@ -74,12 +73,10 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is larger than was asked for',
-    noticedAt: 2,
     ...rolling(rollout => (rollout.canary ? { ...rollout, canary: { replicas: '100%' } } : rollout)),
   },
   {
     mistake: 'old replicas that are lost during a canary come back with the new template',
-    noticedAt: 6,
     ...keeping((deployment, replicas, circumstances) => {
       const form = deployment && {
         templateHash: computeTemplateHash(deployment),
@@ -93,8 +90,6 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a canary is promoted as soon as it is healthy',
-    isDeep: true,
-    noticedAt: 4,
     ...storing<RolloutRecord>('replica-keeper', ranges.rollouts, record => {
       const { canary } = record;
       if (!canary?.healthy) return record;
@@ -103,19 +98,14 @@ export const rolloutMutants = inMix('rollouts', [
   },
   {
     mistake: 'a rollout forgets which template was complete',
-    isDeep: true,
-    noticedAt: 2,
     loops: loops => forgetsCompleted.loops(loops).map(storesSlowly),
   },
   {
     mistake: 'a rollout takes more away than may be missing',
-    noticedAt: 2,
     ...rolling(rollout => ({ ...rollout, maxUnavailable: 9 })),
   },
   {
     mistake: 'a rollout counts on containers that are unhealthy',
-    isDeep: true,
-    noticedAt: 89,
     ...keeping((deployment, replicas, circumstances) =>
       decideReplicas(
         deployment,

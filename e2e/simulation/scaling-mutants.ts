@@ -7,7 +7,6 @@ const scaling = (decide: typeof decideScaling) => altering('autoscaler', () => c
 export const scalingMutants = inMix('scaling', [
   {
     mistake: 'a step does not wait for the last one to show',
-    noticedAt: 1,
     ...scaling(input => {
       const { scaledAt: _, ...record } = input.record ?? {};
       return decideScaling({ ...input, record: input.record && (record as NonNullable<typeof input.record>) });
@@ -22,7 +21,6 @@ export const scalingMutants = inMix('scaling', [
   },
   {
     mistake: 'another number of replicas in the spec is not where scaling goes on from',
-    noticedAt: 2,
     ...scaling(input => {
       const { record, deployment } = input;
       return decideScaling({ ...input, record: record && { ...record, base: deployment.replicas } });
@@ -30,8 +28,6 @@ export const scalingMutants = inMix('scaling', [
   },
   {
     mistake: 'what containers use is not reported',
-    isDeep: true,
-    noticedAt: 2,
     link: link =>
       instead(link, 'heartbeat', beat => {
         const { usage: _, ...rest } = beat;

@@ -83,6 +83,7 @@ export interface Outcome {
 /** A run that broke a promise. Carries what is needed to find out why. */
 export class BrokenPromiseError extends Error {
   readonly seed: number;
+  readonly steps: number;
   readonly tail: readonly string[];
 
   constructor(seed: number, cluster: SimCluster, cause: unknown) {
@@ -90,6 +91,7 @@ export class BrokenPromiseError extends Error {
     super(`seed ${seed} at ${Math.round(cluster.world.time)} ms: ${what}`, { cause });
     this.name = 'BrokenPromiseError';
     this.seed = seed;
+    this.steps = cluster.world.trace.steps;
     this.tail = cluster.world.trace.tail;
   }
 }

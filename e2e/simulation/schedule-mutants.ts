@@ -37,9 +37,9 @@ const goesFirst: DecideRuns = input => {
 
 /** Mistakes about schedules that must not go unnoticed. */
 export const scheduleMutants = inMix('schedules', [
-  { mistake: 'a tick is forgotten when its run is gone', noticedAt: 2, ...scheduling(forgetsTicks) },
+  { mistake: 'a tick is forgotten when its run is gone', ...scheduling(forgetsTicks) },
   { mistake: 'a run that waits is not counted as one', ...scheduling(overlooksWaiting) },
-  { mistake: 'a run begins beside the one that it replaces', noticedAt: 3, ...scheduling(replacesAtOnce) },
+  { mistake: 'a run begins beside the one that it replaces', ...scheduling(replacesAtOnce) },
   { mistake: 'a run is made before it is stored that its tick is settled', ...scheduling(runsBeforeStatus) },
-  { mistake: 'a job with a schedule goes before its runs', noticedAt: 2, ...scheduling(goesFirst) },
+  { mistake: 'a job with a schedule goes before its runs', ...scheduling(goesFirst) },
 ]);

@@ -216,29 +216,24 @@ const stopsAtMalformed = (loop: Loop): Loop => {
 export const volumeMutants = inMix('volumes', [
   {
     mistake: 'an agent removes bytes that are not assigned to it',
-    isDeep: true,
-    noticedAt: 4,
     pace: { restores: 5 },
     agent: tidyUp,
   },
-  { mistake: 'an agent makes an empty volume where one was made', noticedAt: 4, ...hearing(forgetMade) },
+  { mistake: 'an agent makes an empty volume where one was made', ...hearing(forgetMade) },
   { mistake: 'bytes are said to be removed before they are', agent: removesLater },
   {
     mistake: 'agents do not hear volumes that come later',
-    isDeep: true,
     ...hearing(line => (line.type === 'volumes' ? undefined : line)),
   },
-  { mistake: 'agents do not hear of another size', isDeep: true, ...hearing(forgetSizes) },
+  { mistake: 'agents do not hear of another size', ...hearing(forgetSizes) },
   {
     mistake: 'a volume on a node that sends no heartbeats gets another node',
-    noticedAt: 2,
     ...within('volume-keeper', movesLost),
   },
   { mistake: 'a malformed key stops the volume keeper', ...altering('volume-keeper', stopsAtMalformed) },
-  { mistake: 'the record of a volume goes before its bytes', isDeep: true, noticedAt: 5, ...forgetsAtOnce },
+  { mistake: 'the record of a volume goes before its bytes', ...forgetsAtOnce },
   {
     mistake: 'the volume keeper does not watch reports',
-    isDeep: true,
     ...deafTo('volume-keeper', ranges.volumeReports),
   },
   {
@@ -253,7 +248,6 @@ export const volumeMutants = inMix('volumes', [
   { mistake: 'two revisions of what writes run beside each other', ...keeping(startsBesideOld) },
   {
     mistake: 'a rollback does not look for another writer',
-    isDeep: true,
     ...within('replica-keeper', env => ({ ...env, cache: withoutMounts(env.cache) })),
   },
   {
@@ -261,5 +255,5 @@ export const volumeMutants = inMix('volumes', [
     apiCache: cache =>
       instead(cache, 'by', (index, key) => (index === 'api.replicas-by-volume' ? [] : cache.by(index, key))),
   },
-  { mistake: 'a volume is deleted while it is being mounted', noticedAt: 1, apiStore: deletesAlone },
+  { mistake: 'a volume is deleted while it is being mounted', apiStore: deletesAlone },
 ]);
