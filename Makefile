@@ -36,7 +36,7 @@ simulation: ## The whole system in 500 simulated worlds, and every planted mista
 	@MOORING_SEEDS=$${MOORING_SEEDS:-500} exec sh hack/sandbox.sh node dist/hack/test.js deep simulation
 
 .PHONY: seeds
-seeds: ## Look for the seed at which each planted mistake shows soonest, and write e2e/simulation/noticed.ts
+seeds: ## Look for the seed at which each planted mistake shows soonest, and write e2e/simulation/noticed.json
 	@sh hack/setup.sh test
 	@exec sh hack/sandbox.sh node dist/e2e/simulation/find-seeds.js
 

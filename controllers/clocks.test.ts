@@ -4,7 +4,7 @@ import type { StoredEvent } from '../crds/event/index.js';
 import type { StoredJob } from '../crds/job/index.js';
 import { cacheScope, keys, ranges } from '../crds/keys/index.js';
 import type { NodeUsage } from '../crds/node/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../crds/volume/index.js';
+import type { VolumeReport, VolumeStatus } from '../crds/volume/index.js';
 import { AgreedClock } from '../pkg/clock/agreed-clock.js';
 import { type Clock, seededRandom } from '../pkg/clock/index.js';
 import { withWallClock } from '../pkg/clock/manual-clock.testing.js';
@@ -13,6 +13,7 @@ import { PlatformRecord } from '../pkg/process/platform-record.js';
 import { WatchCache } from '../pkg/store/index.js';
 import { CanaryLab, canaryRollout } from './replica-keeper/canary-lab.testing.js';
 import { AT, makeMetadata, TENANT, type TestCluster } from './test-cluster.testing.js';
+import { makeVolume } from '../crds/volume/volume.testing.js';
 
 const MINUTE = 60_000;
 const DAY_MS = 86_400_000;
@@ -138,16 +139,7 @@ for (const [name, show] of clocks) {
       expect(runs.toSorted()).to.deep.equal([2, 4, 6, 8].map(minute => `2030-01-01T00:0${minute}:00.000Z`));
     });
 
-    const volume: StoredVolume = {
-      metadata: makeMetadata(ID),
-      id: ID,
-      name: 'data',
-      class: 'replicated',
-      type: 'volume',
-      sizeBytes: 2 ** 20,
-      accessMode: 'ReadWriteOnce',
-      replicas: 1,
-    };
+    const volume = makeVolume(makeMetadata(ID));
     const report = (nodeId: string, change: Partial<VolumeReport>) => {
       const told = { id: ID, state: 'ready', nodeId, epoch: 1, at: AT, ...change };
       return cluster.put(keys.volumeReport(TENANT, ID, nodeId), told);

@@ -1,22 +1,15 @@
 import { expect } from 'chai';
 
 import { keys } from '../crds/keys/index.js';
-import type { StoredVolume, VolumeStatus } from '../crds/volume/index.js';
+import type { VolumeStatus } from '../crds/volume/index.js';
 import { listHostileKeys } from '../dev/testing/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { encode } from '../pkg/store/index.js';
 import { AT, makeDeployment, makeMetadata, TENANT, TestCluster } from './test-cluster.testing.js';
+import { makeVolume } from '../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
-const volume: StoredVolume = {
-  metadata: makeMetadata(ID),
-  id: ID,
-  name: 'data',
-  class: 'ephemeral',
-  type: 'volume',
-  sizeBytes: 2 ** 20,
-  accessMode: 'ReadWriteOnce',
-};
+const volume = makeVolume(makeMetadata(ID), { class: 'ephemeral' });
 
 describe('a malformed key in every range', () => {
   let cluster: TestCluster;

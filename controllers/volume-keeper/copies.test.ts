@@ -5,18 +5,13 @@ import { decideCopies } from './copies.js';
 import { decideVolume } from './decide.js';
 import type { VolumeHost, VolumeInput } from './input.js';
 import { host, seenThroughout } from './promotion.testing.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
-const volume: StoredVolume = {
-  metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
-  id: 'vol_1',
-  name: 'data',
-  class: 'replicated',
-  type: 'volume',
-  sizeBytes: 100,
-  accessMode: 'ReadWriteOnce',
-  replicas: 1,
-};
+const volume = makeVolume(
+  { tenant: 't', uid: 'vol_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
+  { sizeBytes: 100 },
+);
 const copy = (name: string, state: VolumeReplica['state'] = 'syncing'): VolumeReplica => ({
   nodeId: `node_${name}`,
   state,

@@ -14,18 +14,14 @@ import { decideVolume } from './decide.js';
 import { draftEvents } from './events.js';
 import type { VolumeHost } from './input.js';
 import { seenThroughout } from './promotion.testing.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 const AT = '2026-01-31T12:00:00.000Z';
 const NOW = '2026-01-31T12:05:00.000Z';
-const volume: StoredVolume = {
-  metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
-  id: 'vol_1',
-  name: 'data',
-  class: 'ephemeral',
-  type: 'volume',
-  sizeBytes: 100,
-  accessMode: 'ReadWriteOnce',
-};
+const volume = makeVolume(
+  { tenant: 't', uid: 'vol_1', generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
+  { class: 'ephemeral', sizeBytes: 100 },
+);
 const changed: StoredVolume = { ...volume, metadata: { ...volume.metadata, generation: 2 } };
 const deleted: StoredVolume = { ...volume, metadata: { ...volume.metadata, deletedAt: AT } };
 const replicated: StoredVolume = { ...volume, class: 'replicated', replicas: 1 };

@@ -3,6 +3,7 @@ import type { StoredVolume, VolumePhase, VolumeReport, VolumeStatus } from '../.
 import type { MountedVolume } from '../../pkg/fleet/index.js';
 import { decideVolume } from './decide.js';
 import type { VolumeHost, VolumeInput } from './input.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 export const at = (second: number) => new Date(Date.parse('2026-01-31T12:00:00.000Z') + 1000 * second).toISOString();
 const NOW = at(300);
@@ -28,16 +29,10 @@ export const seenThroughout = (
     ),
   },
 });
-export const replicated: StoredVolume = {
-  metadata: { tenant: 't', uid: 'vol_1', generation: 1, createdAt: at(0), updatedAt: at(0), specHash: '' },
-  id: 'vol_1',
-  name: 'data',
-  class: 'replicated',
-  type: 'volume',
-  sizeBytes: 100,
-  accessMode: 'ReadWriteOnce',
-  replicas: 2,
-};
+export const replicated: StoredVolume = makeVolume(
+  { tenant: 't', uid: 'vol_1', generation: 1, createdAt: at(0), updatedAt: at(0), specHash: '' },
+  { sizeBytes: 100, replicas: 2 },
+);
 export const makeStatus = (phase: VolumePhase, change: Partial<VolumeStatus> = {}): VolumeStatus => ({
   id: 'vol_1',
   phase,

@@ -1,22 +1,13 @@
 import { expect } from 'chai';
 
 import { keys } from '../../crds/keys/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
+import type { VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { declareRestore } from '../../pkg/link/index.js';
 import { AT, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
-const volume: StoredVolume = {
-  metadata: makeMetadata(ID),
-  id: ID,
-  name: 'data',
-  class: 'replicated',
-  type: 'volume',
-  sizeBytes: 2 ** 20,
-  accessMode: 'ReadWriteOnce',
-  replicas: 1,
-  primaryNode: 'node_a',
-};
+const volume = makeVolume(makeMetadata(ID), { primaryNode: 'node_a' });
 
 describe('volumes of a store that was restored', () => {
   let cluster: TestCluster;

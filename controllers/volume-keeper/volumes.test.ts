@@ -7,17 +7,10 @@ import type { NodeStatus } from '../../crds/node/index.js';
 import type { Replica } from '../../crds/replica/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { AT, makeDeployment, makeMetadata, makeReport, TENANT, TestCluster } from '../test-cluster.testing.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
-const volume: StoredVolume = {
-  metadata: makeMetadata(ID),
-  id: ID,
-  name: 'data',
-  class: 'ephemeral',
-  type: 'volume',
-  sizeBytes: 2 ** 20,
-  accessMode: 'ReadWriteOnce',
-};
+const volume = makeVolume(makeMetadata(ID), { class: 'ephemeral' });
 
 describe('volumes among all loops', () => {
   let cluster: TestCluster;

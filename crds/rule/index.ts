@@ -21,5 +21,5 @@ export { isBroken, toCel } from './relation.js';
 export type { Field, FieldTable } from './field.js';
 export { createCompletion, listFieldRules, toFieldSchema } from './field.js';
 export { annotate, dnsLabelSchema, labelsSchema, mapSchema, nodeReferenceSchema } from './annotations.js';
-export type { Admission, Admitted, CheckResult, Validator, WellFormedDocument } from './validator.js';
+export type { Admission, Admitted, CheckResult, WellFormedDocument } from './validator.js';
 export { createBodyCheck, createValidator, toCheckFailure } from './validator.js';

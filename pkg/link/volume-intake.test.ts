@@ -8,7 +8,6 @@ import type {
   DivergentBytes,
   SeenCopy,
   SeenVolume,
-  StoredVolume,
   VolumeReport,
   VolumeRole,
   VolumeStatus,
@@ -17,19 +16,11 @@ import { makeTerm } from '../../crds/volume/terms.testing.js';
 import { value } from '../store/index.js';
 import type { AssignmentLine } from './agent-link.js';
 import { DispatcherLab, LAB_NODE, LAB_TENANT, nodeRecord } from './dispatcher-lab.testing.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = '2030-01-01T00:00:00.000Z';
-const volume: StoredVolume = {
-  metadata: { ...nodeRecord.metadata, uid: ID },
-  id: ID,
-  name: 'data',
-  class: 'replicated',
-  type: 'volume',
-  sizeBytes: 2 ** 30,
-  accessMode: 'ReadWriteOnce',
-  replicas: 1,
-};
+const volume = makeVolume({ ...nodeRecord.metadata, uid: ID }, { sizeBytes: 2 ** 30 });
 const status: VolumeStatus = {
   id: ID,
   phase: 'Ready',

@@ -5,6 +5,7 @@ import { keys } from '../../../crds/keys/index.js';
 import { toCredentialPath } from '../../../pkg/secrets/index.js';
 import { create } from '../../../pkg/store/index.js';
 import { ApiLab, type LabResponse, webDeployment } from '../../api-lab.testing.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const PATH = 'deployments/web-db';
 const VOLUME = `vol_${'1'.repeat(26)}`;
@@ -21,15 +22,11 @@ describe('references of deployments to a secret', () => {
   });
   afterEach(() => lab.stop());
 
-  const volume = (tenant: string): StoredVolume => ({
-    metadata: { tenant, uid: VOLUME, generation: 1, createdAt: '', updatedAt: '', specHash: '' },
-    id: VOLUME,
-    name: 'data',
-    class: 'ephemeral',
-    type: 'volume',
-    sizeBytes: 1024,
-    accessMode: 'ReadWriteOnce',
-  });
+  const volume = (tenant: string): StoredVolume =>
+    makeVolume(
+      { tenant, uid: VOLUME, generation: 1, createdAt: '', updatedAt: '', specHash: '' },
+      { class: 'ephemeral', sizeBytes: 1024 },
+    );
   const put = (body: unknown, query = '') => lab.ask('PUT', `/api/v1/secrets/${PATH}${query}`, { token, body });
   const deploy = (name: string, more: object) =>
     lab.ask('POST', '/api/v1/deployments', { token, body: webDeployment(name, { replicas: 1, ...more }) });

@@ -13,7 +13,7 @@ describe('moves of volumes over HTTP', () => {
   let lab: ApiLab;
   let token: string;
 
-  const { put, metadata, settle, ...records } = writeRecords(() => lab);
+  const { put, metadata, settle, declare, ...records } = writeRecords(() => lab);
   const enrol = async (
     digit: number,
     change: Partial<StoredNode> = {},
@@ -21,20 +21,6 @@ describe('moves of volumes over HTTP', () => {
   ): Promise<void> => {
     const { id, name } = await records.enrol(digit, { labels: { 'mooring.io/country': 'DE' }, ...change });
     await put(keys.nodeStatus(lab.a, name), { id, status, reason: 'heartbeat_received', since: AT });
-  };
-  const declare = (change: Partial<StoredVolume> = {}) => {
-    const volume: StoredVolume = {
-      metadata: metadata(ID),
-      id: ID,
-      name: 'data',
-      class: 'replicated',
-      type: 'volume',
-      sizeBytes: 2 ** 30,
-      accessMode: 'ReadWriteOnce',
-      replicas: 1,
-      ...change,
-    };
-    return put(keys.volume(lab.a, ID), volume);
   };
   const mount = (change: Partial<StoredDeployment>) => {
     const mounts = { volumes: [{ volumeId: ID, type: 'volume', mountPath: '/data', readOnly: false }] };

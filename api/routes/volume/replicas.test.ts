@@ -12,7 +12,7 @@ describe('copies of volumes over HTTP', () => {
   let lab: ApiLab;
   let token: string;
 
-  const { put, metadata, settle, enrol } = writeRecords(() => lab);
+  const { put, settle, enrol, declare } = writeRecords(() => lab);
   const stored = () => value<StoredVolume>(lab.cache.get(keys.volume(lab.a, ID))!);
   const ask = (method: string, path: string, body?: unknown) =>
     lab.ask(method, `/api/v1/tenants/self/volumes/${path}`, { token, ...(body !== undefined && { body }) });
@@ -28,17 +28,7 @@ describe('copies of volumes over HTTP', () => {
     lab = await new ApiLab().start();
     token = await lab.tenantToken(lab.a, 'deployer');
     for (const digit of [1, 2, 3]) await enrol(digit, { capacity: { cpu: 1, memory: 1, disk: 1 } });
-    const volume: StoredVolume = {
-      metadata: metadata(ID),
-      id: ID,
-      name: 'data',
-      class: 'replicated',
-      type: 'volume',
-      sizeBytes: 2 ** 30,
-      accessMode: 'ReadWriteOnce',
-      replicas: 1,
-    };
-    await put(keys.volume(lab.a, ID), volume);
+    await declare();
     await settle();
   });
   afterEach(() => lab.stop());

@@ -1,8 +1,9 @@
 import { keys } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
-import type { VolumeStatus } from '../../../crds/volume/index.js';
+import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
 import { encode } from '../../../pkg/store/index.js';
 import type { ApiLab } from '../../api-lab.testing.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 export const ID = `vol_${'1'.repeat(26)}`;
 export const RECORDED_AT = new Date(0).toISOString();
@@ -53,5 +54,10 @@ export function writeRecords(find: () => ApiLab) {
     await put(keys.node(find().a, node.name), node);
     return node;
   };
-  return { put, metadata, settle, enrol };
+  /** The volume `data`, with one copy wanted. */
+  const declare = (change: Partial<StoredVolume> = {}) => {
+    const volume = makeVolume(metadata(ID), { sizeBytes: 2 ** 30, ...change });
+    return put(keys.volume(find().a, ID), volume);
+  };
+  return { put, metadata, settle, enrol, declare };
 }

@@ -20,6 +20,7 @@ import { formatSyncName } from '../replication/messages.js';
 import { type Peers, PeerFault } from '../replication/peers.js';
 import { formatAsideName } from '../replication/record.js';
 import { VolumeFault } from '../volumes/index.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
@@ -43,16 +44,7 @@ describe('replicated volumes of a node', () => {
   });
 
   const declare = async (epoch: number, primaryNode: string, change: Partial<VolumeStatus> = {}) => {
-    const volume: StoredVolume = {
-      metadata: { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
-      id: ID,
-      name: 'data',
-      class: 'replicated',
-      type: 'volume',
-      sizeBytes: 2 ** 20,
-      accessMode: 'ReadWriteOnce',
-      replicas: 1,
-    };
+    const volume = makeVolume({ ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT });
     const told = { id: ID, phase: 'Ready', reason: 'volume_materializing', message: '', since: AT } as const;
     const copies = primaryNode === LAB_NODE.id ? [] : [{ nodeId: LAB_NODE.id, state: 'syncing' } as const];
     await lab.put(keys.volume(LAB_TENANT, ID), volume);

@@ -14,6 +14,7 @@ import { NodeLab } from '../node-lab.testing.js';
 import { NodeVolumes } from './node-volumes.js';
 import { type BoundFolders, type VolumeDriver, VolumeFault, VolumeRoom } from '../volumes/index.js';
 import { checkReserve } from '../volumes/volume-checks.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
@@ -75,16 +76,11 @@ describe('volumes of a node', () => {
     expect(value<StoredNode>(stored).volumeDriver).to.equal('directory');
   });
 
-  const toVolume = (change: Partial<StoredVolume> = {}): StoredVolume => ({
-    metadata: { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
-    id: ID,
-    name: 'data',
-    class: 'ephemeral',
-    type: 'volume',
-    sizeBytes: SIZE,
-    accessMode: 'ReadWriteOnce',
-    ...change,
-  });
+  const toVolume = (change: Partial<StoredVolume> = {}): StoredVolume =>
+    makeVolume(
+      { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT },
+      { class: 'ephemeral', sizeBytes: SIZE, ...change },
+    );
   const declare = async (change: Partial<StoredVolume> = {}, primaryNode: string = LAB_NODE.id) => {
     await lab.put(keys.volume(LAB_TENANT, ID), toVolume(change));
     const told = { id: ID, phase: 'Materializing', reason: 'volume_materializing', message: '' } as const;

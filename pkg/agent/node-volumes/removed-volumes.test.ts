@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
 import type { StoredNode } from '../../../crds/node/index.js';
-import type { StoredVolume, VolumeReport, VolumeStatus } from '../../../crds/volume/index.js';
+import type { VolumeReport, VolumeStatus } from '../../../crds/volume/index.js';
 import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { declareRestore, listConfirmed, previewRestore } from '../../link/index.js';
 import { LAB_NODE, LAB_TENANT, nodeRecord, replica } from '../../link/dispatcher-lab.testing.js';
@@ -11,6 +11,7 @@ import { describeRemoved } from '../reports/describe-removed.js';
 import { NodeLab } from '../node-lab.testing.js';
 import { MemoryDriver } from '../replication/memory-driver.testing.js';
 import type { VolumeDriver } from '../volumes/index.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
@@ -108,16 +109,7 @@ describe('removed volumes of a node', () => {
 
   it('go with their name and with what the node was to them', async () => {
     const metadata = { ...nodeRecord.metadata, uid: ID, createdAt: AT, updatedAt: AT };
-    const volume: StoredVolume = {
-      metadata,
-      id: ID,
-      name: 'data',
-      class: 'replicated',
-      type: 'volume',
-      sizeBytes: 2 ** 20,
-      accessMode: 'ReadWriteOnce',
-      replicas: 1,
-    };
+    const volume = makeVolume(metadata);
     const ready = { id: ID, phase: 'Ready', reason: 'volume_materializing', message: '', since: AT } as const;
     const copies = [{ nodeId: LAB_NODE.id, state: 'syncing' } as const];
     const status: VolumeStatus = { ...ready, epoch: 3, lineage: [makeTerm(3)], primaryNode: 'node_2', copies };
