@@ -51,6 +51,10 @@ export interface IncomingSnapshot {
   readonly parent?: string;
   /** As the sender computed it; it may become known only after the stream. */
   readonly checksum: string | Promise<string>;
+  /** The checksum of what has come of the stream, where it is computed already. */
+  readonly sum?: { readonly toHex: () => string };
+  /** Whether the stream has stopped for a reason: that nothing of it passes is none to give it up. */
+  readonly isWaiting?: () => boolean;
   /** May be told of each chunk of the stream that is not needed any more. */
   readonly giveBack?: (chunk: Buffer) => void;
 }

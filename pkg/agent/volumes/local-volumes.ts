@@ -186,7 +186,7 @@ export class LocalVolumes implements VolumeDriver {
   }
 
   async receive(id: string, stream: Readable, incoming: IncomingSnapshot): Promise<void> {
-    const { snapshot, parent, checksum, giveBack } = incoming;
+    const { snapshot, parent, checksum, giveBack, isWaiting } = incoming;
     const giveUp = new AbortController();
     stream.on('error', () => undefined); // told by whoever reads it, and nobody reads it yet
     return this.#inTurn(
@@ -195,15 +195,17 @@ export class LocalVolumes implements VolumeDriver {
         this.#receiving.set(id, giveUp); // first: a removal that did not know of it would leave it waiting
         const { signal } = giveUp;
         signal.addEventListener('abort', () => stream.destroy(signal.reason as Error));
-        const watch = this.#watch(fault => giveUp.abort(fault));
+        const watch = this.#watch(fault => giveUp.abort(fault), isWaiting);
         try {
           const { sizeBytes: maxBytes } = checkRecord(await readRecord(folder), this.name);
           if (await this.#has(folder, snapshot)) return;
           if (parent !== undefined) await this.#checkSnapshots(folder, [parent]);
-          const sum = new StreamChecksum();
+          const own = new StreamChecksum();
+          const { sum = own } = incoming;
           try {
             await this.#backend.discard(folder);
-            await this.#backend.receive(folder, summing(stream, sum, watch), { parent, maxBytes, signal, giveBack });
+            const chunks = summing(stream, watch, sum === own ? own : undefined);
+            await this.#backend.receive(folder, chunks, { parent, maxBytes, signal, giveBack });
             await checkSum(sum, checksum, signal);
             failpoint('volume.received');
             await this.#backend.accept(folder, snapshot);
@@ -260,8 +262,9 @@ export class LocalVolumes implements VolumeDriver {
     );
   }
 
-  #watch(giveUp: (fault: VolumeFault) => void): StallWatch {
-    return new StallWatch(this.#env.clock, this.#env.stallMs ?? STALL_MS, () => giveUp(createStallFault()));
+  #watch(giveUp: (fault: VolumeFault) => void, isWaiting?: () => boolean): StallWatch {
+    const { clock, stallMs = STALL_MS } = this.#env;
+    return new StallWatch(clock, stallMs, () => giveUp(createStallFault()), isWaiting);
   }
 
   async #checkSnapshots(folder: string, names: readonly string[]): Promise<void> {

@@ -232,6 +232,17 @@ export function describeSnapshots(choice: 'btrfs' | 'directory', sizeBytes: numb
     const unsealed = hasty.receive(B, arriving(bytes), { snapshot: 'first', checksum: never });
     expect(await catchCause(unsealed), 'no checksum comes').to.equal('failed');
     expect(await driver.listSnapshots(B)).to.deep.equal([]);
+    let isWaiting = true;
+    const cut = new Readable({ read: () => undefined });
+    cut.push(bytes.subarray(0, 1000));
+    const resumed = hasty.receive(B, cut, { snapshot: 'cut', checksum, isWaiting: () => isWaiting });
+    await new Promise(resolve => setTimeout(resolve, 1000));
+    cut.push(bytes.subarray(1000));
+    cut.push(null);
+    isWaiting = false;
+    await resumed;
+    expect(await driver.listSnapshots(B), 'one that waits is not given up').to.deep.equal(['cut']);
+    await driver.dropSnapshot(B, 'cut');
     await receive(bytes, { snapshot: 'first', checksum });
     expect(await driver.listSnapshots(B)).to.deep.equal(['first']);
   });
