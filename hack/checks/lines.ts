@@ -35,7 +35,7 @@ const budgets: Readonly<Record<string, number>> = {
   dashboard: 6650,
   'hack and dev': 7450,
   packaging: 250,
-  'pkg/agent': 16400,
+  'pkg/agent': 16750,
   'pkg/auth': 300,
   'pkg/bootstrap': 200,
   'pkg/certificates': 550,
@@ -64,7 +64,7 @@ const budgets: Readonly<Record<string, number>> = {
   'pkg/terminal': 650,
   'pkg/trace': 550,
   'pkg/version': 50,
-  tests: 108650,
+  tests: 109100,
   up: 3500,
 };
 

@@ -2,12 +2,27 @@ import { isTypedId } from '../../../crds/grammar/index.js';
 import { GENERATION_ID, isSameTerm, type VolumeTerm } from '../../../crds/volume/index.js';
 import { PeerFault } from './peers.js';
 
+/** What a receiver has of a snapshot that has not arrived as a whole. */
+export interface BegunTransfer {
+  readonly snapshot: string;
+  readonly at: string;
+  readonly parent?: string;
+  readonly arrived: number;
+  readonly checksum: string;
+}
+
 /** What two agents say to each other about one snapshot of one volume, in this order. */
 export interface PeerMessages {
   /** The sender: which volume, in which term it is the primary, and what keeps it there: a driver reads its own streams only. */
   readonly hello: VolumeTerm & { readonly volume: string; readonly driver?: string };
   /** The receiver: the snapshots that it has, and the moment that the one shows that counts: by name alone it may be of another history. */
-  readonly held: { readonly snapshots: readonly string[]; readonly synced?: string; readonly at?: string };
+  readonly held: {
+    readonly snapshots: readonly string[];
+    readonly synced?: string;
+    readonly at?: string;
+    /** What has arrived of a transfer that was cut, with the length and the checksum of that. */
+    readonly begun?: BegunTransfer | undefined;
+  };
   /** The sender: what follows. `isHeld`: nothing, since the receiver has that snapshot. */
   readonly header: {
     readonly snapshot: string;
@@ -18,6 +33,8 @@ export interface PeerMessages {
     /** How long it may become, by estimate. */
     readonly bytes?: number;
     readonly isHeld?: true;
+    /** It goes on from there with what was `begun`; when the sender finds that it is not the same, it ends it with a checksum that does not fit. */
+    readonly from?: number;
     /** It is the last one before the volume moves in that epoch. */
     readonly finalFor?: number;
     /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is in it. */
@@ -68,6 +85,14 @@ const maybe =
   value =>
     value === undefined || form(value);
 
+const begun: Readonly<Record<keyof BegunTransfer, Form>> = {
+  snapshot: isSnapshot,
+  at: isTime,
+  parent: maybe(isSnapshot),
+  arrived: isCount,
+  checksum: value => typeof value === 'string' && /^[0-9a-f]{24}$/.test(value),
+};
+
 const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>> = {
   hello: {
     volume: value => typeof value === 'string' && isTypedId('vol', value),
@@ -79,6 +104,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
     snapshots: value => Array.isArray(value) && value.length <= LISTED_MAX && value.every(isSnapshot),
     synced: maybe(isSnapshot),
     at: maybe(isTime),
+    begun: maybe(value => typeof value === 'object' && value !== null && fits(value, begun)),
   },
   header: {
     snapshot: isSnapshot,
@@ -86,6 +112,7 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
     parent: maybe(isSnapshot),
     bytes: maybe(isCount),
     isHeld: maybe(value => value === true),
+    from: maybe(isCount),
     finalFor: maybe(isEpoch),
     origins: maybe(value => Array.isArray(value) && value.length <= ORIGINS_MAX && value.every(isSnapshot)),
   },
@@ -100,13 +127,13 @@ export function parsePeerMessage<K extends keyof PeerMessages>(
   ...kinds: readonly K[]
 ): { readonly [Each in K]: { readonly kind: Each } & PeerMessages[Each] }[K] {
   const document = readObject(line);
-  for (const kind of kinds) {
-    const form = forms[kind];
-    const isKnown = Object.keys(document).every(field => Object.hasOwn(form, field));
-    if (isKnown && Object.entries(form).every(([field, isSound]) => isSound(document[field])))
-      return { kind, ...document } as never;
-  }
+  for (const kind of kinds) if (fits(document, forms[kind])) return { kind, ...document } as never;
   throw new PeerFault('the other node says what is not understood; both must run releases that fit together');
+}
+
+function fits(document: object, form: Readonly<Record<string, Form>>): boolean {
+  const isKnown = Object.keys(document).every(field => Object.hasOwn(form, field));
+  return isKnown && Object.entries(form).every(([field, isSound]) => isSound(document[field as keyof typeof document]));
 }
 
 function readObject(line: string): Readonly<Record<string, unknown>> {

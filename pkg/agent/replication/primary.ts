@@ -1,3 +1,4 @@
+import { formatBytes } from '../../../crds/grammar/index.js';
 import type {
   AssignedReplication,
   AssignedVolume,
@@ -11,6 +12,7 @@ import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/in
 import { normaliseMessage } from '../normalise-message.js';
 import { Bandwidth } from './bandwidth.js';
 import { chooseAskMs, type CopyFacts, decideSync, describeCopy, findRestLook, measureWhole } from './copies.js';
+import { RESUMABLE_MS } from './incoming-transfer.js';
 import type { PeerMessages } from './messages.js';
 import { PeerFault, type Peers } from './peers.js';
 import type { ReplicationRecord } from './record.js';
@@ -41,6 +43,8 @@ interface CopyMemory extends CopyFacts {
   readonly askAt?: number;
   /** What differs was refused: everything is sent. */
   readonly isWhole?: boolean;
+  /** When a transfer was cut that may go on: what it sends is kept. */
+  readonly cutAt?: number | undefined;
 }
 
 /** A copy of which nothing has changed. */
@@ -111,6 +115,7 @@ export class PrimaryRounds {
     const peer = replication?.peers.find(each => each.nodeId === nodeId);
     if (record && !peer) {
       this.#copies.delete(key); // a transfer that ended since has noted something again
+      this.#snapshots.release(id, nodeId);
       await this.queue.runAside(() => this.#snapshots.letGo(id)); // its turn may come late: a snapshot takes long
     }
     if (!record || peer?.address === undefined) return done; // assigned anew, or settled, it is looked at again
@@ -173,6 +178,7 @@ export class PrimaryRounds {
     const { peers, clock, random, driver, stallMs, log, onChange } = this.#parts;
     const { nodeId, address = '', publicKey } = peer;
     const key = toKey(id, nodeId);
+    const { isWhole } = this.#copies.get(key) ?? {};
     let toldAt = clock.monotonic();
     let wholeSince: number | undefined;
     let sentInAll = 0;
@@ -190,12 +196,19 @@ export class PrimaryRounds {
         volume: id,
         term: { epoch: record.epoch, generationId: record.generationId },
         origins: record.origins,
-        isWhole: this.#copies.get(key)?.isWhole,
-        choose: (held: PeerMessages['held']) => this.#snapshots.choose(id, isFresh, held),
+        isWhole,
+        choose: (held: PeerMessages['held']) =>
+          this.#snapshots.choose(id, isFresh, isWhole ? withoutDifference(held) : held),
         hold: (names: readonly string[]) => this.#snapshots.hold(id, nodeId, names),
         estimate: (parent: string | undefined) => {
           wholeSince = parent === undefined ? clock.monotonic() : undefined;
           return this.#snapshots.estimate(id, parent);
+        },
+        onContinued: (arrived: number, totalBytes: number | undefined) => {
+          const because = `${formatBytes(arrived)} of ${formatBytes(Math.max(arrived, totalBytes ?? 0))}`;
+          log.info('a copy goes on from where its transfer was cut', { volume: id, node: nodeId, because });
+          wholeSince = undefined; // it took longer than from here
+          onProgress(arrived, totalBytes);
         },
         onProgress,
       };
@@ -208,23 +221,33 @@ export class PrimaryRounds {
         ...(sentInAll > 0 && { lagBytes: undefined }), // what was written meanwhile is seen at the next look
         askAt: clock.monotonic() + chooseAskMs(random),
         isWhole: false,
+        cutAt: undefined,
         ...(wholeSince !== undefined && measureWhole(sentInAll, clock.monotonic() - wholeSince)),
       });
     } catch (thrown) {
       const error = asError(thrown);
-      this.#snapshots.release(id, nodeId);
-      const failure = normaliseMessage(error.message);
-      const isNew = this.#copies.get(key)?.failure !== failure;
-      if (isNew) log.warn('a copy cannot be brought up to date, retrying', { volume: id, node: nodeId, error });
-      const { snapshot } = record.common?.[nodeId] ?? {};
-      const lagBytes = snapshot === undefined ? undefined : toKnownLag(await this.#snapshots.countSince(id, snapshot));
-      const isRefused = error instanceof PeerFault && error.rejection === 'bad_stream';
-      this.#note(key, { transfer: undefined, failure, lagBytes, ...(isRefused && { isWhole: true }) });
-      await this.#snapshots.makeRoom(id, nodeId);
+      await this.#noteFailure(id, nodeId, { error, record, isBegun: sentInAll > 0 });
       throw error;
     } finally {
       onChange(id);
     }
+  }
+
+  async #noteFailure(id: string, nodeId: string, { error, record, isBegun }: FailedSync): Promise<void> {
+    const { clock, log } = this.#parts;
+    const key = toKey(id, nodeId);
+    const before = this.#copies.get(key);
+    const rejection = error instanceof PeerFault ? error.rejection : undefined;
+    const cutAt = isBegun && rejection === undefined ? clock.monotonic() : before?.cutAt;
+    if (cutAt === undefined || clock.monotonic() - cutAt >= RESUMABLE_MS) this.#snapshots.release(id, nodeId);
+    const failure = normaliseMessage(error.message);
+    const isNew = before?.failure !== failure;
+    if (isNew) log.warn('a copy cannot be brought up to date, retrying', { volume: id, node: nodeId, error });
+    const { snapshot } = record.common?.[nodeId] ?? {};
+    const lagBytes = snapshot === undefined ? undefined : toKnownLag(await this.#snapshots.countSince(id, snapshot));
+    const isWhole = rejection === 'bad_stream' || before?.isWhole;
+    this.#note(key, { transfer: undefined, failure, lagBytes, cutAt, ...(isWhole && { isWhole }) });
+    await this.#snapshots.makeRoom(id, nodeId);
   }
 
   #note(key: string, change: CopyMemory): void {
@@ -235,6 +258,18 @@ export class PrimaryRounds {
 /** That nothing is missing is known by a look alone: what was sent may not have arrived, and what was written is an estimate. */
 function toKnownLag(bytes: number | undefined): number | undefined {
   return bytes === 0 ? undefined : bytes;
+}
+
+/** Of what has arrived of a difference that was refused since, nothing is used. */
+function withoutDifference({ begun, ...held }: PeerMessages['held']): PeerMessages['held'] {
+  return begun?.parent === undefined ? { ...held, begun } : held;
+}
+
+interface FailedSync {
+  readonly error: Error;
+  readonly record: ReplicationRecord;
+  /** Something of it was sent. */
+  readonly isBegun: boolean;
 }
 
 interface SyncTask {

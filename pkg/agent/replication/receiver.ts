@@ -1,6 +1,6 @@
-import { Readable } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 
+import { formatBytes } from '../../../crds/grammar/index.js';
 import { type AssignedVolume, type DivergentBytes, isSameTerm, type VolumeTerm } from '../../../crds/volume/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
@@ -8,6 +8,8 @@ import { asError } from '../../fault/index.js';
 import type { Logger } from '../../log/index.js';
 import { type VolumeDriver, VolumeFault } from '../volumes/index.js';
 import type { SerialTasks } from '../volumes/serial-tasks.js';
+import { CutTransfers } from './cut-transfers.js';
+import { IncomingTransfer, type TransferSource } from './incoming-transfer.js';
 import {
   isIncluded,
   isSyncName,
@@ -21,8 +23,6 @@ import { formatAsideName, listForCopies, type ReplicationRecord, type Replicatio
 import { ReceivingRoom } from './receiving-room.js';
 import { PeerWire } from './wire.js';
 
-/** So many frames may be under way between the network and the disk. */
-const BUFFERED_FRAMES = 2;
 /** How often it is told at most that strangers were turned away. */
 const STRANGERS_MS = 60_000;
 
@@ -56,12 +56,15 @@ export class Receiver {
   /** Who sends to each volume: one at a time. */
   readonly #visits = new Map<string, Visit>();
   readonly #room: ReceivingRoom;
+  readonly #cut: CutTransfers;
   #strangers = 0;
   #toldAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
     this.#room = new ReceivingRoom(parts);
+    const isAllowed = ({ volume, term, publicKey }: TransferSource) => !this.#judge({ volume, ...term }, publicKey);
+    this.#cut = new CutTransfers(parts.clock, isAllowed);
   }
 
   /** Whether a volume is larger than it was asked for, for what arrives. */
@@ -88,6 +91,7 @@ export class Receiver {
     const visit = this.#visits.get(id);
     visit?.wire.close();
     await visit?.ended;
+    await this.#cut.drop(id);
     this.#room.forget(id);
   }
 
@@ -96,6 +100,12 @@ export class Receiver {
     for (const [volume, { wire, publicKey, term }] of this.#visits) {
       if (this.#judge({ volume, ...term }, publicKey)) wire.close();
     }
+    this.#cut.check();
+  }
+
+  /** Nothing is received any more. */
+  close(): void {
+    this.#cut.close();
   }
 
   #judge({ volume: id, driver, ...term }: PeerMessages['hello'], publicKey: string): PeerRejection | undefined {
@@ -124,7 +134,7 @@ export class Receiver {
     before?.wire.close(); // the one that is named dials again only when it has given the other up
     const work = (async () => {
       await before?.ended;
-      await this.#receive(wire, hello);
+      await this.#receive(wire, hello, publicKey);
     })();
     const visit = { wire, publicKey, term: { epoch, generationId }, ended: work.catch(() => undefined) };
     this.#visits.set(volume, visit);
@@ -135,8 +145,9 @@ export class Receiver {
     }
   }
 
-  async #receive(wire: PeerWire, { volume, epoch, generationId }: PeerMessages['hello']): Promise<void> {
+  async #receive(wire: PeerWire, hello: PeerMessages['hello'], publicKey: string): Promise<void> {
     const { driver, records, log, onReceived } = this.#parts;
+    const { volume, epoch, generationId } = hello;
     const record = await records.read(volume);
     const term = { epoch, generationId };
     if (record?.role !== 'replica' || !isSameTerm(record, term)) return wire.writeLine({ refused: 'not_ready' });
@@ -145,15 +156,17 @@ export class Receiver {
     const known = there.filter(isSyncName); // a copy that was set aside is not sent again either, when it counts again
     const { synced } = record;
     const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is the parent of no copy
-    await wire.writeLine({ snapshots: known, ...(isSent && { synced: synced.snapshot, at: synced.at }) });
+    const newest = isSent ? { synced: synced.snapshot, at: synced.at } : {};
+    await wire.writeLine({ snapshots: known, ...newest, begun: this.#cut.find(volume, term)?.describe() });
     const header = parsePeerMessage(await wire.readLine(), 'header');
+    if (header.from === undefined) void this.#cut.drop(volume); // the driver waits until it is gone
     const { snapshot, at, parent, finalFor, origins = [] } = header;
     if (readSyncName(snapshot).epoch > epoch) throw new PeerFault('a snapshot is of an epoch to come');
     const apart = listApart(record, header, { there, held });
     const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
       if (isOther) throw new PeerFault('a snapshot has the name of one of another history');
-      if (!known.includes(snapshot)) await this.#store(wire, volume, header, known);
+      if (!known.includes(snapshot)) await this.#store(wire, { volume, term, publicKey }, header, known);
     } catch (thrown) {
       const error = asError(thrown);
       log.warn('a copy could not be received', { volume, error });
@@ -198,38 +211,36 @@ export class Receiver {
 
   async #store(
     wire: PeerWire,
-    volume: string,
+    source: TransferSource,
     header: PeerMessages['header'],
     known: readonly string[],
   ): Promise<void> {
-    const { snapshot, parent, isHeld } = header;
+    const { parent, isHeld } = header;
     const isKnown = parent === undefined || known.includes(parent);
     if (isHeld || !isKnown) throw new PeerFault('a snapshot that is not here is said to be');
-    let arrived = 0;
-    let resolveChecksum = (_checksum: string) => undefined as void;
-    const checksum = new Promise<string>(resolve => {
-      resolveChecksum = resolve;
-    });
-    const read = async function* () {
-      const frames = wire.readFrames();
-      for (;;) {
-        const { value, done } = await frames.next();
-        if (done) return resolveChecksum(value);
-        arrived += value.length;
-        yield value;
-      }
-    };
+    const transfer = this.#open(source, header);
     const ended = new AbortController();
-    const telling = this.#tell(wire, () => arrived, ended.signal);
+    const telling = this.#tell(wire, () => transfer.arrived, ended.signal);
     try {
-      const stream = Readable.from(read(), { highWaterMark: BUFFERED_FRAMES });
-      const difference = parent === undefined ? {} : { parent };
-      const giveBack = (chunk: Buffer) => wire.giveBack(chunk);
-      await this.#parts.driver.receive(volume, stream, { snapshot, ...difference, checksum, giveBack });
+      const cut = await transfer.takeFrom(wire);
+      if (!cut) return;
+      await this.#cut.keep(transfer);
+      throw cut;
     } finally {
       ended.abort();
       await telling;
     }
+  }
+
+  /** What is announced: one that was cut, which goes on from where it was, or another. */
+  #open(source: TransferSource, header: PeerMessages['header']): IncomingTransfer {
+    const { driver, log } = this.#parts;
+    const { volume, term } = source;
+    if (header.from === undefined) return new IncomingTransfer(driver, source, header);
+    if (!this.#cut.find(volume, term)?.isContinuedBy(header))
+      throw new PeerFault('what is said to have arrived of a snapshot is not here any more');
+    log.info('a copy goes on from where its transfer was cut', { volume, because: formatBytes(header.from) });
+    return this.#cut.take(volume)!;
   }
 
   /** Tells the sender how much has arrived, also while the disk is written and nothing arrives. */

@@ -10,6 +10,7 @@ import { sampleCases, toScriptArguments, until } from '../../../dev/testing/inde
 import { createDirectoryDisk } from '../disk.js';
 import { type Lab, listTree, MIB, openLab } from '../volumes/driver-lab.testing.js';
 import { explainNoBtrfs } from '../volumes/open-driver.js';
+import { CutLink } from './cut-link.testing.js';
 import { ASIDE, LabNode, V } from './replication-lab.testing.js';
 
 const missing = await explainNoBtrfs();
@@ -90,6 +91,47 @@ for (const choice of ['directory', 'btrfs'] as const) {
         return held.every(names => names.length === 1) && held[0]![0] === held[1]![0];
       });
       await isCopied(b, a);
+    });
+
+    it('goes on with a whole copy that was cut, and with a difference, and sends little again', async () => {
+      const [a, b] = [await start(0), await start(1)];
+      const link = await CutLink.to(b.asPeer.address!);
+      try {
+        await labs[0].driver.materialise({ id: V, sizeBytes });
+        for (const name of ['first', 'second', 'third']) await write(name, randomBytes(4 * MIB));
+        link.cuts.push(5 * MIB, 4 * MIB);
+        await b.assign('replica', 1, [a.asPeer]);
+        const volume = await a.assign('primary', 1, [{ ...b.asPeer, address: link.address }], change);
+        await synced(a, volume);
+        const countSent = () => link.passed.reduce((sum, bytes) => sum + bytes);
+        const whole = countSent();
+        expect(link.passed.length).to.be.at.least(3);
+        expect(whole).to.be.within(12 * MIB, 15 * MIB);
+        link.cuts.push(5 * MIB);
+        for (const name of ['fourth', 'fifth']) await write(name, randomBytes(4 * MIB));
+        await synced(a, volume);
+        expect(countSent() - whole).to.be.below(10 * MIB);
+        await isCopied(b, a);
+      } finally {
+        link.close();
+      }
+    });
+
+    it('is removed at once while it waits for the rest of a transfer', async () => {
+      const [a, b] = [await start(0), await start(1)];
+      const link = await CutLink.to(b.asPeer.address!);
+      try {
+        await labs[0].driver.materialise({ id: V, sizeBytes });
+        await write('first', randomBytes(6 * MIB));
+        link.cuts.push(4 * MIB, ...Array.from({ length: 9 }, () => 1));
+        await b.assign('replica', 1, [a.asPeer]);
+        await a.assign('primary', 1, [{ ...b.asPeer, address: link.address }], change);
+        await until('it was cut', () => (link.passed[0] ?? 0) >= 4 * MIB);
+        await labs[1].driver.remove(V);
+        expect(await labs[1].driver.list()).to.deep.equal([]);
+      } finally {
+        link.close();
+      }
     });
 
     const kills: readonly (readonly [point: string, side: 0 | 1])[] = [

@@ -89,6 +89,7 @@ export class Replication {
     const { peers } = this.#parts;
     if (!peers || !this.#primary) return;
     await peers.listen(connection => this.#receiver.handle(connection), signal);
+    this.#receiver.close();
     await this.#primary.queue.stop(STOP_GRACE_MS);
   }
 

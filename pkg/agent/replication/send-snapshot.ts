@@ -4,9 +4,9 @@ import type { VolumeTerm } from '../../../crds/volume/index.js';
 import { type Clock, sleep } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { asError } from '../../fault/index.js';
-import type { VolumeDriver } from '../volumes/index.js';
+import { CHECKSUM_BYTES, StreamChecksum, type VolumeDriver } from '../volumes/index.js';
 import type { Bandwidth } from './bandwidth.js';
-import { isSyncName, parsePeerMessage, type PeerMessages, toRejectionFault } from './messages.js';
+import { type BegunTransfer, isSyncName, parsePeerMessage, type PeerMessages, toRejectionFault } from './messages.js';
 import { PeerFault } from './peers.js';
 import { PeerWire } from './wire.js';
 
@@ -16,12 +16,21 @@ const PATIENCE = 10;
 /** Frames are about this long where nothing bounds the rate: shorter ones cost more in sum, longer ones keep the next waiting. */
 const BATCH_BYTES = 256 * 1024;
 
+/** That of a stream which is not the one that was begun: its receiver lets go of what it has. */
+const OTHER_CHECKSUM = 'f'.repeat(2 * CHECKSUM_BYTES);
+
 /** A snapshot for copies, and the moment that it shows. */
 export interface SyncSnapshot {
   readonly name: string;
   readonly at: string;
   /** It is the last one before the volume moves in that epoch. */
   readonly finalFor?: number | undefined;
+}
+
+interface ChosenSnapshot extends SyncSnapshot {
+  readonly shared?: readonly string[];
+  /** What has arrived of it when its transfer was cut. */
+  readonly begun?: BegunTransfer | undefined;
 }
 
 export interface SendOrder {
@@ -31,13 +40,15 @@ export interface SendOrder {
   /** The copies that became the volume, one promotion after another. */
   readonly origins?: readonly string[] | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
-  readonly choose: (held: PeerMessages['held']) => Promise<SyncSnapshot & { readonly shared?: readonly string[] }>;
+  readonly choose: (held: PeerMessages['held']) => Promise<ChosenSnapshot>;
   /** A difference was refused: everything is sent. */
   readonly isWhole?: boolean | undefined;
   /** Called with what is about to be read, before it is: it must stay until the end. */
   readonly hold: (names: readonly string[]) => void;
   /** How much a whole snapshot, or the difference to a parent, may come to. */
   readonly estimate: (parent: string | undefined) => Promise<number | undefined>;
+  /** A transfer that was cut goes on: so much of it has arrived. */
+  readonly onContinued?: (arrived: number, totalBytes: number | undefined) => void;
   readonly onProgress: (sentBytes: number, totalBytes: number | undefined) => void;
 }
 
@@ -59,7 +70,7 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     await wire.writeLine({ volume, ...term, driver: tools.driver.name });
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
     if (held.kind === 'refused') throw toRejectionFault(held.refused);
-    const { shared = held.snapshots, ...chosen } = await order.choose(held);
+    const { shared = held.snapshots, begun, ...chosen } = await order.choose(held);
     const { name: snapshot, at, finalFor } = chosen;
     if (shared.includes(snapshot)) {
       await wire.writeLine({ snapshot, at, finalFor, origins, isHeld: true });
@@ -69,11 +80,13 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
         watchArrival(tools, () => ({ sent: 0, isAll: true })),
       );
     } else {
-      const parent = order.isWhole ? undefined : await findParent(tools.driver, volume, snapshot, shared);
+      const found = order.isWhole || begun ? undefined : await findParent(tools.driver, volume, snapshot, shared);
+      const parent = begun ? begun.parent : found;
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
       const bytes = await order.estimate(parent);
-      await wire.writeLine({ snapshot, at, finalFor, parent, bytes, origins });
-      await transfer(wire, order, tools, { snapshot, parent, bytes });
+      if (begun) order.onContinued?.(begun.arrived, bytes);
+      await wire.writeLine({ snapshot, at, finalFor, parent, bytes, origins, from: begun?.arrived });
+      await transfer(wire, order, tools, { snapshot, parent, bytes, begun });
     }
     return chosen;
   } finally {
@@ -92,15 +105,17 @@ interface SnapshotTransfer {
   readonly snapshot: string;
   readonly parent: string | undefined;
   readonly bytes: number | undefined;
+  readonly begun: BegunTransfer | undefined;
 }
 
 async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what: SnapshotTransfer): Promise<void> {
   const { driver, clock } = tools;
-  const { snapshot, parent, bytes } = what;
+  const { snapshot, parent, bytes, begun } = what;
   const { stream, checksum, giveBack } = await driver.send(order.volume, snapshot, parent);
   const ended = new AbortController();
   let cause: Error | undefined;
-  let sent = 0;
+  let sent = begun?.arrived ?? 0;
+  const known = begun && new KnownBeginning(begun, giveBack);
   const fail = (thrown: unknown) => {
     cause ??= asError(thrown);
     stream.destroy();
@@ -108,7 +123,7 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
     ended.abort();
   };
   const send = async () => {
-    for await (const batch of readBatches(stream)) {
+    for await (const batch of known ? known.skip(readBatches(stream)) : readBatches(stream)) {
       const onSent = giveBack && (() => batch.forEach(giveBack));
       const pieces = tools.bandwidth.split(batch);
       for (const [at, piece] of pieces.entries()) {
@@ -121,7 +136,7 @@ async function transfer(wire: PeerWire, order: SendOrder, tools: SendTools, what
       }
     }
     ended.abort();
-    await wire.writeEnd(await checksum);
+    await wire.writeEnd(known?.isOther ? OTHER_CHECKSUM : await checksum);
   };
   const keepAlive = async () => {
     while (!ended.signal.aborted) {
@@ -146,6 +161,40 @@ async function* readBatches(stream: Readable): AsyncGenerator<readonly Buffer[]>
       length += next.length;
     }
     yield batch;
+  }
+}
+
+/** What the receiver has of a stream already: it is read and not sent, and compared with what has arrived before anything follows. */
+class KnownBeginning {
+  /** What was read is not what has arrived. */
+  isOther = false;
+  readonly #begun: BegunTransfer;
+  readonly #giveBack: ((chunk: Buffer) => void) | undefined;
+
+  constructor(begun: BegunTransfer, giveBack: ((chunk: Buffer) => void) | undefined) {
+    this.#begun = begun;
+    this.#giveBack = giveBack;
+  }
+
+  /** What comes after it; nothing where it is another. */
+  async *skip(batches: AsyncIterable<readonly Buffer[]>): AsyncGenerator<readonly Buffer[]> {
+    const sum = new StreamChecksum();
+    let left = this.#begun.arrived;
+    this.isOther = true;
+    for await (const batch of batches) {
+      const more: Buffer[] = [];
+      for (const chunk of batch) {
+        const known = chunk.subarray(0, left);
+        sum.add(known);
+        left -= known.length;
+        if (known.length < chunk.length) more.push(chunk.subarray(known.length));
+        else this.#giveBack?.(chunk);
+      }
+      if (left > 0) continue;
+      if (this.isOther && sum.toHex() !== this.#begun.checksum) return;
+      this.isOther = false;
+      if (more.length > 0) yield more;
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import type { Logger } from '../../log/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { SerialTasks } from '../volumes/serial-tasks.js';
 import { listKept } from './copies.js';
-import { formatSyncName, type PeerMessages, readSyncName } from './messages.js';
+import { type BegunTransfer, formatSyncName, type PeerMessages, readSyncName } from './messages.js';
 import { PeerFault } from './peers.js';
 import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
 import type { SyncSnapshot } from './send-snapshot.js';
@@ -98,8 +98,9 @@ export class SyncSnapshots {
   }
 
   /**
-   * Takes a snapshot, or answers the newest, with those that the receiver has too. In turn, so that copies that need one at the same
-   * time share it. A machine that was set back to an earlier state gives the same names again: what shows another moment is not shared.
+   * Takes a snapshot, or answers the newest, or the one of which a part has arrived, with those that the receiver has too. In turn, so that
+   * copies that need one at the same time share it. A machine that was set back to an earlier state gives the same names again: what shows
+   * another moment is not shared.
    */
   choose(id: string, isFresh: boolean, held: PeerMessages['held']) {
     return this.#parts.turns.run(id, async () => {
@@ -117,6 +118,10 @@ export class SyncSnapshots {
       const shared = isOther ? snapshots.filter(name => name !== synced) : snapshots;
       const isUsable = newest !== undefined && !(isOther && newest === synced);
       const finalFor = final?.snapshot === newest ? final?.epoch : undefined;
+      const begun = held.begun && findBegun(held.begun, times, [own, shared]);
+      // One that is to move waits for its last snapshot and for no other.
+      if (begun && (replication.finalFor === undefined || begun.snapshot === newest))
+        return { name: begun.snapshot, at: begun.at, ...(begun.snapshot === newest && { finalFor }), shared, begun };
       if (isUsable && (!isFresh || isShared)) return { name: newest, at: times[newest]!, finalFor, shared };
       return { ...(await this.#take(id, own, record)), shared };
     });
@@ -218,11 +223,14 @@ export class SyncSnapshots {
     const { driver, log, turns } = this.#parts;
     return turns.run(id, async () => {
       const { record, replication } = (await this.findPrimary(id)) ?? {};
-      if (!record?.common?.[nodeId] || !driver.describe().enforcesSize) return;
+      const { held } = this.#remember(id);
+      const isKept = held.has(nodeId) || record?.common?.[nodeId] !== undefined;
+      if (!record || !isKept || !driver.describe().enforcesSize) return;
       const { usedBytes, sizeBytes } = await driver.usage(id);
       if (usedBytes < sizeBytes * TIGHT) return;
       log.warn('the volume is nearly full: a copy that is away will be sent whole', { volume: id, node: nodeId });
-      const { [nodeId]: _given, ...common } = record.common;
+      held.delete(nodeId);
+      const { [nodeId]: _given, ...common } = record.common ?? {};
       await this.#keep(id, { ...record, common }, replication?.peers.filter(peer => peer.nodeId !== nodeId) ?? []);
     });
   }
@@ -266,4 +274,15 @@ export class SyncSnapshots {
     this.#memories.set(id, made);
     return made;
   }
+}
+
+/** A transfer that can go on: what it sends is still here, and is of the moment that it was. */
+function findBegun(
+  begun: BegunTransfer,
+  times: Readonly<Record<string, string>>,
+  [own, shared]: readonly [own: readonly string[], shared: readonly string[]],
+): BegunTransfer | undefined {
+  const { snapshot, at, parent } = begun;
+  const isHere = own.includes(snapshot) && times[snapshot] === at;
+  return isHere && (parent === undefined || (own.includes(parent) && shared.includes(parent))) ? begun : undefined;
 }
