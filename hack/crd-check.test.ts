@@ -9,6 +9,7 @@ import { expect } from 'chai';
 import type { Kind } from '../crds/kind/index.js';
 import { kinds } from '../crds/kinds/index.js';
 import { isBroken, type Relation } from '../crds/rule/index.js';
+import { skip } from '../dev/testing/index.js';
 
 const FOLDER = 'crds/manifests';
 const BUILT = '.cache/crd-check';
@@ -150,9 +151,7 @@ describe('the custom resource definitions', () => {
   /** The program, or the end of a test that needs it. */
   const needProgram = (context: Mocha.Context): string => {
     if (program !== undefined) return program;
-    const reason = 'Go, or what the check is made of, is not here or not compiled yet';
-    context.test!.title += ` skipped: ${reason} (make check-crds)`;
-    return context.skip();
+    return skip(context, 'Go, or what the check is made of, is not here or not compiled yet (make check-crds)');
   };
 
   it('are accepted by the validation of Kubernetes', async function () {

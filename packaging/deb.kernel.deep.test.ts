@@ -8,7 +8,7 @@ import { expect } from 'chai';
 
 import { bundleDashboard } from '../dashboard/bundle/bundle.js';
 import { EtcdProcess, findFreePort } from '../dev/processes/index.js';
-import { until } from '../dev/testing/index.js';
+import { skip, until } from '../dev/testing/index.js';
 import { clone, programArguments, readProductVersion } from '../pkg/version/index.js';
 
 /** In a mount namespace of its own: this machine as it is, with changes that only the namespace sees, and without the clone. */
@@ -71,20 +71,20 @@ echo "== left"; ls -d /usr/lib/mooring /usr/bin/moor /etc/mooring /usr/lib/syste
 `;
 
 const missing = ((): string | undefined => {
-  if (process.getuid?.() !== 0) return 'it needs root';
+  if (process.getuid?.() !== 0) return 'it needs root: run the tests as root';
   const absent = ['dpkg-deb', 'unshare', 'setpriv'].find(program => spawnSync(program, ['--version']).error);
-  if (absent !== undefined) return `${absent} is missing`;
+  if (absent !== undefined) return `${absent} is missing (apt-get install dpkg util-linux)`;
   const node = spawnSync('dpkg-query', ['-W', '-f=${Status} ${Version}', 'nodejs'], { encoding: 'utf8' }).stdout;
   const [, major = 0] = /^install ok installed (?:\d+:)?(\d+)\./.exec(node ?? '') ?? [];
-  if (Number(major) < 20) return 'Node.js 20 is no Debian package here';
+  if (Number(major) < 20) return 'Node.js 20 is no Debian package here (apt-get install nodejs, on Debian 13 or later)';
   const overlay = `mkdir -p a b c && mount -t tmpfs t a && mkdir a/u a/w && mount -t overlay o -o lowerdir=/,upperdir=a/u,workdir=a/w b`;
   const folder = mkdtempSync(join(tmpdir(), 'mooring-overlay-'));
   const tried = spawnSync('unshare', ['--mount', 'sh', '-c', overlay], { cwd: folder });
   rmSync(folder, { recursive: true, force: true });
-  return tried.status === 0 ? undefined : 'overlays cannot be mounted';
+  return tried.status === 0 ? undefined : 'overlays cannot be mounted: run the tests on a kernel with overlayfs';
 })();
 
-describe(`the Debian package${missing ? ` (skipped: ${missing})` : ''}`, function () {
+describe('the Debian package', function () {
   this.timeout(300_000);
 
   const lab = mkdtempSync(join(tmpdir(), 'mooring-deb-'));
@@ -92,7 +92,7 @@ describe(`the Debian package${missing ? ` (skipped: ${missing})` : ''}`, functio
   let section: (name: string) => string;
 
   before(async function () {
-    if (missing) this.skip();
+    if (missing) skip(this, missing);
     const assets = join(clone, 'dist', 'dashboard', 'assets');
     await bundleDashboard(assets);
     execFileSync(process.execPath, [...programArguments('packaging/build-deb.ts'), lab]);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { skip } from '../dev/testing/index.js';
 import { clone } from '../pkg/version/index.js';
 import { makeFolder } from './home/home-fault.js';
 import { findStrays } from './machine/os-process.js';
@@ -88,8 +89,7 @@ describe('moor up on a home that cannot be used', function () {
     const home = join(folder, 'small');
     mkdirSync(home);
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', home]).status !== 0) {
-      this.test!.title += ' (no file system can be mounted here: run the tests with CAP_SYS_ADMIN)';
-      this.skip();
+      skip(this, 'no file system can be mounted here: run the tests with CAP_SYS_ADMIN');
     }
     try {
       await expectOneLine(

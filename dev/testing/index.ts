@@ -130,4 +130,5 @@ async function chooseRepeats(run: () => unknown): Promise<number> {
   }
 }
 export { listHostile, listHostileKeys } from './hostile.js';
+export { skip } from './skip.js';
 export { itDeep, parseShare, readShare, sampleCases, sampleRuns, type Share, takeShare, type Tier } from './tier.js';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import Mocha, { type Context } from 'mocha';
 
-import { assertLinearCost, type CostedWork, until } from './index.js';
+import { assertLinearCost, type CostedWork, skip, until } from './index.js';
 
 const count = (steps: number) => {
   let total = 0;
@@ -70,5 +71,29 @@ describe('waiting until something is true', () => {
     expect(fault).to.be.instanceOf(Error);
     expect(String(fault)).to.include('the moon');
     expect((fault as Error).cause).to.have.property('message', 'behind clouds');
+  });
+});
+
+describe('what is skipped', () => {
+  /** The titles of what a run leaves out: two tests, one of them in a suite of its own. */
+  async function listSkipped(prepare: (suite: Mocha.Suite) => void, own: (this: Context) => void = () => undefined) {
+    const mocha = new Mocha({ reporter: class extends Mocha.reporters.Base {} });
+    prepare(mocha.suite);
+    mocha.suite.addTest(new Mocha.Test('one', own));
+    Mocha.Suite.create(mocha.suite, 'inner').addTest(new Mocha.Test('two', () => undefined));
+    const titles: string[] = [];
+    await new Promise(resolve => mocha.run(resolve).on('pending', test => titles.push(test.fullTitle())));
+    return titles;
+  }
+  function leave(this: Context) {
+    skip(this, 'no cat is here (apt-get install cat)');
+  }
+  const because = '(skipped: no cat is here (apt-get install cat))';
+
+  it('says why in the title of each test', async () => {
+    const both = [`one ${because}`, `inner two ${because}`];
+    expect(await listSkipped(suite => suite.beforeAll(leave))).to.deep.equal(both);
+    expect(await listSkipped(suite => suite.beforeEach(leave))).to.deep.equal(both);
+    expect(await listSkipped(() => undefined, leave)).to.deep.equal(both.slice(0, 1));
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Context } from 'mocha';
 import type { Browser } from 'playwright-core';
 
+import { skip } from '../../dev/testing/index.js';
 import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
 import { clone } from '../../pkg/version/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -26,9 +27,7 @@ export class DashboardLab {
   static async start(suite: Context): Promise<DashboardLab> {
     const executable = findChromium();
     if (executable === undefined) {
-      for (const test of suite.test!.parent!.tests)
-        test.title += ' skipped: there is no browser here (apt-get install chromium)';
-      return suite.skip();
+      return skip(suite, 'there is no browser here (apt-get install chromium)');
     }
     await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));
     const plane = await ControlPlane.start();

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import type { Browser } from 'playwright-core';
 
 import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { clone } from '../../pkg/version/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -23,9 +23,7 @@ describe('the dashboard with thousands of deployments', () => {
   before(async function () {
     const executable = findChromium();
     if (executable === undefined) {
-      for (const test of this.test!.parent!.tests)
-        test.title += ' skipped: there is no browser here (apt-get install chromium)';
-      return this.skip();
+      return skip(this, 'there is no browser here (apt-get install chromium)');
     }
     await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));
     plane = await ControlPlane.start();

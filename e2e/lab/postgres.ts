@@ -23,7 +23,8 @@ export const postgresFolders = {
 const { programs } = postgresFolders;
 
 /** Why nothing is tried on a database, where that is so. */
-export const noPostgres = version === undefined ? `skipped: no PostgreSQL in ${INSTALLED}` : undefined;
+export const noPostgres =
+  version === undefined ? `no PostgreSQL in ${INSTALLED} (apt-get install postgresql)` : undefined;
 
 /** A real PostgreSQL of its own on loopback, which asks for passwords there, and for none at its socket. */
 export class PostgresProcess {

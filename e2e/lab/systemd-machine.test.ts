@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 
 import { expect } from 'chai';
 
+import { skip } from '../../dev/testing/index.js';
 import { explainNoMachine, SystemdMachine } from './systemd-machine.js';
 
 const missing = explainNoMachine();
 
-describe(`a machine that systemd boots${missing ? ` (skipped: ${missing})` : ''}`, () => {
+describe('a machine that systemd boots', () => {
   it('says why it does not boot once it has ended, and leaves nothing', async function () {
-    if (missing) this.skip();
+    if (missing) skip(this, missing);
     const machine = new SystemdMachine('n'.repeat(65)); // longer than the kernel lets a machine be called
     const failure: unknown = await machine.start().catch((error: unknown) => error);
     await machine.stop();

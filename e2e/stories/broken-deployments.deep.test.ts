@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { bundleDashboard } from '../../dashboard/bundle/bundle.js';
 import { buildDemoImage, DockerdProcess, findFreePort, RegistryProcess } from '../../dev/processes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { createTestTerminal } from '../../pkg/terminal/terminal.testing.js';
 import { run } from '../../pkg/cli/run.js';
 import { clone } from '../../pkg/version/index.js';
@@ -323,8 +323,7 @@ describe('a broken deployment', () => {
   it('is told from its page in the dashboard alone, whatever the cause', async function () {
     const executable = findChromium();
     if (executable === undefined) {
-      this.test!.title += ' skipped: there is no browser here (apt-get install chromium)';
-      return this.skip();
+      return skip(this, 'there is no browser here (apt-get install chromium)');
     }
     await bundleDashboard(join(clone, 'dist', 'dashboard', 'assets'));
     const browser = await launchChromium(executable);

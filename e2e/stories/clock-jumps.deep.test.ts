@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../crds/event/index.js';
 import { ranges } from '../../crds/keys/index.js';
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
 import { TenantClient, unwrap } from '../lab/tenant-client.js';
@@ -25,9 +25,7 @@ describe('a wall clock that jumps', function () {
 
   before(async function () {
     if (!WallClock.isPossible) {
-      const reason = ' skipped: there is no libfaketime here (apt-get install faketime)';
-      for (const test of this.test!.parent!.tests) test.title += reason;
-      this.skip();
+      skip(this, 'there is no libfaketime here (apt-get install faketime)');
     }
     plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '30' });
     fleet = await Fleet.start(plane);

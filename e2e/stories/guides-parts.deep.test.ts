@@ -117,7 +117,7 @@ describe('the commands of guides that need another part, from their pages', () =
     const leaveOut = () => Promise.resolve();
 
     if (noPostgres !== undefined) {
-      it(`${noPostgres}: what is said to a database`);
+      it(`what is said to a database (skipped: ${noPostgres})`);
       it('without what is said to a database', () =>
         run(file, {
           around: { 'CREATE ROLE': leaveOut, 'ALTER ROLE shop_b': leaveOut, 'ALTER ROLE shop_a': leaveOut },

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { buildDemoImage, RegistryProcess } from '../../dev/processes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { programArguments, readProductVersion } from '../../pkg/version/index.js';
 import { explainNoMachine, SystemdMachine, wire } from '../lab/systemd-machine.js';
 import { readGuide } from '../lab/guide.js';
@@ -36,7 +36,7 @@ function readHost() {
   return { formats: existsSync(formats) ? readdirSync(formats) : [], links: links.map(({ name }) => name) };
 }
 
-describe(`the guides of systemd, from their pages, on two machines${missing ? ` (skipped: ${missing})` : ''}`, function () {
+describe('the guides of systemd, from their pages, on two machines', function () {
   this.timeout(600_000);
 
   const [install, issue, settings, start, access] = read('how-to/systemd.md', 5);
@@ -61,7 +61,7 @@ describe(`the guides of systemd, from their pages, on two machines${missing ? ` 
     on(machine, `grep -E '^(Uid|CapBnd|NoNewPrivs|Seccomp):' /proc/${await pidOf(machine, unit)}/status`);
 
   before(async function () {
-    if (missing) this.skip();
+    if (missing) skip(this, missing);
     const built = execFileSync(process.execPath, [...programArguments('packaging/build-deb.ts'), folder], {
       encoding: 'utf8',
     }).trim();

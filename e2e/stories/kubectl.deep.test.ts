@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 
 import { ApiLab } from '../../api/api-lab.testing.js';
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { findKubectl, Kubectl } from '../lab/kubectl.js';
 import { commands, countReference, type KubectlAnswer, renderTable } from '../lab/kubectl-commands.js';
 import { startStandingIn } from '../lab/standing-in.js';
@@ -20,9 +20,7 @@ describe('kubectl', function () {
   before(async function () {
     const path = findKubectl();
     if (path === undefined) {
-      const reason = ' skipped: there is no kubectl here (install it, or name one with MOORING_KUBECTL)';
-      for (const test of this.test!.parent!.tests) test.title += reason;
-      this.skip();
+      skip(this, 'there is no kubectl here (install it, or name one with MOORING_KUBECTL)');
     }
     const prepared = await Kubectl.prepare(path);
     kubectl = prepared.kubectl;
@@ -122,13 +120,10 @@ describe('kubectl', function () {
     const { out } = await kubectl.run('shop', ['version', '--client']);
     if (!out.includes('Client Version: v1.32.')) {
       const [version = ''] = out.split('\n');
-      this.test!.title +=
-        ` skipped: kubectl 1.32 is needed, since others may say it in other words (here is ${version})`;
-      this.skip();
+      skip(this, `kubectl 1.32 is needed, since others may say it in other words (here is ${version})`);
     }
     if (answers.length < commands.length + watches.length) {
-      this.test!.title += ' skipped: not every command was run, or has passed';
-      this.skip();
+      skip(this, 'not every command was run, or has passed');
     }
     this.test!.title += `: ${countReference(answers)}`;
     const table = renderTable(answers);

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 
 import { expect } from 'chai';
 
+import { skip } from '../../dev/testing/index.js';
 import { ApiLab } from '../../api/api-lab.testing.js';
 import { Kubectl } from '../lab/kubectl.js';
 import { startStandingIn } from '../lab/standing-in.js';
@@ -20,8 +21,7 @@ describe('the Python client of Kubernetes', function () {
   let results: Readonly<Record<string, unknown>>;
   before(async function () {
     if (!existsSync(PYTHON)) {
-      for (const test of this.test!.parent!.tests) test.title += ` skipped: ${MISSING}`;
-      this.skip();
+      skip(this, MISSING);
     }
     const prepared = await Kubectl.prepare(PYTHON);
     program = prepared.kubectl;

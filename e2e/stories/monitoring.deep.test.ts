@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { stringify } from 'yaml';
 
 import { findFreePort } from '../../dev/processes/index.js';
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
 
@@ -24,9 +24,8 @@ const isPrometheusThere = (() => {
     return false;
   }
 })();
-const reason = isPrometheusThere ? '' : ' (skipped: there is no prometheus on the PATH)';
 
-describe(`a real Prometheus${reason}`, () => {
+describe('a real Prometheus', () => {
   let plane: ControlPlane;
   let fleet: Fleet;
   let machine: EnrolledMachine;
@@ -43,7 +42,7 @@ describe(`a real Prometheus${reason}`, () => {
     (await ask<{ readonly result: readonly Sample[] }>(`query?query=${encodeURIComponent(expression)}`)).result;
 
   before(async function () {
-    if (!isPrometheusThere) this.skip();
+    if (!isPrometheusThere) skip(this, 'there is no prometheus on the PATH (apt-get install prometheus)');
     const [controllersPort, agentPort, port] = [await findFreePort(), await findFreePort(), await findFreePort()];
     plane = await ControlPlane.start({ MOORING_METRICS_LISTEN: `127.0.0.1:${controllersPort}` });
     fleet = await Fleet.start(plane);

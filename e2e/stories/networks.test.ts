@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredEvent } from '../../crds/event/index.js';
 import type { NetworkStatus, StoredNetwork } from '../../crds/network/index.js';
-import { itDeep, until } from '../../dev/testing/index.js';
+import { itDeep, skip, until } from '../../dev/testing/index.js';
 import { ControlPlane } from '../lab/control-plane.js';
 import { dieTogether } from '../lab/dying-at.js';
 import { type EnrolledMachine, Fleet } from '../lab/fleet.js';
@@ -26,9 +26,7 @@ describe('networks, on a real engine', function () {
     plane = await ControlPlane.start({ MOORING_NODE_FAILED_AFTER_SECONDS: '10', MOORING_LEADER_LEASE_SECONDS: '2' });
     fleet = await Fleet.start(plane);
     if (!fleet.engine.separates) {
-      const reason = ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
-      for (const test of this.test!.parent!.tests) test.title += reason;
-      this.skip();
+      skip(this, 'iptables cannot be used here (run as root, on a kernel with netfilter)');
     }
     [shop, bank] = await Promise.all([TenantClient.open(plane, 'shop'), TenantClient.open(plane, 'bank')]);
     jobs = new JobClient(shop);

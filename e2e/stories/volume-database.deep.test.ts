@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { expect } from 'chai';
 
+import { skip } from '../../dev/testing/index.js';
 import { explainNoBtrfs } from '../../pkg/agent/volumes/open-driver.js';
 import { seededRandom } from '../../pkg/clock/index.js';
 import { DatabaseLab } from '../lab/database-lab.js';
@@ -48,14 +49,14 @@ function describeOutages(outages: readonly Outage[]): string {
   return `lost ${outages.length} times with nobody to say so: it served again after ${served}; missing were ${missing}`;
 }
 
-describe(`a database on a replicated volume${because === undefined ? '' : `: ${because}`}`, () => {
+describe('a database on a replicated volume', () => {
   const random = seededRandom(SEED);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random.next() * all.length)]!;
   const untold: Outage[] = [];
   let lab: DatabaseLab;
 
   before(async function () {
-    if (because !== undefined) this.skip();
+    if (because !== undefined) skip(this, because);
     lab = await DatabaseLab.start(SMALL);
   });
   after(async () => {

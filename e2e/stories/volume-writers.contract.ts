@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 
+import { skip } from '../../dev/testing/index.js';
 import { explainNoBtrfs } from '../../pkg/agent/volumes/open-driver.js';
 import type { FaultyMachine } from '../lab/faulty-machine.js';
 import type { PromotionData } from '../lab/volume-client.js';
@@ -105,11 +106,11 @@ export async function tellOfWriters(driver: Driver): Promise<void> {
   const because = driver === 'btrfs' ? await explainNoBtrfs() : undefined;
   const ways = RUNS > 0 ? WAYS : WAYS.filter((_, index) => DRIVERS[index % DRIVERS.length] === driver);
 
-  describe(`a writer of a volume (${driver})${because === undefined ? '' : `: ${because}`}`, () => {
+  describe(`a writer of a volume (${driver})`, () => {
     let lab: WritersLab;
 
     before(async function () {
-      if (because !== undefined) this.skip();
+      if (because !== undefined) skip(this, because);
       lab = await WritersLab.start(driver);
     });
     after(() => lab?.stop());

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 
 import { releaseFolders } from '../../dev/processes/index.js';
-import { itDeep, until } from '../../dev/testing/index.js';
+import { itDeep, skip, until } from '../../dev/testing/index.js';
 import { listLoopDevices, listMounts } from '../../pkg/agent/volumes/mounts.js';
 import { explainNoBtrfs } from '../../pkg/agent/volumes/open-driver.js';
 import { ControlPlane } from '../lab/control-plane.js';
@@ -268,12 +268,12 @@ describe('volumes, on a real engine', () => {
     expect(await fleet.view.succeeds(await only('db'), 'test -e /data/file')).to.equal(false);
   });
 
-  describe(`on btrfs${noBtrfs === undefined ? '' : `: ${noBtrfs}`}`, () => {
+  describe('on btrfs', () => {
     let keeper: EnrolledMachine;
     let id: string;
     let state: string;
     before(async function () {
-      if (noBtrfs !== undefined) this.skip();
+      if (noBtrfs !== undefined) skip(this, noBtrfs);
       keeper = await fleet.enrol(shop.client, 'shop-3', {}, { flags: ['--volume-driver=btrfs'] });
       state = join(plane.folder, 'agent-shop-3');
       ({ id } = await make({ name: 'disk', primaryNode: 'shop-3' }));

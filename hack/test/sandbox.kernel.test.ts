@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { until } from '../../dev/testing/index.js';
+import { skip, until } from '../../dev/testing/index.js';
 import { listPids, readProc } from '../../up/machine/process-stat.js';
 import { listLoopDevices } from '../../pkg/agent/volumes/mounts.js';
 
@@ -33,12 +33,10 @@ umount "$TMPDIR/mounted"
 grep -o mounted /proc/$!/mountinfo
 kill $!`;
 
-const skipped = process.getuid?.() === 0 ? '' : ' (skipped: it needs root, run the tests as root)';
-
-describe(`what runs in the sandbox${skipped}`, function () {
+describe('what runs in the sandbox', function () {
   let folder: string;
   beforeEach(function () {
-    if (skipped !== '') this.skip();
+    if (process.getuid?.() !== 0) skip(this, 'it needs root, run the tests as root');
     folder = mkdtempSync(join(tmpdir(), 'mooring-sandbox-'));
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));

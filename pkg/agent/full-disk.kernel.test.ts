@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
+import { skip } from '../../dev/testing/index.js';
 import { silentLogger } from '../log/index.js';
 import { createDirectoryDisk, type Disk } from './disk.js';
 import { StateFolder, StateFolderFault } from './state-folder.js';
@@ -18,8 +19,7 @@ describe('a state folder on a file system that is really full', () => {
     folder = mkdtempSync(join(tmpdir(), 'moor-full-'));
     isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', folder]).status === 0;
     if (!isMounted) {
-      this.currentTest!.title += ' (no file system can be mounted here: run the tests with CAP_SYS_ADMIN)';
-      this.skip();
+      skip(this, 'no file system can be mounted here: run the tests with CAP_SYS_ADMIN');
     }
     inner = createDirectoryDisk(folder);
     state = new StateFolder(inner, silentLogger);

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 
 import { expect } from 'chai';
 
+import { skip } from '../../dev/testing/index.js';
 import { createTestTerminal } from '../terminal/terminal.testing.js';
 import { run } from './run.js';
 
@@ -73,8 +74,7 @@ describe('completion', function () {
 
   it('zsh: completes a kind, a name and an option', async function () {
     if (spawnSync('zsh', ['--version']).status !== 0) {
-      this.test!.title += ' skipped: zsh is not installed (apt-get install zsh)';
-      this.skip();
+      skip(this, 'zsh is not installed (apt-get install zsh)');
     }
     for (const [typed, completed] of [
       ['moor get deplo', 'moor get deployments '],

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
 
+import { skip } from '../../dev/testing/index.js';
 import { buildDemoImage } from './demo-image.js';
 import { DockerdProcess } from './dockerd.js';
 import { RegistryProcess } from './registry.js';
@@ -91,8 +92,7 @@ describe('an engine of our own', function () {
 
   it('keeps the containers of different networks apart, and those of one together', async function () {
     if (!dockerd.separates) {
-      this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
-      this.skip();
+      skip(this, 'iptables cannot be used here (run as root, on a kernel with netfilter)');
     }
     const image = await buildDemoImage(registry.address);
     await ask('POST', `/images/create?fromImage=${image}`);

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 
 import { expect } from 'chai';
 
+import { skip } from '../../../dev/testing/index.js';
 import { A, B, type Lab, MIB, openLab } from '../volumes/driver-lab.testing.js';
 import { explainNoBtrfs } from '../volumes/open-driver.js';
 import { programEnvironment } from '../volumes/run-tool.js';
@@ -63,13 +64,13 @@ const drivers = [
 ] as const;
 
 for (const { choice, sizeBytes, missing } of drivers) {
-  describe(`who writes to a volume of the driver ${choice}${missing === undefined ? '' : `: ${missing}`}`, () => {
+  describe(`who writes to a volume of the driver ${choice}`, () => {
     let lab: Lab;
     /** What each mounts its root on, which no other sees. */
     let root: string;
     const containers: TestContainer[] = [];
     before(async function () {
-      if (missing !== undefined) this.skip();
+      if (missing !== undefined) skip(this, missing);
       lab = await openLab(choice);
       root = join(lab.root, '..', 'root');
       mkdirSync(root);

@@ -18,7 +18,7 @@ import { buffer } from 'node:stream/consumers';
 
 import { expect } from 'chai';
 
-import { itDeep, sampleCases } from '../../../dev/testing/index.js';
+import { itDeep, sampleCases, skip } from '../../../dev/testing/index.js';
 import { systemClock } from '../../clock/index.js';
 import { sealCommand } from './btrfs-stream.js';
 import { type CrashedCall, describeCrashes } from './crashes.contract.js';
@@ -97,9 +97,9 @@ function fill(path: string): number {
   }
 }
 
-describe(`the btrfs driver${missing === undefined ? '' : `: ${missing}`}`, () => {
+describe('the btrfs driver', () => {
   before(function () {
-    if (missing !== undefined) this.skip();
+    if (missing !== undefined) skip(this, missing);
   });
 
   describe('and volumes', () => describeDriver('btrfs', 512 * MIB));

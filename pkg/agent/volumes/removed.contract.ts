@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { expect } from 'chai';
 
-import { toScriptArguments } from '../../../dev/testing/index.js';
+import { skip, toScriptArguments } from '../../../dev/testing/index.js';
 import { type Clock, systemClock } from '../../clock/index.js';
 import { createMemoryDisk } from '../disk.js';
 import { restoreRemoved } from '../node-volumes/restore-removed.js';
@@ -226,8 +226,7 @@ export function describeKeptVolumes(choice: 'btrfs' | 'directory', sizeBytes: nu
       const size = `size=${RESERVE + 3 * sizeBytes + 4 * MIB}`;
       isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', state]).status === 0;
       if (!isMounted) {
-        this.currentTest!.title += ' (no file system can be mounted here: run the tests with CAP_SYS_ADMIN)';
-        this.skip();
+        skip(this, 'no file system can be mounted here: run the tests with CAP_SYS_ADMIN');
       }
       driver = await openVolumeDriver(choice, {
         clock: systemClock,

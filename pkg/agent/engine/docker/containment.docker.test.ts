@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 import { expect } from 'chai';
 
-import { until } from '../../../../dev/testing/index.js';
+import { skip, until } from '../../../../dev/testing/index.js';
 import { DockerdProcess, buildDemoImage, RegistryProcess } from '../../../../dev/processes/index.js';
 import type { ContainerSpec } from '../engine.js';
 import { DockerEngine } from './docker-engine.js';
@@ -121,9 +121,7 @@ describe('what a container on the docker engine can do', function () {
     before(async function () {
       await engine.facts();
       if (!engine.conditions().some(({ status }) => status === 'True')) {
-        const reason = ' (iptables cannot be used here: run as root, on a kernel with netfilter)';
-        for (const test of this.test!.parent!.tests) test.title += reason;
-        this.skip();
+        skip(this, 'iptables cannot be used here: run as root, on a kernel with netfilter');
       }
       await run('ip', ['address', 'add', `${ADDRESS}/32`, 'dev', 'lo']);
       server = createServer(socket => socket.on('error', () => undefined).end('credentials\n'));

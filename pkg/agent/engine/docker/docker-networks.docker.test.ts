@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 
 import { DockerdProcess, buildDemoImage, RegistryProcess } from '../../../../dev/processes/index.js';
-import { itDeep, until } from '../../../../dev/testing/index.js';
+import { itDeep, skip, until } from '../../../../dev/testing/index.js';
 import { type ContainerSpec, NameConflictFault, type NetworkSpec } from '../engine.js';
 import { DockerApi } from './docker-api.js';
 import { DockerEngine } from './docker-engine.js';
@@ -201,8 +201,7 @@ describe('networks on the docker engine', function () {
 
   it('resolve deployments by name for those that are on them, and keep others out', async function () {
     if (!dockerd.separates) {
-      this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
-      this.skip();
+      skip(this, 'iptables cannot be used here (run as root, on a kernel with netfilter)');
     }
     const [front, back] = [network('front'), network('back')];
     const other = network('front', { tenant: BANK });
@@ -227,8 +226,7 @@ describe('networks on the docker engine', function () {
   it('that are internal have no way out: no route, no machine, no resolver', async function () {
     const closed = network('closed', { internal: true });
     if (!dockerd.separates) {
-      this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
-      this.skip();
+      skip(this, 'iptables cannot be used here (run as root, on a kernel with netfilter)');
     }
     await engine.ensureNetwork(closed);
     let machine: Server | undefined;
@@ -269,8 +267,7 @@ describe('networks on the docker engine', function () {
 
   it('that are internal do not reach the machine by what is sent to everyone either', async function () {
     if (!dockerd.separates) {
-      this.test!.title += ' skipped: iptables cannot be used here (run as root, on a kernel with netfilter)';
-      this.skip();
+      skip(this, 'iptables cannot be used here (run as root, on a kernel with netfilter)');
     }
     const [closed, open] = [network('closed', { internal: true }), network('open')];
     for (const each of [closed, open]) await engine.ensureNetwork(each);
