@@ -145,7 +145,8 @@ describe('pods of the Kubernetes face', () => {
     const request = value<LogRequest>(entry);
     expect(request).to.deep.include({ replica: 'rep_0', slot: 0, follow: true, tail: 2 });
     expect(Number(request.since)).to.be.greaterThan(0);
-    const raw = ['one\n', 'two\n'].map(text => `${JSON.stringify({ stream: 'stdout', text })}\n`).join('');
+    const lines = [{ text: 'one\n' }, { text: 'two\n' }, { text: '', end: 'complete' }];
+    const raw = lines.map(line => `${JSON.stringify({ stream: 'stdout', ...line })}\n`).join('');
     await lab.ask('POST', `/agent/v1/logs/${request.id}`, { token: node, raw });
     const { status, text, headers } = await read;
     expect([status, text]).to.deep.equal([200, 'one\ntwo\n']);

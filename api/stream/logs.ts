@@ -11,7 +11,7 @@ const FIRST_LINE_MS = 9_000;
 /** A stream of log lines that an agent has begun to send. */
 export interface LogSource {
   readonly nodeId: string;
-  /** Its first line, as far as it has come: agents of earlier releases send none before the container prints. */
+  /** Its first line, as far as it has come. */
   readonly first: LogLine | undefined;
   /** All lines. Ends early, without a line that has `end`, when the agent is lost. */
   readonly lines: AsyncIterable<LogLine>;

@@ -15,6 +15,9 @@ const NODE = 'node_1';
 const WATCH = '/api/v1/deployments?watch=true';
 const LOGS = '/api/v1/deployments/web/logs?follow=true';
 
+/** What an agent sends at the end of a log that is whole. */
+const END: LogLine = { stream: 'stdout', text: '', end: 'complete' };
+
 /** What an agent sends of a container that prints nothing. */
 const quiet = {
   async *[Symbol.asyncIterator](): AsyncGenerator<LogLine> {
@@ -176,12 +179,26 @@ describe('streams', () => {
     await send(
       (async function* () {
         yield { stream: 'stdout', text: 'one\n' } as const;
+        yield END;
       })(),
     );
     await until('an open watch', async () => (await openNow('watch')) === 1);
     await leave();
 
     await until('every watch to be closed', async () => (await openNow('watch')) === 0);
+  });
+
+  it('are not told to be complete when an agent breaks off before it has said where they begin', async () => {
+    await place();
+    const reading = lab.ask('GET', LOGS, { token: token.text, headers: { accept: 'application/x-ndjson' } });
+    await send(
+      (async function* () {
+        yield { stream: 'stdout', text: 'one\n' } as const;
+      })(),
+    );
+    expect((await reading).text)
+      .to.contain('"node_lost"')
+      .and.to.not.contain('"complete"');
   });
 
   it('leave no listener behind, however often logs wait for the reader', async () => {
@@ -195,6 +212,7 @@ describe('streams', () => {
     });
     const chatty = async function* () {
       for (let line = 0; line < 50; line++) yield { stream: 'stdout', text: 'x'.repeat(64 * 1024) } as const;
+      yield END;
     };
     await agent.sendLogs(request, chatty(), new AbortController().signal);
 

@@ -94,15 +94,12 @@ export class LogStream {
   }
 
   async #copyOne({ nodeId, lines }: LogSource): Promise<EndReason> {
-    let hasBegun = false;
     for await (const line of lines) {
       if (this.#out.destroyed || this.#out.writableEnded) return 'complete';
       if (line.end) return line.end;
-      hasBegun ||= line.begin !== undefined;
       await this.#writeLine(nodeId, line);
     }
-    // Agents of earlier releases say neither where they begin nor where they end.
-    return hasBegun ? 'node_lost' : 'complete';
+    return 'node_lost';
   }
 
   async #writeLine(nodeId: string, line: LogLine): Promise<void> {

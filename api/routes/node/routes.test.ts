@@ -331,6 +331,7 @@ describe('nodes', () => {
             (async function* () {
               yield { stream: 'stdout', text: 'one\n' } as const;
               yield { stream: 'stderr', text: 'two\n' } as const;
+              yield { stream: 'stdout', text: '', end: 'complete' } as const;
             })(),
             stop.signal,
           ),
