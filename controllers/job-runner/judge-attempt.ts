@@ -47,7 +47,7 @@ function locate(seen: ObservedReplica | undefined): Pick<AttemptStatus, 'nodeId'
   };
 }
 
-/** Agents of earlier releases call a container exited that was created and waits for its first start: nothing says how it ended. */
+/** Whether a report of a container that has exited says how: one that does not is no end of an attempt. */
 function isEnd({ exitCode, reason = 'container_exited' }: Report): boolean {
   return exitCode !== undefined || (reason !== 'container_exited' && reason !== 'crash_loop');
 }

@@ -207,7 +207,7 @@ export function listUnmetDependencies(
   cache: Cache,
 ): readonly UnmetDependency[] {
   return dependsOn.flatMap(({ name, condition }) => {
-    // A record of an older release may hold any name: it is never met, and must not stop the loops.
+    // A damaged record may hold any name: it is never met, and must not stop the loops.
     const because = isDnsLabel(name)
       ? explainUnmet(condition, readDeployment({ tenant: metadata.tenant, name }, cache), cache)
       : 'is no name of a deployment: remove it from dependsOn';

@@ -22,11 +22,11 @@ export interface StoredNode {
   readonly agentVersion: string;
   /** The time in milliseconds that the last renewal of its token was signed with: the next one needs a later time. */
   readonly renewedAt?: number;
-  /** The engine that the agent drives; left out by older agents. */
+  /** The engine that the agent drives. */
   readonly engine?: AdvertisedEngine;
   /** `host:port` where other nodes of the tenant send copies of volumes to. The control plane passes it on and never dials it. */
   readonly volumeAddress?: string;
-  /** What keeps volumes of type `volume` there: `btrfs`, `directory`; left out by an agent that keeps none, or of an earlier release. */
+  /** What keeps volumes of type `volume` there: `btrfs`, `directory`; left out by an agent that keeps none. */
   readonly volumeDriver?: string;
   /** What its engine cannot do: words of `nodeFeatures`, or of an agent of another release. */
   readonly lacks?: readonly string[];

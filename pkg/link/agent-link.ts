@@ -108,15 +108,14 @@ export interface Heartbeat {
   readonly capacity: Capacity;
   readonly agentVersion: string;
   readonly controlPlane?: boolean;
-  /** Left out by older agents. */
   readonly engine?: AdvertisedEngine;
   /** Where other nodes of the tenant send copies of volumes to; left out by an agent that takes none. */
   readonly volumeAddress?: string;
-  /** What keeps its volumes; left out by an agent that keeps none, and by older ones. */
+  /** What keeps its volumes; left out by an agent that keeps none. */
   readonly volumeDriver?: string;
   /** What its engine cannot do; left out by an agent whose engine can do everything. */
   readonly lacks?: readonly string[];
-  /** How long ago the agent last listed its containers; left out by older agents. */
+  /** How long ago the agent last listed its containers. */
   readonly containersSeenMsAgo?: number;
   /** What its containers used, when that was measured since the last heartbeat. */
   readonly usage?: readonly ReplicaUsage[];

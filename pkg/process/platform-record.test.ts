@@ -103,7 +103,7 @@ describe('the record of a process of the control plane', () => {
     await clock.pass(60_000);
     expect(server.offsets.at(-1)).to.equal(DAY_MS);
     expect(controllers.offsets.at(-1)).to.equal(0);
-    const [, record] = (await store.list(ranges.platform)).entries.map(entry => value<PlatformPresence>(entry).clock!);
+    const [, record] = (await store.list(ranges.platform)).entries.map(entry => value<PlatformPresence>(entry).clock);
     expect(record!.wall - record!.agreed).to.equal(DAY_MS);
     await stopAll(controllers, server);
   });

@@ -14,8 +14,8 @@ export interface PlatformPresence {
   /** `server` or `controllers`. */
   readonly program: string;
   readonly since: string;
-  /** What the clocks of the process showed when this was written; left out by earlier releases. */
-  readonly clock?: ClockReading;
+  /** What the clocks of the process showed when this was written. */
+  readonly clock: ClockReading;
 }
 
 export interface PlatformRecordOptions {

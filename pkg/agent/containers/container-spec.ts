@@ -7,7 +7,7 @@ import type { ContainerLimits, ContainerMount, ContainerSpec, ContainerStatus } 
 
 /**
  * `<name>` for the first replica and `<name>.<slot>` for the others: the engine resolves names of containers like aliases,
- * and no deployment name contains a dot. An attempt is `job.<name>.<attempt>`. A container of an older release may have the name: `.<uid>` is then appended.
+ * and no deployment name contains a dot. An attempt is `job.<name>.<attempt>`. Where a container of another has the name, `.<uid>` is appended.
  */
 function containerName({ deployment, slot, uid, once }: Replica, { prefix, others }: ContainerSpecInput): string {
   const name = `${prefix}${deployment}${slot === 0 && !once ? '' : `.${slot}`}`;

@@ -127,7 +127,7 @@ export class Replication {
     return this.describe(volume);
   }
 
-  /** Of an epoch that an earlier release has issued, or that was proven with a key which is not used any more. */
+  /** Of an epoch that was proven with a key which is not used any more. */
   async #keepProof(id: string, { epochProof }: AssignedReplication): Promise<void> {
     const record = await this.#records.read(id);
     if (!record || epochProof === undefined) return;
