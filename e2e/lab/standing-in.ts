@@ -59,7 +59,8 @@ export async function startStandingIn(
   const answered = new Set<string>();
   const answer = async (request: LogRequest) => {
     const kept = request.tail === 0 ? [] : lines.slice(-request.tail);
-    const raw = kept.map(text => `${JSON.stringify({ stream: 'stdout', text: `${text}\n` })}\n`).join('');
+    const printed = [...kept.map(text => ({ text: `${text}\n` })), { text: '', end: 'complete' }];
+    const raw = printed.map(line => `${JSON.stringify({ stream: 'stdout', ...line })}\n`).join('');
     await lab.ask('POST', `/agent/v1/logs/${request.id}`, { token, raw });
   };
   const timer = setInterval(() => {

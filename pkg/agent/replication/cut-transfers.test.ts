@@ -243,10 +243,8 @@ describe('a transfer that was cut', () => {
 
   it('is gone on with, and nothing is sent again but what was under way', async () => {
     await begin();
-    const volume = await send();
+    await send();
     await until('it goes on', () => link.passed.length > 1);
-    const [copy] = (await a.replication.describe(volume)).copies!;
-    expect(copy?.state).to.equal('syncing');
     await untilCopied(content, onB);
     expect(link.passed[1]).to.be.below(2 * RESUMABLE_BYTES);
   });
