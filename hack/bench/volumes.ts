@@ -24,7 +24,7 @@ import { interleave, median, ratio } from './rounds.js';
 const BY_HAND = 'vol_01jx4t9mk3v8q2zr5w7y6n0rdb';
 const MEBIBYTE = 2 ** 20;
 const SIZE = 4 * 1024 * MEBIBYTE;
-const TERM = { epoch: 1, generationId: '0'.repeat(16) };
+const TERM = { epoch: 1, generationId: '0'.repeat(16), run: '0'.repeat(8) };
 const [FIRST, SECOND] = [formatSyncName(TERM, 1), formatSyncName(TERM, 2)];
 const CHANGED = 1024;
 /** Longer than btrfs waits before it writes what has changed. */

@@ -15,8 +15,7 @@ import { EngineUnreachableFault } from '../engine/index.js';
 import { NodeLab } from '../node-lab.testing.js';
 import type { FencerDeadline } from '../fencer/index.js';
 import { type FindUser, NodeVolumes } from './node-volumes.js';
-import { MemoryDriver } from '../replication/memory-driver.testing.js';
-import { formatSyncName } from '../replication/messages.js';
+import { makeSyncName, MemoryDriver } from '../replication/memory-driver.testing.js';
 import { type Peers, PeerFault } from '../replication/peers.js';
 import { formatAsideName } from '../replication/record.js';
 import { VolumeFault } from '../volumes/index.js';
@@ -24,7 +23,7 @@ import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const ID = `vol_${'1'.repeat(26)}`;
 const AT = new Date(0).toISOString();
-const S = formatSyncName(makeTerm(1), 1);
+const S = makeSyncName(1, 1);
 const ASIDE = formatAsideName(makeTerm(1));
 
 describe('replicated volumes of a node', () => {

@@ -7,19 +7,14 @@ import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { systemClock } from '../../clock/index.js';
 import { createMemoryDisk, type Disk } from '../disk.js';
 import { StreamChecksum } from '../volumes/index.js';
-import { MemoryDriver } from './memory-driver.testing.js';
-import { formatSyncName } from './messages.js';
+import { makeSyncName, MemoryDriver } from './memory-driver.testing.js';
 import type { ReplicationRecord } from './record.js';
 import { LabNode, V } from './replication-lab.testing.js';
 import { TlsPeers } from './tls-peers.js';
 import { PeerWire } from './wire.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
-const [first, second, third] = [1, 2, 3].map(sequence => formatSyncName(makeTerm(2), sequence)) as [
-  string,
-  string,
-  string,
-];
+const [first, second, third] = [1, 2, 3].map(sequence => makeSyncName(2, sequence)) as [string, string, string];
 const lost = { name: 'divergent-1', epoch: 1, at: AT };
 const record: ReplicationRecord = {
   ...makeTerm(2),
@@ -133,7 +128,7 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are what only the copy on it had, when the new primary has sent another one beside it', async () => {
-    const fresher = formatSyncName(makeTerm(1), 7);
+    const fresher = makeSyncName(1, 7);
     const synced = { snapshot: fresher, at: AT, ...makeTerm(1) };
     await begin({ ...makeTerm(2), role: 'replica', synced }, fresher);
     mount();
@@ -145,7 +140,7 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are what only a former primary had, also when a copy has arrived since that was not recorded', async () => {
-    const own = formatSyncName(makeTerm(1), 7);
+    const own = makeSyncName(1, 7);
     const synced = { snapshot: own, at: AT, ...makeTerm(1) };
     await begin({ ...makeTerm(2), role: 'replica', synced }, own);
     isFull = true;
@@ -158,17 +153,17 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are what a fresher copy had, also when its primary has them beside its volume and sends the difference to them', async () => {
-    const fresher = formatSyncName(makeTerm(1), 7);
+    const fresher = makeSyncName(1, 7);
     const synced = { snapshot: fresher, at: AT, ...makeTerm(1) };
     await begin({ ...makeTerm(2), role: 'replica', synced }, fresher);
-    const beside = { parent: fresher, origins: [formatSyncName(makeTerm(1), 3)] };
+    const beside = { parent: fresher, origins: [makeSyncName(1, 3)] };
     expect(await send(first, 2, beside)).to.deep.equal({ done: first });
     expect(await listDivergent()).to.deep.equal([fresher]);
     expect([...driver.volumes.get(V)!.snapshots.keys()]).to.have.members([fresher, first]);
   });
 
   it('are a copy again when the next primary has them, and are not sent', async () => {
-    const fresher = formatSyncName(makeTerm(1), 7);
+    const fresher = makeSyncName(1, 7);
     await begin({ ...record, divergent: [{ ...lost, name: fresher }] }, first, fresher);
     await assign(3);
     const before = driver.steps.length;
@@ -184,14 +179,14 @@ describe('divergent bytes on a disk that is away', () => {
     expect(await listDivergent(3, 'primary')).to.deep.equal([]);
     await node.assign('primary', 3, [{ nodeId: 'node_b', publicKey }], { discard: [{ name: 'other', at: AT }] });
     await assign(4);
-    await send(formatSyncName(makeTerm(4), 1), 4);
+    await send(makeSyncName(4, 1), 4);
     mount(first, 'divergent-1');
-    await send(formatSyncName(makeTerm(4), 2), 4);
+    await send(makeSyncName(4, 2), 4);
     expect(await listDivergent(4)).to.include('divergent-1');
   });
 
   it('are known when another disk has the same copy as the one that they are on', async () => {
-    const fresher = formatSyncName(makeTerm(1), 7);
+    const fresher = makeSyncName(1, 7);
     await begin({ ...record, divergent: [{ ...lost, name: fresher }] }, first, fresher);
     mount(first);
     await send(second);
@@ -225,7 +220,7 @@ describe('divergent bytes on a disk that is away', () => {
   });
 
   it('are not taken for the copy that counts when they are removed by order at that moment', async () => {
-    const fresher = formatSyncName(makeTerm(1), 7);
+    const fresher = makeSyncName(1, 7);
     const aside = { ...lost, name: fresher };
     await begin({ ...record, divergent: [aside] }, first, fresher);
     const socket = await primary.connect(

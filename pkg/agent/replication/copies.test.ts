@@ -5,8 +5,9 @@ import { seededRandom } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
 import { Bandwidth } from './bandwidth.js';
 import { chooseAskMs, type CopyState, decideSync, describeCopy, findRestLook, listKept } from './copies.js';
-import { formatSyncName, isSyncName, readSyncName } from './messages.js';
+import { isSyncName, readSyncName } from './messages.js';
 import { isReplicationNews, type SeenReplication } from './replication.js';
+import { makeSyncName } from './memory-driver.testing.js';
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
 
@@ -74,10 +75,10 @@ describe('copies of a volume', () => {
       [2, 1],
       [10, 1],
     ] as const;
-    const names = taken.map(([epoch, sequence]) => formatSyncName(makeTerm(epoch), sequence));
+    const names = taken.map(([epoch, sequence]) => makeSyncName(epoch, sequence));
     expect([...names].sort()).to.deep.equal(names);
     expect(names.every(isSyncName)).to.equal(true);
-    expect(readSyncName(names[1]!)).to.deep.equal({ ...makeTerm(1), sequence: 10 });
+    expect(readSyncName(names[1]!)).to.deep.equal({ ...makeTerm(1), sequence: 10, run: '00000000' });
     for (const name of ['divergent-1', 's-1-1', `${names[0]}\n`, `../${names[0]}`])
       expect(isSyncName(name)).to.equal(false);
   });

@@ -9,14 +9,14 @@ import { type Clock, seededRandom, systemClock } from '../../clock/index.js';
 import { StreamChecksum } from '../volumes/index.js';
 import { RESUMABLE_BYTES, RESUMABLE_MS } from './incoming-transfer.js';
 import { CutLink } from './cut-link.testing.js';
-import { MemoryDriver } from './memory-driver.testing.js';
-import { type BegunTransfer, formatSyncName } from './messages.js';
+import { makeSyncName, MemoryDriver } from './memory-driver.testing.js';
+import type { BegunTransfer } from './messages.js';
 import { type LabNode, LabNodes, listCopies, untilCopied, V } from './replication-lab.testing.js';
 import { TlsPeers } from './tls-peers.js';
 import { PeerWire } from './wire.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
-const header = { snapshot: formatSyncName(makeTerm(3), 1), at: AT };
+const header = { snapshot: makeSyncName(3, 1), at: AT };
 const content = 'x'.repeat(4 * RESUMABLE_BYTES);
 const stream = Buffer.from(JSON.stringify({ more: content }));
 const sum = (bytes: Buffer) => new StreamChecksum().add(bytes).toHex();
@@ -154,8 +154,8 @@ describe('what has arrived of a transfer that was cut', () => {
   const others: readonly (readonly [what: string, announced: object])[] = [
     ['another place', { from: RESUMABLE_BYTES }],
     ['another moment', { at: '2026-01-02T00:00:00.000Z' }],
-    ['another snapshot', { snapshot: formatSyncName(makeTerm(3), 2) }],
-    ['a parent', { parent: formatSyncName(makeTerm(3), 2) }],
+    ['another snapshot', { snapshot: makeSyncName(3, 2) }],
+    ['a parent', { parent: makeSyncName(3, 2) }],
   ];
   for (const [what, change] of others) {
     it(`does not go on with ${what}`, async () => {
@@ -170,7 +170,7 @@ describe('what has arrived of a transfer that was cut', () => {
 
   it('is let go of when another snapshot is sent in its place', async () => {
     await cutAfter(2 * RESUMABLE_BYTES);
-    const other = { ...header, snapshot: formatSyncName(makeTerm(3), 2) };
+    const other = { ...header, snapshot: makeSyncName(3, 2) };
     const { wire } = await dial();
     await wire.writeLine(other);
     await sendPart(wire, 0, stream.length);

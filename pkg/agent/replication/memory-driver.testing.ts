@@ -2,6 +2,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
 import { StreamChecksum, type VolumeDriver, VolumeFault } from '../volumes/index.js';
+import { makeTerm } from '../../../crds/volume/terms.testing.js';
+import { formatSyncName } from './messages.js';
 
 interface MemoryVolume {
   content: string;
@@ -130,4 +132,9 @@ export class MemoryDriver {
 function pieces(bytes: Buffer): readonly Buffer[] {
   const size = 16 * 1024;
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) => bytes.subarray(at * size, (at + 1) * size));
+}
+
+/** The name of a snapshot that some run of an agent has taken. */
+export function makeSyncName(epoch: number, sequence: number, run = '0'.repeat(8)): string {
+  return formatSyncName({ ...makeTerm(epoch), run }, sequence);
 }

@@ -15,11 +15,9 @@ export interface BegunTransfer {
 export interface PeerMessages {
   /** The sender: which volume, in which term it is the primary, and what keeps it there: a driver reads its own streams only. */
   readonly hello: VolumeTerm & { readonly volume: string; readonly driver?: string };
-  /** The receiver: the snapshots that it has, and the moment that the one shows that counts: by name alone it may be of another history. */
+  /** The receiver: the snapshots that it has. */
   readonly held: {
     readonly snapshots: readonly string[];
-    readonly synced?: string;
-    readonly at?: string;
     /** What has arrived of a transfer that was cut, with the length and the checksum of that. */
     readonly begun?: BegunTransfer | undefined;
   };
@@ -37,7 +35,10 @@ export interface PeerMessages {
     readonly from?: number;
     /** It is the last one before the volume moves in that epoch. */
     readonly finalFor?: number;
-    /** The copies that became the volume, one promotion after another: what others have of those epochs up to there is in it. */
+    /**
+     * What led to it, beside what this run of the agent has taken: the copies that became the volume, one promotion after another, and the last
+     * snapshot of each earlier run. Each stands for all that was taken in its term and run up to it.
+     */
     readonly origins?: readonly string[];
   };
   /** The receiver, meanwhile: how much has arrived. */
@@ -64,12 +65,12 @@ export type PeerRejection = keyof typeof rejections;
 
 type Form = (value: unknown) => boolean;
 
-const SNAPSHOT = new RegExp(`^s-(\\d{10})-(${GENERATION_ID})-(\\d{10})$`);
+const SNAPSHOT = new RegExp(`^s-(\\d{10})-(${GENERATION_ID})-(\\d{10})-([0-9a-f]{8})$`);
 const GENERATION = new RegExp(`^${GENERATION_ID}$`);
 const NUMBER_MAX = 9_999_999_999;
 const LISTED_MAX = 200;
-/** Of promotions that are further back it is not known any more what they have left out. */
-export const ORIGINS_MAX = 16;
+/** Of what is further back it is not known any more what came of it. */
+export const ORIGINS_MAX = 64;
 
 const isCount: Form = value => Number.isSafeInteger(value) && (value as number) >= 0;
 const isEpoch: Form = value => isCount(value) && (value as number) <= NUMBER_MAX;
@@ -102,8 +103,6 @@ const forms: Readonly<Record<keyof PeerMessages, Readonly<Record<string, Form>>>
   },
   held: {
     snapshots: value => Array.isArray(value) && value.length <= LISTED_MAX && value.every(isSnapshot),
-    synced: maybe(isSnapshot),
-    at: maybe(isTime),
     begun: maybe(value => typeof value === 'object' && value !== null && fits(value, begun)),
   },
   header: {
@@ -151,26 +150,33 @@ export function toRejectionFault(rejection: PeerRejection): PeerFault {
   return new PeerFault(rejections[rejection], { rejection });
 }
 
-/** The name of a snapshot for copies: the term that it was taken in, and the place in it. Names of one term sort as they were taken. */
-export function formatSyncName({ epoch, generationId }: VolumeTerm, sequence: number): string {
+/** A term and the run of the agent that took a snapshot in it, a number drawn at its start: of a machine that is set back it is another. */
+export interface SyncRun extends VolumeTerm {
+  readonly run: string;
+}
+
+/** The name of a snapshot for copies: where it was taken, and the place in the term. Names of one term sort as they were taken. */
+export function formatSyncName({ epoch, generationId, run }: SyncRun, sequence: number): string {
   const pad = (number: number) => String(number).padStart(10, '0');
-  return `s-${pad(epoch)}-${generationId}-${pad(sequence)}`;
+  return `s-${pad(epoch)}-${generationId}-${pad(sequence)}-${run}`;
 }
 
 /** Whether a snapshot was taken for copies; others are people's, or were set aside. */
 export const isSyncName = (name: string): boolean => isSnapshot(name);
 
-/** The term and the place in it of a snapshot for copies. */
-export function readSyncName(name: string): VolumeTerm & { readonly sequence: number } {
-  const [, epoch, generationId = '', sequence] = SNAPSHOT.exec(name) ?? [];
-  return { epoch: Number(epoch), generationId, sequence: Number(sequence) };
+/** Where a snapshot for copies was taken, and its place in the term. */
+export function readSyncName(name: string): SyncRun & { readonly sequence: number } {
+  const [, epoch, generationId = '', sequence, run = ''] = SNAPSHOT.exec(name) ?? [];
+  return { epoch: Number(epoch), generationId, sequence: Number(sequence), run };
 }
 
 /**
- * Whether what a snapshot shows is in the history that led to others, each of which stands for all that was taken in its term up to it.
- * The numbers of two terms may be equal, and then neither is in the other.
+ * Whether what a snapshot shows is in the history that led to others, each of which stands for all that was taken in its term and run up to
+ * it. Numbers of two histories may be equal, and then neither is in the other.
  */
 export function isIncluded(name: string, history: readonly string[]): boolean {
-  const { sequence, ...term } = readSyncName(name);
-  return history.map(readSyncName).some(each => isSameTerm(each, term) && sequence <= each.sequence);
+  const { sequence, ...taken } = readSyncName(name);
+  return history
+    .map(readSyncName)
+    .some(each => isSameTerm(each, taken) && each.run === taken.run && sequence <= each.sequence);
 }

@@ -6,7 +6,6 @@ import type {
   SeenCopy,
   VolumePeer,
 } from '../../../crds/volume/index.js';
-import type { Random } from '../../clock/index.js';
 import { asError } from '../../fault/index.js';
 import { again, done, type ReconcileResult, WorkQueue } from '../../reconcile/index.js';
 import { normaliseMessage } from '../normalise-message.js';
@@ -31,7 +30,6 @@ const PROGRESS_MS = 2_000;
 const AT_REST = 'at-rest ';
 
 export interface PrimaryParts extends SyncSnapshotsParts {
-  readonly random: Random;
   readonly peers: Peers;
   readonly stallMs: number;
   /** It is known better how far copies are. */
@@ -195,7 +193,6 @@ export class PrimaryRounds {
       const order = {
         volume: id,
         term: { epoch: record.epoch, generationId: record.generationId },
-        origins: record.origins,
         isWhole,
         choose: (held: PeerMessages['held']) =>
           this.#snapshots.choose(id, isFresh, isWhole ? withoutDifference(held) : held),

@@ -156,8 +156,7 @@ export class Receiver {
     const known = there.filter(isSyncName); // a copy that was set aside is not sent again either, when it counts again
     const { synced } = record;
     const isSent = synced !== undefined && isSyncName(synced.snapshot); // what was set aside here is the parent of no copy
-    const newest = isSent ? { synced: synced.snapshot, at: synced.at } : {};
-    await wire.writeLine({ snapshots: known, ...newest, begun: this.#cut.find(volume, term)?.describe() });
+    await wire.writeLine({ snapshots: known, begun: this.#cut.find(volume, term)?.describe() });
     const header = parsePeerMessage(await wire.readLine(), 'header');
     if (header.from === undefined) void this.#cut.drop(volume); // the driver waits until it is gone
     const { snapshot, at, parent, finalFor, origins = [] } = header;
@@ -165,7 +164,7 @@ export class Receiver {
     const apart = listApart(record, header, { there, held });
     const isOther = synced?.snapshot === snapshot && synced.at !== at;
     try {
-      if (isOther) throw new PeerFault('a snapshot has the name of one of another history');
+      if (isOther) throw new PeerFault('the primary was set back while it ran; restart its agent');
       if (!known.includes(snapshot)) await this.#store(wire, { volume, term, publicKey }, header, known);
     } catch (thrown) {
       const error = asError(thrown);

@@ -27,6 +27,9 @@ export interface LabNodeOptions {
   readonly findWriter?: (id: string) => Promise<string | undefined>;
 }
 
+/** Each start of an agent draws other numbers. */
+let starts = 0;
+
 /** The part of an agent that copies volumes, over TLS on loopback. It can be ended and opened again on the same files. */
 export class LabNode {
   readonly nodeId: string;
@@ -47,7 +50,7 @@ export class LabNode {
     this.driver = driver;
     this.peers = peers;
     this.#options = options;
-    const base = { clock: options.clock ?? systemClock, random: seededRandom(1), log: silentLogger, disk };
+    const base = { clock: options.clock ?? systemClock, random: seededRandom(++starts), log: silentLogger, disk };
     const writers = options.findWriter ? { findWriter: options.findWriter } : {};
     this.replication = new Replication({ ...base, peers, driver, stallMs, ...writers, onChange: () => undefined });
     this.#ended = this.replication.run(this.#end.signal);

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 
 import { makeTerm } from '../../../crds/volume/terms.testing.js';
-import { formatSyncName } from './messages.js';
 import type { ReplicationRecord } from './record.js';
 import { decideRole, explainKept, type RoleStep } from './roles.js';
+import { makeSyncName } from './memory-driver.testing.js';
 
-const S = formatSyncName(makeTerm(1), 4);
+const S = makeSyncName(1, 4);
 const synced = { snapshot: S, at: '2026-01-01T00:00:00.000Z', ...makeTerm(1) };
 const primary: ReplicationRecord = { ...makeTerm(2), role: 'primary' };
 const replica: ReplicationRecord = { ...makeTerm(2), role: 'replica', synced };
@@ -92,7 +92,7 @@ describe('the part of a node in the replication of a volume', () => {
   });
 
   it('is promoted to the copy that the primary has vouched for, and not to a later one of which that is not known', () => {
-    const later = formatSyncName(makeTerm(1), 9);
+    const later = makeSyncName(1, 9);
     expect(decideRole(replica, { role: 'primary', ...makeTerm(3) }, [S, later])).to.deep.equal({
       kind: 'promote',
       snapshot: S,

@@ -27,8 +27,9 @@ export interface SyncSnapshot {
   readonly finalFor?: number | undefined;
 }
 
-interface ChosenSnapshot extends SyncSnapshot {
-  readonly shared?: readonly string[];
+export interface ChosenSnapshot extends SyncSnapshot {
+  /** What led to it. */
+  readonly origins?: readonly string[] | undefined;
   /** What has arrived of it when its transfer was cut. */
   readonly begun?: BegunTransfer | undefined;
 }
@@ -37,8 +38,6 @@ export interface SendOrder {
   readonly volume: string;
   /** The one in which it is sent. */
   readonly term: VolumeTerm;
-  /** The copies that became the volume, one promotion after another. */
-  readonly origins?: readonly string[] | undefined;
   /** Which snapshot is to be sent, when the receiver has said what it has. */
   readonly choose: (held: PeerMessages['held']) => Promise<ChosenSnapshot>;
   /** A difference was refused: everything is sent. */
@@ -62,7 +61,7 @@ export interface SendTools {
 
 /** Brings the receiver at the other end to a snapshot, by the difference to the newest that both have; answers which. */
 export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: SendTools): Promise<SyncSnapshot> {
-  const { volume, term, origins } = order;
+  const { volume, term } = order;
   const wire = new PeerWire(stream, tools);
   const onAbort = () => wire.close();
   tools.signal.addEventListener('abort', onAbort, { once: true });
@@ -70,9 +69,9 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
     await wire.writeLine({ volume, ...term, driver: tools.driver.name });
     const held = parsePeerMessage(await wire.readLine(), 'held', 'refused');
     if (held.kind === 'refused') throw toRejectionFault(held.refused);
-    const { shared = held.snapshots, begun, ...chosen } = await order.choose(held);
+    const { begun, origins, ...chosen } = await order.choose(held);
     const { name: snapshot, at, finalFor } = chosen;
-    if (shared.includes(snapshot)) {
+    if (held.snapshots.includes(snapshot)) {
       await wire.writeLine({ snapshot, at, finalFor, origins, isHeld: true });
       await readOutcome(
         wire,
@@ -80,7 +79,8 @@ export async function sendSnapshot(stream: Duplex, order: SendOrder, tools: Send
         watchArrival(tools, () => ({ sent: 0, isAll: true })),
       );
     } else {
-      const found = order.isWhole || begun ? undefined : await findParent(tools.driver, volume, snapshot, shared);
+      const found =
+        order.isWhole || begun ? undefined : await findParent(tools.driver, volume, snapshot, held.snapshots);
       const parent = begun ? begun.parent : found;
       order.hold(parent === undefined ? [snapshot] : [snapshot, parent]);
       const bytes = await order.estimate(parent);

@@ -5,22 +5,23 @@ import {
   isSameTerm,
   type VolumePeer,
 } from '../../../crds/volume/index.js';
-import type { Clock } from '../../clock/index.js';
+import type { Clock, Random } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import type { Logger } from '../../log/index.js';
 import type { VolumeDriver } from '../volumes/index.js';
 import type { SerialTasks } from '../volumes/serial-tasks.js';
 import { listKept } from './copies.js';
-import { type BegunTransfer, formatSyncName, type PeerMessages, readSyncName } from './messages.js';
+import { type BegunTransfer, formatSyncName, ORIGINS_MAX, type PeerMessages, readSyncName } from './messages.js';
 import { PeerFault } from './peers.js';
 import { dropSpent, listForCopies, type ReplicationRecord, type ReplicationRecords } from './record.js';
-import type { SyncSnapshot } from './send-snapshot.js';
+import type { ChosenSnapshot, SyncSnapshot } from './send-snapshot.js';
 
 /** From here on a node that is away loses its claim on old bytes: the workload needs the space. */
 const TIGHT = 0.85;
 
 export interface SyncSnapshotsParts {
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Logger;
   readonly driver: VolumeDriver;
   readonly records: ReplicationRecords;
@@ -53,9 +54,11 @@ interface Primary {
 export class SyncSnapshots {
   readonly #parts: SyncSnapshotsParts;
   readonly #memories = new Map<string, Memory>();
+  readonly #run: string;
 
   constructor(parts: SyncSnapshotsParts) {
     this.#parts = parts;
+    this.#run = parts.random.bytes(4).toString('hex');
   }
 
   forget(id: string): void {
@@ -98,32 +101,28 @@ export class SyncSnapshots {
   }
 
   /**
-   * Takes a snapshot, or answers the newest, or the one of which a part has arrived, with those that the receiver has too. In turn, so that
-   * copies that need one at the same time share it. A machine that was set back to an earlier state gives the same names again: what shows
-   * another moment is not shared.
+   * Takes a snapshot, or answers the newest, or the one of which a part has arrived, with what led to it. In turn, so that copies that need
+   * one at the same time share it.
    */
-  choose(id: string, isFresh: boolean, held: PeerMessages['held']) {
+  choose(id: string, isFresh: boolean, held: PeerMessages['held']): Promise<ChosenSnapshot> {
     return this.#parts.turns.run(id, async () => {
       const primary = await this.findPrimary(id);
       if (!primary)
         throw new PeerFault('this node is not the primary of the volume any more; the new one sends copies');
       const { record, replication } = primary;
-      const { times = {}, final } = record;
+      const { times = {}, final, origins } = record;
       const own = await this.#list(id, record);
       const newest = own.findLast(name => times[name] !== undefined);
       const at = newest === undefined ? undefined : this.#remember(id).taken.get(newest)?.at;
       const isShared = at !== undefined && this.#parts.clock.monotonic() - at < replication.intervalSeconds * 500;
-      const { snapshots, synced = '' } = held;
-      const isOther = times[synced] !== undefined && times[synced] !== held.at;
-      const shared = isOther ? snapshots.filter(name => name !== synced) : snapshots;
-      const isUsable = newest !== undefined && !(isOther && newest === synced);
       const finalFor = final?.snapshot === newest ? final?.epoch : undefined;
-      const begun = held.begun && findBegun(held.begun, times, [own, shared]);
+      const begun = held.begun && findBegun(held.begun, times, [own, held.snapshots]);
       // One that is to move waits for its last snapshot and for no other.
       if (begun && (replication.finalFor === undefined || begun.snapshot === newest))
-        return { name: begun.snapshot, at: begun.at, ...(begun.snapshot === newest && { finalFor }), shared, begun };
-      if (isUsable && (!isFresh || isShared)) return { name: newest, at: times[newest]!, finalFor, shared };
-      return { ...(await this.#take(id, own, record)), shared };
+        return { name: begun.snapshot, at: begun.at, ...(begun.snapshot === newest && { finalFor }), begun, origins };
+      if (newest !== undefined && (!isFresh || isShared))
+        return { name: newest, at: times[newest]!, finalFor, origins };
+      return this.#take(id, own, record);
     });
   }
 
@@ -169,13 +168,15 @@ export class SyncSnapshots {
     this.#remember(id).final = undefined;
   }
 
-  async #take(id: string, own: readonly string[], record: ReplicationRecord): Promise<SyncSnapshot> {
+  async #take(id: string, own: readonly string[], record: ReplicationRecord): Promise<ChosenSnapshot> {
     const { clock, driver, records } = this.#parts;
     const memory = this.#remember(id);
-    const used = [...own, ...Object.keys(record.times ?? {})]
-      .map(readSyncName)
-      .filter(each => isSameTerm(each, record));
-    const name = formatSyncName(record, Math.max(0, ...used.map(({ sequence }) => sequence)) + 1);
+    const isOfTerm = (name: string) => isSameTerm(readSyncName(name), record);
+    const used = [...own, ...Object.keys(record.times ?? {})].filter(isOfTerm).map(name => readSyncName(name).sequence);
+    const name = formatSyncName({ ...record, run: this.#run }, Math.max(0, ...used) + 1);
+    // What an earlier run has taken led to it as far as that is here: of a machine that was set back, copies may have more.
+    const earlier = own.findLast(each => isOfTerm(each) && readSyncName(each).run !== this.#run);
+    const origins = [...new Set([...(record.origins ?? []), ...(earlier ? [earlier] : [])])].slice(-ORIGINS_MAX);
     // Copies are compared by their moments: a clock that was set back must not make a later one look staler.
     const latest = Math.max(...Object.values(record.times ?? {}).map(time => Date.parse(time)));
     const at = new Date(Math.max(clock.now(), latest + 1)).toISOString();
@@ -183,9 +184,9 @@ export class SyncSnapshots {
     memory.found = undefined;
     await driver.snapshot(id, name);
     failpoint('volume.snapshot_taken');
-    await records.write(id, { ...record, times: { ...record.times, [name]: at } });
+    await records.write(id, { ...record, times: { ...record.times, [name]: at }, origins });
     memory.taken.set(name, { at: clock.monotonic(), written });
-    return { name, at };
+    return { name, at, origins };
   }
 
   /** Keeps what is read for a node until `release`. */

@@ -120,6 +120,25 @@ class Walk {
     this.told.push(`a store of epoch ${this.#term.epoch} is restored`);
   }
 
+  /** The machine of the primary, its disks or its state folder are as they were some time ago: what it had since is gone there, and there only. */
+  async #setBack(): Promise<void> {
+    const node = this.#primary;
+    const saved = node.save();
+    await this.#write(node);
+    await this.#pass();
+    node.kill();
+    const what = (['all', 'disks', 'files'] as const)[this.#draw(3)]!;
+    node.revert(saved, what);
+    this.#known.delete(node);
+    this.told.push(`${node.name} is set back: ${what}`);
+    await this.#restart();
+    for (let left = this.#draw(3); left > 0; left--) {
+      this.#connect(() => this.world.random.next() < 0.5);
+      await this.#write(node);
+      await this.#pass();
+    }
+  }
+
   async #discard(node: WalkNode): Promise<void> {
     const { divergent = [] } = await node.describe();
     const given = divergent[this.#draw(divergent.length)];
@@ -147,6 +166,7 @@ class Walk {
       for (const each of nodes) if (random.next() < 0.5) await this.#tell(each);
     } else if (drawn < 0.8) await this.#tell(node);
     else if (drawn < 0.85) this.#restore();
+    else if (drawn < 0.88) await this.#setBack();
     else if (this.#isCalm) return;
     else if (drawn < 0.95) {
       if (node.record?.role !== 'replica') return; // of a primary the bytes are away

@@ -100,6 +100,19 @@ export class WalkNode {
     return text === undefined ? undefined : (JSON.parse(text) as ReplicationRecord);
   }
 
+  /** The whole machine, as a snapshot of it has it. */
+  save() {
+    const disks = this.disks.map(({ volumes }) => structuredClone(volumes));
+    return { files: new Map(this.files), at: this.at, disks };
+  }
+
+  revert({ files, at, disks }: ReturnType<WalkNode['save']>, what: 'all' | 'disks' | 'files'): void {
+    if (what !== 'disks') replace(this.files, files);
+    if (what === 'files') return;
+    for (const [index, disk] of this.disks.entries()) replace(disk.volumes, disks[index]!);
+    this.at = at;
+  }
+
   /** Begins another life, on the same disks. */
   start(): void {
     const { clock, random } = this.#world;
@@ -184,4 +197,9 @@ export class WalkNode {
     if (!this.assigned) return {};
     return this.replication.describe(this.assigned).catch(() => ({}));
   }
+}
+
+function replace<T>(target: Map<string, T>, content: ReadonlyMap<string, T>): void {
+  target.clear();
+  for (const [key, each] of content) target.set(key, each);
 }
