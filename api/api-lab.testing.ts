@@ -9,7 +9,7 @@ import type { Kind } from '../crds/kind/index.js';
 import { Keyring, mintToken, type TokenDraft } from '../pkg/auth/index.js';
 import { type Clock, systemClock, systemRandom } from '../pkg/clock/index.js';
 import { loadSettings, type Settings } from '../pkg/config/index.js';
-import { type NodeCredentials, signRequest } from '../pkg/link/index.js';
+import { formatAgentRun, type NodeCredentials, signRequest } from '../pkg/link/index.js';
 import { type Logger, silentLogger } from '../pkg/log/index.js';
 import { createMetrics } from '../pkg/metrics/index.js';
 import type { ImageFacts } from '../pkg/registry/index.js';
@@ -161,7 +161,7 @@ export class ApiLab {
     const key = this.nodeKeys.get(token) ?? this.#nodeKey;
     return {
       token,
-      agent: '',
+      agent: formatAgentRun({ id: 'f'.repeat(16), ended: [] }),
       sign: text => sign(null, Buffer.from(text), key).toString('base64'),
       now: () => (this.#lastProofAt = Math.max(this.clock.now(), this.#lastProofAt + 1)),
     };

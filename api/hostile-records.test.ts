@@ -120,7 +120,7 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'job' | 'node
   };
   const seenNetwork = { uid: 'net_1', state: 'ready', reason: 'network_ready', message: 'm', node: 'n1', since: AT };
   const former = { deployments: [{ uid: 'dep_0', lastRevision: 3, deletedAt: AT }] };
-  const alive = { id: node, lease: '1', since: AT };
+  const alive = { id: node, lease: '1', since: AT, run: 'f' };
   return {
     deployments: [keys.deployment(tenant, 'web')],
     replicas: [keys.replica(tenant, 'web', 0), replica],

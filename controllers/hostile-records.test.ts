@@ -134,7 +134,7 @@ const subjects: Readonly<Record<string, Subject>> = {
   'nodes of its own': [() => keys.node(TENANT, 'n1')],
   'node-status': [() => keys.nodeStatus(TENANT, 'n1')],
   'node-grace': [() => keys.nodeGrace(TENANT, 'n1'), { id: 'node_n1', since: AT }],
-  alive: [() => keys.alive(TENANT, 'n2'), { id: 'node_n2', lease: '1', since: AT }],
+  alive: [() => keys.alive(TENANT, 'n2'), { id: 'node_n2', lease: '1', since: AT, run: 'f' }],
   'node-names': [() => keys.nodeName('n1'), { claims: [{ tenant: TENANT, since: AT }] }],
   rotations: [() => keys.rotation(TENANT, 'bad'), rotation],
   'rotation-progress': [

@@ -119,7 +119,7 @@ export class TestCluster {
   async enrol(name: string, labels: StoredNode['labels'] = {}): Promise<string> {
     await this.put(keys.node(TENANT, name), node(name, labels));
     const lease = await this.store.grant(30);
-    const presence = { id: `node_${name}`, lease: lease.id, since: AT };
+    const presence = { id: `node_${name}`, lease: lease.id, since: AT, run: 'f'.repeat(16) };
     await this.put(keys.alive(TENANT, name), presence, lease.id);
     const beat = () => {
       void this.store.keepAlive(lease.id).then(alive => alive && this.clock.after(10_000, beat));

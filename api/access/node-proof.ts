@@ -132,9 +132,9 @@ function createSignatureCheck(): SignatureCheck {
 
 /** The proof of a request, where it covers what it must and names its run as agents do. */
 function readProof({ headers }: SignedRequest, body: BodyRule): RequestProof | undefined {
-  const { [PROOF_HEADER]: header, [AGENT_HEADER]: agent = '' } = headers;
+  const { [PROOF_HEADER]: header, [AGENT_HEADER]: agent } = headers;
   const proof = typeof header === 'string' ? parseProof(header) : undefined;
-  const isRunNamed = agent === '' || (typeof agent === 'string' && parseAgentRun(agent) !== undefined);
+  const isRunNamed = typeof agent === 'string' && parseAgentRun(agent) !== undefined;
   return isRunNamed && (proof?.digest !== NO_DIGEST) === (body === 'json') ? proof : undefined;
 }
 

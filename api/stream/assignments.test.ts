@@ -33,7 +33,11 @@ describe('assignment streams', () => {
     };
     const out = new PassThrough();
     const lines = new AssignmentStreams({ dispatcher, streams, clock: { ...systemClock, after } });
-    lines.open({ tenant: 't', id: 'node_1', name: 'n' }, anonymous, out as unknown as ServerResponse);
+    lines.open(
+      { tenant: 't', id: 'node_1', name: 'n', run: { id: 'f'.repeat(16), ended: [] } },
+      anonymous,
+      out as unknown as ServerResponse,
+    );
     line({ type: 'ping' });
     end();
     tick();

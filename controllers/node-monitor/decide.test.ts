@@ -44,7 +44,7 @@ const decide = ({ controlPlane, orders, presentAs, written: before, ...given }: 
   return decideNode(
     {
       node: node(controlPlane, orders),
-      presence: presentAs === undefined ? undefined : { id: presentAs, lease: '1', since: BEFORE, ...mark },
+      presence: presentAs === undefined ? undefined : { id: presentAs, lease: '1', since: BEFORE, run: 'f', ...mark },
       written: before,
       inGrace,
       residents,

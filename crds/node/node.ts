@@ -155,8 +155,8 @@ export interface NodePresence {
   readonly since: string;
   /** Set while the agent sends heartbeats but has not seen its containers for too long. */
   readonly unobservedSince?: string;
-  /** The run of the agent that has the node, and this lease alone. Agents of earlier releases name none. */
-  readonly run?: string;
+  /** The run of the agent that has the node, and this lease alone. */
+  readonly run: string;
   readonly rival?: RivalAgent;
 }
 

@@ -176,7 +176,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       lease: text(''),
       since: time(LONG_AGO),
       unobservedSince: maybe(time(LONG_AGO)),
-      run: maybe(text('')),
+      run: text(''),
       rival: maybe(object({ run: text(''), since: time(LONG_AGO), at: time(LONG_AGO) })),
     }),
   ],

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 
 import { ApiLab, webDeployment } from '../../api/api-lab.testing.js';
 import { until } from '../../dev/testing/index.js';
-import { formatEnrolmentText, HttpLink } from '../../pkg/link/index.js';
+import { formatAgentRun, formatEnrolmentText, HttpLink } from '../../pkg/link/index.js';
 
 const BEAT = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: 'test' };
 const SEATS = 40;
@@ -31,7 +31,7 @@ describe('a server that is sent five times what it can carry', () => {
     const signText = (text: string) => sign(null, Buffer.from(text), keys.privateKey).toString('base64');
     let last = 0;
     const now = () => (last = Math.max(Date.now(), last + 1));
-    link.present({ token: nodeToken, sign: signText, now, agent: '' });
+    link.present({ token: nodeToken, sign: signText, now, agent: formatAgentRun({ id: 'f'.repeat(16), ended: [] }) });
     await link.heartbeat(BEAT);
   };
   const taken = async (kind: string) => {

@@ -69,7 +69,7 @@ export class Front {
       throw new LinkRefusedFault(status, code, serverTime);
     }
     const { tenant = '', node = '', nodeName = '' } = ('token' in caller && caller.token) || {};
-    return { tenant, id: node, name: nodeName, run: parseAgentRun(headers[AGENT_HEADER] ?? '') };
+    return { tenant, id: node, name: nodeName, run: parseAgentRun(headers[AGENT_HEADER]!)! };
   }
 
   async ask({

@@ -2,7 +2,7 @@ import { decideReplicas, createReplicaKeeper } from '../../controllers/replica-k
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
-import type { AssignmentLine } from '../../pkg/link/index.js';
+import { type AssignmentLine, formatAgentRun } from '../../pkg/link/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
 import type { MixName } from './mix.js';
@@ -35,6 +35,8 @@ const forgetsNames = (loop: Loop): Loop => {
     reconcile: (key, env, signal) => loop.reconcile(key, { ...env, commit: change => commit(env, change) }, signal),
   };
 };
+
+const EVERY_RUN = formatAgentRun({ id: 'f'.repeat(16), ended: [] });
 
 /** A line as servers sent it that showed no place in the history of the store. */
 export function withoutHistory(line: AssignmentLine): AssignmentLine {
@@ -224,7 +226,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     mistake: 'agents with one identity are not told apart',
-    link: link => instead(link, 'present', credentials => link.present({ ...credentials, agent: '' })),
+    link: link => instead(link, 'present', credentials => link.present({ ...credentials, agent: EVERY_RUN })),
   },
   {
     mistake: 'an agent that is refused lets its containers run for ever',

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 import { ControlPlane } from '../../e2e/lab/control-plane.js';
 import { requestJoinToken, TenantClient } from '../../e2e/lab/tenant-client.js';
-import { formatEnrolmentText, HttpLink } from '../../pkg/link/index.js';
+import { formatAgentRun, formatEnrolmentText, HttpLink } from '../../pkg/link/index.js';
 import { readProcessMemory } from './memory.js';
 import type { BenchResult } from './report.js';
 import { type LoadResult, median, ratio } from './rounds.js';
@@ -166,7 +166,7 @@ async function enrolNode(plane: ControlPlane, { client }: TenantClient, nodeName
     token: reply.token,
     sign: text => sign(null, Buffer.from(text), keys.privateKey).toString('base64'),
     now,
-    agent: '',
+    agent: formatAgentRun({ id: 'f'.repeat(16), ended: [] }),
   });
   await link.heartbeat(BEAT);
   return link;

@@ -32,10 +32,10 @@ export type HolderVerdict = 'holds' | 'takes_over' | 'refused';
  * Judges which of several agents with one identity is the node's.
  *
  * The first run has it for as long as its lease lasts. Another one takes it over at once only when it knows that the process of
- * the holder has ended. Agents of earlier releases name no run: they are not told apart.
+ * the holder has ended.
  */
-export function judgeRun(presence: Pick<NodePresence, 'run'> | undefined, run: AgentRun | undefined): HolderVerdict {
+export function judgeRun(presence: Pick<NodePresence, 'run'> | undefined, run: AgentRun): HolderVerdict {
   if (!presence) return 'takes_over';
-  if (!run || presence.run === run.id) return 'holds';
-  return presence.run === undefined || run.ended.includes(presence.run) ? 'takes_over' : 'refused';
+  if (presence.run === run.id) return 'holds';
+  return run.ended.includes(presence.run) ? 'takes_over' : 'refused';
 }

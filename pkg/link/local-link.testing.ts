@@ -144,7 +144,9 @@ export class LocalLink implements AgentLink {
     const { token, agent } = this.#credentials;
     const node = this.#registrar.identify(token);
     if (!node) throw new LinkRefusedFault(401, 'auth_invalid');
-    return { ...node, run: parseAgentRun(agent) };
+    const run = parseAgentRun(agent);
+    if (!run) throw new LinkRefusedFault(403, 'node_proof_invalid');
+    return { ...node, run };
   }
 
   async #asHolder<T>(call: (node: AgentIdentity) => Promise<T>): Promise<T> {

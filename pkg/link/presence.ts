@@ -24,9 +24,9 @@ const ATTEMPTS = 5;
 const RIVAL_NOTED_EVERY_MS = 60_000;
 const RIVAL_GONE_AFTER_MS = 180_000;
 
-/** A node as one run of its agent speaks for it. Agents of earlier releases name no run. */
+/** A node as one run of its agent speaks for it. */
 export interface AgentIdentity extends NodeIdentity {
-  readonly run?: AgentRun | undefined;
+  readonly run: AgentRun;
 }
 
 /** Another agent with the same identity has the node. Nothing was done. */
@@ -85,7 +85,6 @@ export async function renewPresence(
     }
     const taken = await takeOver(env, node, mark);
     if (taken) return taken.wasAbsent;
-    if (!node.run) return true; // the next heartbeat finds what is there by then
     await cache.barrier();
   }
   throw new ConflictFault(key, ATTEMPTS);
@@ -106,8 +105,7 @@ async function takeOver(
   const nodeKey = keys.node(node.tenant, node.name);
   const unfenced = removeFence(await store.get(nodeKey));
   const since = new Date(clock.now()).toISOString();
-  const run = node.run && { run: node.run.id };
-  const presence: NodePresence = { id: node.id, lease: lease.id, since, ...run, ...mark };
+  const presence: NodePresence = { id: node.id, lease: lease.id, since, run: node.run.id, ...mark };
   const verdict = await store.commit({
     guards: [{ key, at: current?.revision ?? 0 }, unfenced?.guard ?? { key: nodeKey, exists: true }],
     puts: [{ key, bytes: encode(presence), lease: lease.id }, ...(unfenced ? [unfenced.put] : [])],
@@ -181,7 +179,7 @@ export async function noteRival({ store, clock, log }: DispatcherEnv, node: Agen
   const key = keys.alive(node.tenant, node.name);
   const entry = await store.get(key);
   const presence = readPresence(entry, node);
-  if (!entry || !presence || !node.run || judgeRun(presence, node.run) !== 'refused') return;
+  if (!entry || !presence || judgeRun(presence, node.run) !== 'refused') return;
   const { rival } = presence;
   const now = clock.now();
   if (rival && Math.abs(now - Date.parse(rival.at)) < RIVAL_NOTED_EVERY_MS) return;

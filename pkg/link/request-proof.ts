@@ -48,7 +48,7 @@ export interface ProvenRequest {
   /** Path and query, as they are sent. */
   readonly path: string;
   readonly token: string;
-  /** Value of `AGENT_HEADER`; empty when it is not sent. */
+  /** Value of `AGENT_HEADER`. */
   readonly agent: string;
 }
 
@@ -79,7 +79,7 @@ export function signRequest(
   return {
     authorization: `Bearer ${token}`,
     [PROOF_HEADER]: `v1.${at}.${digest}.${sign(text)}`,
-    ...(agent !== '' && { [AGENT_HEADER]: agent }),
+    [AGENT_HEADER]: agent,
   };
 }
 

@@ -32,7 +32,7 @@ const status: VolumeStatus = {
   copies: [{ nodeId: 'node_b', state: 'syncing' }],
   since: AT,
 };
-const other = { tenant: LAB_TENANT, id: 'node_b', name: 'b' };
+const other = { tenant: LAB_TENANT, id: 'node_b', name: 'b', run: LAB_NODE.run };
 
 describe('what agents receive and report of a replicated volume', () => {
   let lab: DispatcherLab;

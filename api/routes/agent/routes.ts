@@ -72,9 +72,9 @@ export function createAgentRoutes(env: AgentRoutesEnv): readonly Route[] {
   ];
 }
 
-/** The node of a request, and which run of its agent sends it. */
+/** The node of a request, and which run of its agent sends it: a proof without one is not good. */
 function readNode({ caller, tenant, request }: ApiCall): AgentIdentity {
-  const run = parseAgentRun(String(request.headers[AGENT_HEADER] ?? ''));
+  const run = parseAgentRun(String(request.headers[AGENT_HEADER]))!;
   return { tenant, id: caller.token?.node ?? '', name: caller.token?.nodeName ?? '', run };
 }
 
