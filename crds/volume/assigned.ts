@@ -3,14 +3,20 @@ import type { VolumeTerm } from './terms.js';
 import { isHeldVolume, isMadeVolume, type StoredVolume, type VolumeSpec, type VolumeStatus } from './volume.js';
 
 /** A volume as the agent of one of its nodes gets it: nothing else of it leaves the control plane. */
-export interface AssignedVolume extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
-  readonly id: string;
-  /** Its bytes are to be removed. Bytes of a volume that is merely not assigned are kept. */
-  readonly isDeleted?: true;
-  /** With `isDeleted`, of a replicated volume: the epoch that the store knows, 0 while a node has a later one. Newer bytes than the order stay. */
-  readonly removedIn?: number;
+export type AssignedVolume = AssignedBytes & (RemovalOrder | { readonly [Key in keyof RemovalOrder]?: undefined });
+
+/** Bytes of a volume that is merely not assigned are kept. */
+interface RemovalOrder {
+  /** Its bytes are to be removed. */
+  readonly isDeleted: true;
+  /** The epoch that the store knows, 0 where it knows of none, and while a node has a later one. Newer bytes than the order stay. */
+  readonly removedIn: number;
   /** The terms that the order knows of: bytes of another history stay too. */
-  readonly lineage?: readonly VolumeTerm[];
+  readonly lineage: readonly VolumeTerm[];
+}
+
+interface AssignedBytes extends Pick<VolumeSpec, 'name' | 'type' | 'sizeBytes'> {
+  readonly id: string;
   /** It was made once: bytes that are missing are lost or away, and no reason for an empty volume. */
   readonly isMade?: true;
   readonly replication?: AssignedReplication;
@@ -31,8 +37,8 @@ export function toAssignedVolume(
   // Without its term an agent would take it for a volume that has no copies.
   if (volume.class === 'replicated' && !isDeleted && !replication) return undefined;
   // While a node is ahead of what the store knows, nobody can say which copy is needed: none goes.
-  const known = isHeldVolume(status) ? 0 : status.epoch;
-  const removedIn = isDeleted && volume.class === 'replicated' ? known : undefined;
+  const { epoch = 0, lineage = [] } = status;
+  const removedIn = isHeldVolume(status) ? 0 : epoch;
   // A copy that is missing is made again, and filled by the primary.
   const isMade = role !== 'replica' && isMadeVolume(status);
   return {
@@ -40,8 +46,7 @@ export function toAssignedVolume(
     name,
     type,
     sizeBytes,
-    ...(isDeleted && { isDeleted: true as const }),
-    ...(removedIn !== undefined && { removedIn, lineage: status.lineage ?? [] }),
+    ...(isDeleted ? { isDeleted, removedIn, lineage } : {}),
     ...(isMade && { isMade: true as const }),
     ...(replication && { replication }),
   };

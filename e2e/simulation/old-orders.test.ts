@@ -99,10 +99,9 @@ class OldOrderStory extends Storyteller {
 
 /** Agents of which an order to remove bytes counts whatever epoch it is of. */
 const obeysOldOrders = hearing(line => {
-  const volumes = listAssigned(line)?.map(volume => {
-    const { removedIn: _, ...order } = volume;
-    return order;
-  });
+  const volumes = listAssigned(line)?.map(volume =>
+    volume.isDeleted ? { ...volume, removedIn: Number.MAX_SAFE_INTEGER, lineage: [] } : volume,
+  );
   return volumes ? ({ ...line, volumes } as AssignmentLine) : line;
 });
 

@@ -137,7 +137,10 @@ describe('what agents receive and report of a replicated volume', () => {
   it('a volume without copies, or on its way out, is not replicated', async () => {
     await lab.put(keys.volume(LAB_TENANT, ID), { ...volume, metadata: { ...volume.metadata, deletedAt: AT } });
     const { lines } = await follow(other);
-    expect(lines[0]![0]).to.include({ isDeleted: true }).and.not.have.property('replication');
+    expect(lines[0]![0]).to.include({ isDeleted: true, removedIn: 3 }).and.not.have.property('replication');
+    const { epoch: _, lineage: _terms, ...unserved } = status;
+    await lab.put(keys.volumeStatus(LAB_TENANT, ID), unserved);
+    expect(lines.at(-1)![0], 'one that was never issued an epoch').to.deep.include({ removedIn: 0, lineage: [] });
     await lab.put(keys.volume(LAB_TENANT, ID), { ...volume, class: 'ephemeral' });
     expect((await follow(LAB_NODE)).lines[0]![0]).not.to.have.property('replication');
   });

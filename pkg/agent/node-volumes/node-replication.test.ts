@@ -2,7 +2,13 @@ import { expect } from 'chai';
 
 import { keys } from '../../../crds/keys/index.js';
 import type { Report } from '../../../crds/report/index.js';
-import type { SeenVolume, StoredVolume, VolumeReport, VolumeStatus } from '../../../crds/volume/index.js';
+import type {
+  AssignedVolume,
+  SeenVolume,
+  StoredVolume,
+  VolumeReport,
+  VolumeStatus,
+} from '../../../crds/volume/index.js';
 import { makeTerm } from '../../../crds/volume/terms.testing.js';
 import { seededRandom, untilAborted } from '../../clock/index.js';
 import { ManualClock } from '../../clock/manual-clock.testing.js';
@@ -290,7 +296,9 @@ const setUpCopy = async (find?: FindUser) => {
   node.assign([{ ...volume, replication: { ...asPrimary, role: 'replica', ...makeTerm(2) } }], true);
   await clock.pass(5_000);
   const order = async (removedIn?: number) => {
-    node.assign([{ ...volume, isDeleted: true, ...(removedIn !== undefined && { removedIn }) }]);
+    node.assign([
+      { ...volume, isDeleted: true, lineage: [], ...(removedIn !== undefined && { removedIn }) } as AssignedVolume,
+    ]);
     await clock.pass(10_000);
     return told.at(-1);
   };
@@ -307,8 +315,17 @@ describe('an order to remove a copy', () => {
     await close();
   });
 
-  for (const removedIn of [2, 3, undefined]) {
-    it(`of epoch ${removedIn ?? 'no server says'} is carried out`, async () => {
+  it('that names no epoch is refused, and every byte stays', async () => {
+    const { disk, order, close } = await setUpCopy();
+    const seen = await order();
+    expect(seen).to.include({ state: 'failed', epoch: 2 });
+    expect(seen?.message).to.match(/names no epoch.*its bytes are kept/);
+    expect(disk.volumes.has(ID)).to.equal(true);
+    await close();
+  });
+
+  for (const removedIn of [2, 3]) {
+    it(`of epoch ${removedIn} is carried out`, async () => {
       const { disk, order, close } = await setUpCopy();
       expect(await order(removedIn)).to.deep.equal({ id: ID, state: 'removed' });
       expect(disk.volumes.has(ID)).to.equal(false);
@@ -323,7 +340,7 @@ describe('a copy that a container still reads', () => {
     const { disk, told, order, close, pass } = await setUpCopy(async (_id, who) =>
       who?.orReader ? reader : undefined,
     );
-    const seen = await order();
+    const seen = await order(2);
     expect(seen).to.include({ state: 'failed' });
     expect(seen?.message).to.match(/^the container web has it mounted; it is removed when that has ended/);
     expect(disk.volumes.has(ID)).to.equal(true);

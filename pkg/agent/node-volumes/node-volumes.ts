@@ -159,7 +159,8 @@ export class NodeVolumes {
       const isOther = isForeignTerm({ epoch, generationId }, replication ? [replication] : lineage);
       const isGiven = ({ name, at }: DivergentBytes) =>
         replication?.discard?.some(each => each.name === name && each.at === at) === true;
-      const isLater = epoch > (replication?.epoch ?? removedIn ?? epoch);
+      // An order that names no epoch removes nothing.
+      const isLater = epoch > (replication?.epoch ?? removedIn ?? (isDeleted ? -1 : epoch));
       const isCopy = role === 'primary' && replication?.role === 'replica';
       // A primary becomes a copy in a term that it does not know, also one of the same epoch.
       if (isCopy && !isLater && !isSameTerm({ epoch, generationId }, replication)) changes.demoted.push(id);

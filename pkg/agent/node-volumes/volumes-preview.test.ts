@@ -49,23 +49,24 @@ describe('what would become of the volumes of a node', () => {
       [`replication-${id(9)}.json`, record(2, 'primary', { generationId: 'f'.repeat(16) })],
     ]);
     const before = new Map(files);
-    const listed = [1, 2, 3, 4, 5, 6, 7, 9].map(digit => ({ id: id(digit) }));
+    const listed = [0, 1, 2, 3, 4, 5, 6, 7, 9].map(digit => ({ id: id(digit) }));
     const volumes = open(files, async () => listed as never);
     const told = await volumes.compare([
-      assign(1, { isDeleted: true }),
+      assign(1, { isDeleted: true, removedIn: 0 }),
       assign(2, { isDeleted: true, removedIn: 1 }),
       assign(3, replicate(2, 'replica')),
       assign(4, replicate(2, 'replica', { discard: [discard] })),
       assign(6, { isDeleted: true, removedIn: 2 }),
       assign(7, {}),
-      assign(8, { isDeleted: true }),
+      assign(8, { isDeleted: true, removedIn: 0 }),
+      assign(0, { isDeleted: true }),
       assign(9, replicate(2, 'replica')),
     ]);
     expect(told).to.deep.equal({
       removed: [id(1), id(6)],
       demoted: [id(3), id(9)],
       discarded: [id(4)],
-      newer: [id(2)],
+      newer: [id(2), id(0)],
       unknown: [id(5)],
     });
     expect(files).to.deep.equal(before);

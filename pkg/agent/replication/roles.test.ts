@@ -113,7 +113,8 @@ describe('an order to remove bytes', () => {
     ['is refused in an earlier one by a primary', primary, 1, true],
     ['is refused while another node has a later epoch', replica, 0, true],
     ['is obeyed where nothing is remembered', undefined, 1, false],
-    ['is obeyed where the server names no epoch', replica, undefined, false],
+    ['is refused where it names no epoch', replica, undefined, true],
+    ['is refused where it names no epoch and nothing is remembered', undefined, undefined, true],
   ];
   for (const [what, record, removedIn, isKept] of cases) {
     it(what, () => {

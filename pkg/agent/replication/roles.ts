@@ -90,18 +90,21 @@ export function decideRole(
 const NEWER =
   'the order to remove it is of an earlier epoch than this node, or another one, has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents tell (docs/OPERATIONS.md, volume_epoch_behind)';
 
+const UNNAMED = 'the order to remove it names no epoch, so its bytes are kept: nothing says that they are no newer';
+
 const FOREIGN =
   'the order to remove it is of another history of the volume than this node has acted in, which a restore of the control plane has ended, so its bytes are kept: ask for the copy again ("moor volumes replicas add"), and what only it has is set aside and told; remove it then with force';
 
 /**
  * Why bytes stay whose removal is ordered; undefined when they go. A store that was restored from an old backup has orders that were carried
- * out long ago, about bytes that have come since. Servers of earlier releases say no epoch: they are obeyed.
+ * out long ago, about bytes that have come since.
  */
 export function explainKept(
   record: VolumeTerm | undefined,
   { removedIn, lineage = [] }: Pick<AssignedVolume, 'removedIn' | 'lineage'>,
 ): string | undefined {
-  if (!record || removedIn === undefined) return undefined;
+  if (removedIn === undefined) return UNNAMED;
+  if (!record) return undefined;
   if (removedIn < record.epoch) return NEWER;
   return isForeignTerm(record, lineage) ? FOREIGN : undefined;
 }
