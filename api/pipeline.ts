@@ -275,7 +275,7 @@ export class Pipeline {
     return proof instanceof RequestRejection ? proof : { caller, ...proof };
   }
 
-  /** A node is told that its token is refused, whoever guesses from its address: without the key a token is worth nothing. */
+  /** A node always gets the refusal, also while its address is limited: without the key a token is worth nothing. */
   #slowDown({ socket, headers }: IncomingMessage, refused: RequestRejection): RequestRejection {
     if (isNodeToken(headers.authorization)) return refused;
     return this.#env.rateLimiter.checkFailedAuth(toAddressKey(socket.remoteAddress)) ?? refused;

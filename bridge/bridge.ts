@@ -18,10 +18,10 @@ import { copySecret, formatSecretKey, type SecretMapping } from './secrets.js';
 const LOOP = 'bridge';
 const NOTES = 'mooring-bridge-secrets';
 const RETRY_MS = 1_000;
-/** Events of one object that wait to be told. */
+/** Events of one object that wait to be written. */
 const EVENTS_MAX = 50;
 
-/** What ran once is not run again, and what held data is not made anew without it. */
+/** What ran once is not run again, and what held data is not recreated without it. */
 const MADE_ONCE: ReadonlySet<string> = new Set(['jobs', 'volumes']);
 
 /** The kinds that have custom resource definitions. */
@@ -74,14 +74,14 @@ export class KubernetesBridge {
 
   /** Runs until the signal is aborted, leading or standing by. */
   async run(signal: AbortSignal): Promise<void> {
-    let told: string | undefined;
+    let logged: string | undefined;
     while (!signal.aborted) {
       await this.#tryLead();
       const { holder } = this.#lease;
       if (this.#lease.isLeading) await this.#lead(signal);
-      else if (holder !== told)
+      else if (holder !== logged)
         this.#options.log.info('the bridge stands by', { loop: LOOP, because: `${holder} leads` });
-      told = holder;
+      logged = holder;
       await sleep(this.#options.clock, this.#renewMs, signal);
     }
   }
@@ -148,7 +148,7 @@ export class KubernetesBridge {
         ),
       ),
     );
-    const told = this.#follow<FaceEvent>(mooring, `/api/v1/namespaces/${tenant}/events`, signal, event => {
+    const events = this.#follow<FaceEvent>(mooring, `/api/v1/namespaces/${tenant}/events`, signal, event => {
       const kind = mirroredKinds.find(each => each.kind === event.involvedObject.kind);
       if (!kind || !isRecent(event, clock.now())) return;
       const { name } = event.involvedObject;
@@ -157,7 +157,7 @@ export class KubernetesBridge {
       if (waiting.size < EVENTS_MAX) this.#events.set(key, waiting.set(event.metadata.name, event));
       enqueue(kind, name);
     });
-    return [...objects, told];
+    return [...objects, events];
   }
 
   #followSecret(queue: WorkQueue, mapping: SecretMapping, signal: AbortSignal): Promise<void> {
@@ -167,11 +167,11 @@ export class KubernetesBridge {
   }
 
   /** Lists and watches again and again: the list is the resync. */
-  async #follow<T>(api: MirrorSide, path: string, signal: AbortSignal, tell: (object: T) => void): Promise<void> {
+  async #follow<T>(api: MirrorSide, path: string, signal: AbortSignal, onObject: (object: T) => void): Promise<void> {
     const { clock, log, resyncSeconds } = this.#options;
     while (!signal.aborted) {
       try {
-        await api.follow(path, resyncSeconds, tell, { clock, signal });
+        await api.follow(path, resyncSeconds, onObject, { clock, signal });
       } catch (thrown) {
         if (!signal.aborted)
           log.warn(
@@ -218,10 +218,10 @@ export class KubernetesBridge {
     const object = await reconcileObject(this.#env, at);
     const waiting = this.#events.get(key);
     for (const event of waiting?.values() ?? []) {
-      const told = object && toClusterEvent(event, at.namespace, object);
-      if (told) {
+      const copy = object && toClusterEvent(event, at.namespace, object);
+      if (copy) {
         this.#env.checkLead();
-        await writeEvent(this.#options.cluster, at.namespace, told);
+        await writeEvent(this.#options.cluster, at.namespace, copy);
       }
       if (waiting?.get(event.metadata.name) === event) waiting.delete(event.metadata.name);
     }

@@ -14,7 +14,7 @@ export interface FaceEvent {
   readonly lastTimestamp: string;
 }
 
-/** As long as Kubernetes keeps events by default: older ones are not told again. */
+/** As long as Kubernetes keeps events by default: older ones are not written again. */
 const KEPT_MS = 3_600_000;
 
 /** Whether an event is still news. */
@@ -50,7 +50,7 @@ export function toClusterEvent(event: FaceEvent, namespace: string, object: Mirr
   };
 }
 
-/** Tells an event in the cluster; one that is there already is counted up. */
+/** Writes an event to the cluster; an existing one is counted up. */
 export async function writeEvent(cluster: MirrorSide, namespace: string, event: object): Promise<void> {
   const path = `/api/v1/namespaces/${namespace}/events`;
   try {

@@ -89,12 +89,12 @@ export class MirrorSide {
     throw new SideUnreadableFault(`GET ${path}/${name} was answered ${status}: ${message}`);
   }
 
-  /** Tells every object of a list, and each change of it for a while; then resolves, for the list to be read again. */
-  async follow<T>(path: string, seconds: number, tell: (object: T) => void, env: FollowEnv): Promise<void> {
+  /** Delivers every object of a list, and each change of it for a while; then resolves, to be called again. */
+  async follow<T>(path: string, seconds: number, onObject: (object: T) => void, env: FollowEnv): Promise<void> {
     const [bare = '', search = ''] = path.split('?');
     const first = await this.#readPage<T>(path);
     for (let page = first; ; ) {
-      for (const item of page.items ?? []) tell(item);
+      for (const item of page.items ?? []) onObject(item);
       const next = page.metadata?.continue;
       if (!next || env.signal.aborted) break;
       const rest = new URLSearchParams([...new URLSearchParams(search), ['continue', next]]);
@@ -109,12 +109,12 @@ export class MirrorSide {
     };
     const stop = new AbortController();
     const ended = new Promise<void>((resolve, reject) => {
-      const hear = (type: string, object: T) => {
+      const onEvent = (type: string, object: T) => {
         if (type === 'ERROR') resolve();
-        else if (type !== 'BOOKMARK') tell(object);
+        else if (type !== 'BOOKMARK') onObject(object);
       };
       const end = (error: unknown) => (error && !stop.signal.aborted ? reject(asError(error)) : resolve());
-      const watching = new this.#package.Watch(this.#config).watch(bare, query, hear, end);
+      const watching = new this.#package.Watch(this.#config).watch(bare, query, onEvent, end);
       // It fails without a word to `end` when the credentials of the kubeconfig cannot be had.
       watching.catch((thrown: unknown) => reject(asError(thrown)));
       const abort = () => {

@@ -58,7 +58,7 @@ export interface SyncReport {
   readonly isConflict?: true;
 }
 
-/** The next thing to do about one name. Each is decided anew from what both sides have. */
+/** The next thing to do about one name. Each is decided from what both sides have now. */
 export type MirrorStep =
   | { readonly do: 'leave' }
   | { readonly do: 'prepare' | 'hold' | 'adopt' | 'create' | 'update' | 'release' }
@@ -79,7 +79,7 @@ export function decideMirror(kind: MirroredKind, cluster: Side, mooring: Side): 
   if (isDeleting) return decideDeletion(cluster, mooring);
 
   if (mooring === 'absent') return decideCreation(kind, cluster);
-  if (!isOwned(cluster, mooring) && !isHandedOver(cluster, mooring)) return tellConflict(mooring);
+  if (!isOwned(cluster, mooring) && !isHandedOver(cluster, mooring)) return reportConflict(mooring);
   if (!isHeld(cluster)) return { do: 'hold' };
   const { uid, deletionTimestamp } = mooring.metadata;
   if (isOwned(cluster, mooring) && readPin(cluster) !== uid) return { do: 'pin', uid };
@@ -103,7 +103,7 @@ function decideCreation({ isMadeAgain }: MirroredKind, cluster: MirroredObject):
   return toReportStep(
     'False',
     'Gone',
-    'It was removed in Mooring and is not made again: delete it here, and create it anew.',
+    'It was removed in Mooring and is not made again: delete it here, and create it again.',
   );
 }
 
@@ -139,7 +139,7 @@ function decideFewFields(
   return toReportStep(
     'False',
     'Immutable',
-    `A ${kind} is not changed once it exists${others} delete it, and create it anew.`,
+    `A ${kind} is not changed once it exists${others} delete it, and create it again.`,
   );
 }
 
@@ -179,7 +179,7 @@ function reportSynced(): MirrorStep {
   return toReportStep('True', 'Synced', 'Mooring has what is asked for here.');
 }
 
-function tellConflict({ metadata: { name, uid, annotations } }: MirroredObject): MirrorStep {
+function reportConflict({ metadata: { name, uid, annotations } }: MirroredObject): MirrorStep {
   const cause = `${name}: Mooring has another object of this name`;
   const message =
     annotations?.[SOURCE] === undefined
@@ -215,7 +215,7 @@ function hashFixed(cluster: MirroredObject, changed: readonly string[]): string 
   return hashWanted({ ...cluster, spec: splitSpec(cluster, changed).fixed });
 }
 
-/** What was sent last, where the status tells it. */
+/** What was sent last, where the status records it. */
 export function readMirrorRecord({ status }: MirroredObject): MirrorRecord | undefined {
   const { specHash, fixedHash, generation, fields } = (status?.['mirror'] ?? {}) as Partial<MirrorRecord>;
   if (typeof specHash !== 'string' || typeof generation !== 'number' || !Array.isArray(fields)) return undefined;

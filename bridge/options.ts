@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { InvalidSettingFault } from '../pkg/config/index.js';
 import type { LogFormat, LogLevel } from '../pkg/log/index.js';
 
-/** What `moor bridge` is told. */
+/** The flags of `moor bridge`. */
 export interface BridgeFlags {
   readonly kubeconfig?: string;
   readonly context?: string;

@@ -193,7 +193,7 @@ async function recordSent(
   await writeStatus(env, paths, cluster, { report: syncReport, mooring, record });
 }
 
-/** Tells why Mooring refused. It is asked again when something changes, and with every resync. */
+/** Reports why Mooring refused. It is asked again when something changes, and with every resync. */
 async function settle(
   env: MirrorEnv,
   paths: Paths,

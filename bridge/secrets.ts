@@ -45,7 +45,7 @@ export async function copySecret(env: SecretEnv, mapping: SecretMapping): Promis
       { key },
     );
   const mark = `${found.metadata.uid}/${found.metadata.resourceVersion}/${path.replace('/', '.')}`;
-  // Of the tenant as well: what another one, or a Mooring that was set up anew, does not have was not copied.
+  // Of the tenant as well: what another one, or a new installation of Mooring, does not have was not copied.
   const noted = createHash('sha256').update(`${namespace}/${name}=${tenant}/${path}`).digest('hex').slice(0, 32);
   const notes = await readMarks(env);
   if (notes?.data?.[noted] === mark) return;

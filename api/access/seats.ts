@@ -26,7 +26,7 @@ const MIB = 1024 * 1024;
 /** Every request under way may hold a body; this is what they may hold together. */
 const BODY_BYTES = { node: 8 * MIB, token: 8 * MIB, tenant: 16 * MIB, server: 64 * MIB };
 
-/** A scope with no more keys than this remembers those that hold nothing: who takes and releases all the time is not entered anew each time. */
+/** A scope with no more keys than this remembers those that hold nothing: a busy caller is not entered again each time. */
 const MOST_IDLE = 1_024;
 
 type SeatLimits = Readonly<Partial<Record<SeatScope, number>>>;

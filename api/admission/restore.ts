@@ -60,7 +60,7 @@ export interface RestoredParts {
 /** A configuration that is brought back, as it is to be stored. */
 interface RestoredConfiguration {
   readonly spec: Deployment;
-  /** The deployment that it replaces; left out where it is made anew. */
+  /** The deployment that it replaces; left out where none exists. */
   readonly before?: StoredDeployment;
   /** What the configuration that ran beside its canary is judged by. */
   readonly baselineFacts: DeploymentFacts | undefined;

@@ -52,7 +52,7 @@ export function onceClosed(response: ServerResponse, act: () => void): void {
 }
 
 /**
- * Does not read a connection for a while: a client that repeats a refused request sooner than it was told to costs nothing
+ * Does not read a connection for a while: a client that repeats a refused request before its Retry-After costs nothing
  * meanwhile. It begins when the refusal has been sent and its request has been read.
  */
 export function holdBack(connection: Socket, ms: number, clock: Clock): void {

@@ -76,7 +76,7 @@ export function rejectExpectation({ headers }: IncomingMessage): RequestRejectio
  */
 export function findResponse(connection: Duplex): ServerResponse | undefined {
   if (!connection.writable) return undefined;
-  // Node tells it nowhere else, and its own answer to such bytes looks at the same place.
+  // Node exposes it nowhere else, and its own answer to such bytes reads the same field.
   const { _httpMessage: due } = connection as { _httpMessage?: ServerResponse | null };
   if (due) return due.headersSent || due.req.complete ? undefined : due;
   const answer = new ServerResponse(new IncomingMessage(connection as Socket));

@@ -89,7 +89,7 @@ export function rejectRequest<Code extends RejectionCode>(
   return new RequestRejection(reject(...reason));
 }
 
-/** Tells the client to retry. */
+/** Asks the client to retry. */
 const SOON: Headers = { 'retry-after': '1' };
 
 /** The answer to a refused request: the first rejection, and the list of all. */

@@ -25,7 +25,7 @@ export type Access =
  *
  * - `none`: it is about no tenant; the header is not looked at.
  * - `own`: exactly one: the token's, or the one an administrator names in `X-Tenant-ID`.
- * - `named`: the same, and the header names it whoever calls.
+ * - `named`: the same, and the header names it for every caller.
  * - `chosen`: the same as `own`, but an administrator may also name none and speak for the platform.
  */
 export type TenantRule = 'none' | 'own' | 'named' | 'chosen';
@@ -43,7 +43,7 @@ export interface Route {
   /** The query parameters it knows. Any other is refused. */
   readonly query: readonly string[];
   readonly body: BodyRule;
-  /** Whether it tells if the server is alive: it is then answered however many requests are under way. */
+  /** Whether it is a liveness probe: it is then answered however many requests are under way. */
   readonly isProbe?: true;
   /** Belongs to the Kubernetes face: unknown parameters are ignored, and refusals are answered in the words of Kubernetes. */
   readonly face?: 'kubernetes';

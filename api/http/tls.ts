@@ -70,7 +70,7 @@ function stampFiles({ tlsCertFile, tlsKeyFile, tlsCaFile }: TlsSettings): string
 }
 
 /**
- * Makes a server of plain HTTP answer TLS on the same port: the first byte of a connection tells them apart. What is
+ * Makes a server of plain HTTP answer TLS on the same port: the first byte of a connection distinguishes them. What is
  * behind the TLS is served by the same server, with the same limits and deadlines.
  */
 export function acceptTls(server: Server, options: SecureContextOptions, waitMs: number): TlsServer {

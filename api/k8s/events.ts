@@ -34,7 +34,7 @@ export function createEventResource(reader: KindReader): ServedResource {
 
 /**
  * An event of a deployment that names some of its replicas, once more about the pod of each. Those are events that are
- * written once: of one that is counted up a watch could not tell which pods it has ceased to name.
+ * written once: of one that is counted up a watch could not say which pods it has ceased to name.
  */
 export function listPodEvents(event: StoredEvent): readonly StoredEvent[] {
   const { subject, data } = event;

@@ -116,7 +116,7 @@ function toOwner({ kind }: Kind, { name, uid }: { readonly name: string; readonl
 
 /**
  * Our answers show a volume flat: the copies that it has stand where documents say how many there are to be, and those are
- * told beside them.
+ * shown beside them.
  */
 function splitView({ plural }: Kind, own: OwnView): OwnView {
   if (plural !== 'volumes') return own;

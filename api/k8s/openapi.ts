@@ -74,7 +74,7 @@ function describeKind({ kind }: ServedResource) {
   return { 'x-kubernetes-group-version-kind': [{ group: GROUP, version: 'v1', kind }] };
 }
 
-/** `fieldValidation` tells kubectl that the server checks every field, so that it does not do so itself. */
+/** With `fieldValidation` kubectl knows that the server checks every field, so that it does not do so itself. */
 const PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation', 'force'].map(name => ({
   name,
   in: 'query',

@@ -29,7 +29,7 @@ export function toPodName(deployment: string, replica: number): string {
   return `${deployment}-${replica}`;
 }
 
-/** Another one for each generation: what is made anew is another pod. */
+/** Another one for each generation: a recreated replica is another pod. */
 export function toPodUid(deploymentUid: string, replica: number, generation: number): string {
   return `${deploymentUid}-${replica}-${generation}`;
 }

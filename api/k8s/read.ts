@@ -186,7 +186,7 @@ async function watch(env: ReadEnv, call: ApiCall, target: ReadTarget): Promise<R
     history,
     selects,
     isVisible,
-    // The age of an object is that of the moment in which it is told.
+    // The age of an object is as of the moment in which it is sent.
     form: () => (typeof form === 'object' ? { ...form, now: env.clock.now() } : form),
     wantsBookmarks,
     marksOpening,

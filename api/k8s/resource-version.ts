@@ -28,7 +28,7 @@ function format(revision: number, place: number, epoch: number | undefined): str
   return `${epoch}${String(revision).padStart(REVISION_DIGITS, '0')}${digits}`;
 }
 
-/** Whether two versions are of one state of an object: as it was read, and as a watch has told it. */
+/** Whether two versions are of one state of an object: as it was read, and as a watch has sent it. */
 export function isSameState(a: unknown, b: string): boolean {
   const [one, other] = [typeof a === 'string' ? parseVersion(a) : undefined, parseVersion(b)];
   return one !== undefined && one.revision === other?.revision && one.epoch === other.epoch;

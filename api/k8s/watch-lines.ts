@@ -121,7 +121,7 @@ interface ProjectedFrame {
   }[];
 }
 
-/** A resource has hundreds of watches, and all are told of one frame before the next one comes. */
+/** A resource has hundreds of watches, and all are sent one frame before the next one comes. */
 const FRAMES_KEPT = 8;
 const projected = new WeakMap<ServedResource, Map<WatchFrame, ProjectedFrame>>();
 const encoded = new WeakMap<RenderedObject, Map<string, Buffer>>();
@@ -145,7 +145,7 @@ function projectFrame(served: ServedResource, frame: WatchFrame, version: string
   return result;
 }
 
-/** The same bytes for every watch that is told the same. */
+/** The same bytes for every watch that is sent the same event. */
 function encodeShared(type: EventType, rendered: RenderedObject, form: 'whole' | 'metadata'): Buffer {
   const lines = encoded.get(rendered) ?? new Map<string, Buffer>();
   encoded.set(rendered, lines);

@@ -7,11 +7,11 @@ import type { WatchHistory } from './history.js';
 /** The bookmark of one moment, encoded once for all watchers. */
 export type SharedBookmark = Readonly<Record<WatchFormat, Buffer>>;
 
-/** How a watcher writes what it has to tell. Undefined: the client is not told of it. */
+/** How a watcher writes an event. Undefined: the client is not sent it. */
 export interface LineWriter {
   /** An object of the state that a watch starts with, as it was at `revision`. */
   listed(shown: JoinedEntry, revision: number): Buffer | undefined;
-  /** That state has been told in full. */
+  /** That state has been sent in full. */
   opened(revision: number): Buffer | undefined;
   changed(frame: WatchFrame): Buffer | undefined;
   /** Nothing has happened for a while. */

@@ -38,7 +38,7 @@ const DRAIN_MS = 10_000;
  * One client that watches.
  *
  * It holds a place in the history, never a queue: when the client reads slowly the place stays behind, and when the
- * history has moved past it the client is told so and cut. So a watcher costs the same however slow its client is.
+ * history has moved past it the client is notified and cut. So a watcher costs the same however slow its client is.
  */
 export class Watcher {
   readonly #options: WatcherOptions;

@@ -138,7 +138,7 @@ function buildRequest(
   };
 }
 
-/** Stores the request where agents are told of it, for as long as the wait lasts. */
+/** Stores the request where agents receive it, for as long as the wait lasts. */
 function request<T>(
   env: LogEnv,
   call: ApiCall,

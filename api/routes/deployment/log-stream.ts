@@ -8,7 +8,7 @@ import type { LogSource } from '../../stream/logs.js';
 /** How a log is written: as JSON lines, as server-sent events, or as its plain text. */
 export type LogEncoding = 'ndjson' | 'sse' | 'text';
 
-/** What a client is told at the end of a stream. `node_lost`: the agent is gone in the middle. */
+/** What a client receives at the end of a stream. `node_lost`: the agent is gone in the middle. */
 type EndReason = LogEnd | 'node_lost';
 
 const BOOKMARK_MS = 5_000;

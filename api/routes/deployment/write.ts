@@ -57,7 +57,7 @@ interface JudgedSubmission {
 type SubmissionInput = WriteInput<SubmissionFacts>;
 type DeploymentWriting = Writing<AdmissionEnv, SubmissionFacts, JudgedSubmission>;
 
-/** What tells the ways apart in which a configuration comes. */
+/** What differs between the ways in which a configuration is submitted. */
 interface Submission {
   /** Finds the deployment that it replaces. Left out for one that is only created. */
   readonly find?: NonNullable<DeploymentWriting['find']>;

@@ -6,7 +6,7 @@ import { type QueryParams, rejectParameter } from '../../http/query.js';
 import { parseCursor } from '../../watch/frame.js';
 import type { ReaderOptions } from '../kind-routes.js';
 
-/** Events are read like other kinds, but from the store, since they outlive what they tell of; and by their type, by their subject, and from a revision on. */
+/** Events are read like other kinds, but from the store, since they outlive their subjects; and by their type, by their subject, and from a revision on. */
 export const eventReader: ReaderOptions = {
   resource: { range: eventKind.range, view: renderEvent, isUncached: true },
   query: ['type', 'subject'],

@@ -159,7 +159,7 @@ function planRelease(
     ],
     guards: [
       ...[record, ...volumes].map(({ key, revision }) => ({ key, at: revision })),
-      // One that sends heartbeats again since it was judged is judged anew.
+      // One that sends heartbeats again since it was judged is judged again.
       ...(owned ? [{ key: keys.alive(call.tenant, name), at: alive?.revision ?? 0 }] : []),
       ...(handOver?.guards ?? []),
     ],

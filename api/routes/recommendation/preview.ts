@@ -90,7 +90,7 @@ function findWholeCopy(cache: Cache, volume: StoredVolume, status: VolumeStatus 
   return copies.find(({ lastWhole }) => lastWhole !== undefined && lastWhole.bytes > 0)?.lastWhole;
 }
 
-/** The last change of this kind of the size of this volume, or of another one on the same node: one that moves bytes tells nothing of one that does not. */
+/** The last resize of this kind of this volume, or of another on the same node: one that moves bytes predicts none that does not. */
 function findResize(cache: Cache, volume: StoredVolume, status: VolumeStatus | undefined, isShrink: boolean) {
   const others = listValues<VolumeStatus>(cache, ranges.of(ranges.volumeStatuses, volume.metadata.tenant));
   const here = others.filter(({ primaryNode }) => primaryNode === status?.primaryNode);

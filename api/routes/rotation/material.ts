@@ -21,7 +21,7 @@ import { readRotation, type StoredRotation } from '../../admission/rotations.js'
 export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'material'> {
   /** The values that the caller sent: they exist in this request and nowhere else. */
   readonly document?: SecretDocument;
-  /** Every key of the present version, where the request says nothing of material: all of them are minted anew. */
+  /** Every key of the present version, where the request says nothing of material: all of them are generated. */
   readonly minted?: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export interface RotationStart extends Pick<RotationRecord, 'from' | 'to' | 'mat
 export function announceMinted(minted: readonly string[] | undefined): readonly Alteration[] {
   if (!minted) return [];
   const why =
-    'a stage without values or generate mints every key of the present version anew, also those that were supplied';
+    'a stage without values or generate mints every key of the present version again, also those that were supplied';
   return [{ field: 'generate', from: null, to: { keys: minted }, why }];
 }
 

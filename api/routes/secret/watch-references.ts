@@ -70,7 +70,7 @@ export function compareReferences(before: ReferenceList, after: ReferenceList): 
 }
 
 /**
- * Watches the list of referenced secrets. An entry has no key of its own: the list is made anew from the deployments and jobs at
+ * Watches the list of referenced secrets. An entry has no key of its own: the list is rebuilt from the deployments and jobs at
  * every revision that changes one, and the difference is sent. Their history gives the list at a client's cursor, so that it resumes
  * exactly, also between two changes of one revision.
  */

@@ -27,7 +27,7 @@ export interface SignInEnv extends TokenEnv {
 }
 
 /**
- * Links that sign a browser in once. Administrators ask for a code, and whoever brings it gets a token of the same rights for a
+ * Links that sign a browser in once. Administrators ask for a code, which is exchanged for a token of the same rights for a
  * working day. Codes are in the memory of this server only, as digests: a restart ends them.
  */
 export function createSignInRoutes(env: SignInEnv): readonly Route[] {

@@ -43,7 +43,7 @@ const discard = defineVolumeChange((stored, call, { cache }) => {
   };
 });
 
-/** What the path names, as its node has told of it. */
+/** What the path names, as last reported by its node. */
 function find(
   cache: Cache,
   { params }: ApiCall,

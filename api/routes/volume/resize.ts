@@ -20,7 +20,7 @@ import type { CachedEnv, Writing } from '../../write/write.js';
 import { type DocumentChange, planChange, type VolumeDocument } from './change.js';
 import { findVolume, rejectUnmanaged, rejectUnusable, toVolumeResponse } from './view.js';
 
-/** Asks for another size. The agent of the node changes it while the volume is in use, and its phase tells how far that is. */
+/** Asks for another size. The agent of the node changes it while the volume is in use, and its phase shows the progress. */
 export const resizing: Writing<AdmissionEnv, undefined, DocumentChange> = {
   name: 'volume',
   find: ({ cache }, { tenant, params }) => findVolume(cache, tenant, params['id']!),
@@ -88,7 +88,7 @@ export function rejectAboveQuota(
     : rejectRequest('quota_reached', field, tenant, { kind: 'volumeBytes', limit });
 }
 
-/** A volume in memory is as large as its container was told when it started. */
+/** A volume in memory is as large as its container was started with. */
 function warnResize({ type }: StoredVolume): readonly Warning[] {
   if (type !== 'tmpfs') return [];
   const message = 'containers that run keep the memory that they have; those that start from now on get the new size';
