@@ -17,11 +17,11 @@ interface AnnouncedRecord {
 
 /**
  * The same loop, which also announces each record below `prefixes` that cannot be worked with: one event for a record, counted
- * up when it is broken anew. It is noticed when it is stored, because its owner may replace it the next moment.
+ * up when it is broken again. It is noticed when it is stored, because its owner may replace it the next moment.
  */
 export function announceUnusable(loop: Loop, prefixes: readonly string[], findOwner: FindOwner): Loop {
   const noticed = new Map<string, Entry>();
-  const told = new Map<string, AnnouncedRecord>();
+  const announced = new Map<string, AnnouncedRecord>();
   const notice = (prefix: string): Wake => ({
     prefix,
     keys: ({ key, entry }) => {
@@ -38,10 +38,10 @@ export function announceUnusable(loop: Loop, prefixes: readonly string[], findOw
       const key = queueKey.slice(MARK.length);
       const entry = noticed.get(key);
       const owner = entry && findOwner(entry, env.cache);
-      const known = told.get(key);
+      const known = announced.get(key);
       if (entry && owner && known?.revision !== entry.revision) {
         const put = await putOrCount(entry, owner, known, env);
-        told.set(key, { revision: entry.revision, event: put.key });
+        announced.set(key, { revision: entry.revision, event: put.key });
       }
       if (noticed.get(key) === entry) noticed.delete(key);
       return done;
@@ -49,11 +49,11 @@ export function announceUnusable(loop: Loop, prefixes: readonly string[], findOw
   };
 }
 
-/** What becomes of such a record. No writer writes an intent anew: which versions it was promised is not known. */
+/** What becomes of such a record. No writer rewrites an intent: which versions it was promised is not known. */
 function findRemedy(key: string): string {
   return key.startsWith(ranges.intents)
     ? 'no version is destroyed for it; send what it was for again, then remove the key from etcd'
-    : 'it is left out until it is written anew';
+    : 'it is left out until it is written again';
 }
 
 async function putOrCount(

@@ -8,7 +8,7 @@ import type { StoredVolume } from '../crds/volume/index.js';
 import { type Cache, listValues, readValue } from '../pkg/store/index.js';
 import type { FindOwner } from './announce-unusable.js';
 
-/** The records that stand beside a deployment. Of its own record its status tells. */
+/** The records that belong to a deployment. Its own is reported by its status. */
 export const recordsOfDeployments = [
   ranges.replicas,
   ranges.reports,
@@ -38,7 +38,7 @@ function findReported(tenant: string, uid: string, cache: Cache): string | undef
   return replicas.find(replica => replica.uid === uid)?.deployment;
 }
 
-/** The records that stand beside a node. Of its own record its status tells. */
+/** The records that belong to a node. Its own is reported by its status. */
 export const recordsOfNodes = [ranges.nodeStatuses, ranges.alive] as const;
 
 /** The node that a record stands beside. */

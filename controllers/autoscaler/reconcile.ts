@@ -22,7 +22,7 @@ const FIGURE_POINTS = 10;
 /**
  * Moves the number of replicas of one deployment, when its policy says so, and looks again after a while.
  *
- * What was recommended is remembered in memory for the stabilization time: another leader begins anew, and takes nothing away before
+ * What was recommended is remembered in memory for the stabilization time: another leader starts empty, and takes nothing away before
  * that time is over.
  *
  * `decide` is replaced only by simulations, to prove that they detect wrong decisions.

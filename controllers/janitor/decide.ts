@@ -18,7 +18,7 @@ export interface RotationWithProgress {
 /**
  * How long the request of an intent may still be running; 0 or less when it has ended.
  *
- * Ages are told by wall clocks, which may differ. That is safe: a request whose intent is finished too early fails its
+ * Ages are of wall clocks, which may differ. That is safe: a request whose intent is finished too early fails its
  * guard and starts again.
  */
 export function computeRemainingMs({ at }: SecretIntent, now: number): number {

@@ -4,7 +4,7 @@
  * One part is secret material that came with a record. An intent says how far the write got: if the record was stored,
  * its versions become current; if it can no longer be stored, exactly these versions are destroyed. The other is what grows
  * with all that has happened: of the events and archives of a tenant only so many are kept. And claims to a node that cannot be
- * read are written anew.
+ * read are rewritten.
  *
  * @module
  */

@@ -10,7 +10,7 @@ export const wakeOnBrokenName: Wake = {
 };
 
 /**
- * Writes the claims to a node anew, when they cannot be read: without them its owner could neither delete nor enrol it. The tenants
+ * Rewrites the claims to a node when they cannot be read: without them its owner could neither delete nor enrol it. The tenants
  * that have a node of the name own it, the oldest first; further claims stay where they can be read. A name of no node is freed.
  */
 export const repairNodeName: Reconcile = async (key, env) => {

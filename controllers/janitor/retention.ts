@@ -66,7 +66,7 @@ export function listSurplusArchives<T extends KeyAge>(
   });
 }
 
-/** A restore writes many at once: of these, the keys tell which is newer. */
+/** A restore writes many at once: of these, the keys show which is newer. */
 function compareNewestFirst(a: KeyAge, b: KeyAge): number {
   return b.revision - a.revision || (a.key < b.key ? 1 : -1);
 }
@@ -90,7 +90,7 @@ export function retainHistory({ eventsPerTenant, archivesOfDeleted }: RetentionL
     const now = env.clock.monotonic();
     for (const [key, at] of looked) if (now - at >= LOOK_EVERY_MS) looked.delete(key);
     const lookedAt = looked.get(tenantKey);
-    if (lookedAt !== undefined) return again(lookedAt + LOOK_EVERY_MS - now, 'its history was looked at lately');
+    if (lookedAt !== undefined) return again(lookedAt + LOOK_EVERY_MS - now, 'its history was checked recently');
 
     // Before the archives: a record has them from its beginning, so that those of every record seen here are read.
     const former = env.cache.list(ranges.of(ranges.formerDeployments, tenant));

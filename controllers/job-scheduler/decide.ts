@@ -174,7 +174,7 @@ function describe(
   const newest = chooseLast(shown, lastRun);
   const last = leftOut.at(-1);
   const count = (missed?.count ?? 0) + leftOut.reduce((sum, each) => sum + each.count, 0);
-  const told = last ? { count, lastAt: last.at, reason: last.reason } : missed;
+  const reported = last ? { count, lastAt: last.at, reason: last.reason } : missed;
   const nextRunAt = next === undefined || waiting !== undefined ? undefined : toTime(next);
   const scheduledAt = create?.scheduledAt ?? lastScheduledAt;
   const unended = active.length === 1 ? `${active[0]} has` : `${active.length} runs have`;
@@ -194,7 +194,7 @@ function describe(
     active,
     ...(newest && { lastRun: newest }),
     runs: shown,
-    ...(told && { missed: told }),
+    ...(reported && { missed: reported }),
   };
 }
 

@@ -43,7 +43,7 @@ export function rollNetwork({ network, fault, node, report, previous, now }: Net
 const isSettled = (state: NetworkStatus['state']): state is 'ready' | 'failed' =>
   state === 'ready' || state === 'failed';
 
-/** The event of a state that was not told last. A node that falls silent and comes back has events of its own. */
+/** The event of a state that was not announced last. A node that falls silent and comes back has events of its own. */
 export function findEvent(
   before: Pick<NetworkStatus, 'announced'> | undefined,
   { state }: Pick<NetworkStatus, 'state'>,

@@ -57,7 +57,7 @@ export function explainTrouble(seen: ObservedReplica, now: string): ReplicaTroub
     return { reason: 'engine_unreachable', message };
   }
   if (seen.reportFault !== undefined) {
-    const message = `what the agent of node ${nodeName} has reported cannot be worked with (${seen.reportFault}), so nothing is known of its container: restart that agent, which reports anew`;
+    const message = `what the agent of node ${nodeName} has reported cannot be worked with (${seen.reportFault}), so nothing is known of its container: restart that agent to have it report again`;
     return { reason: 'record_unusable', message };
   }
   if (!report && Date.parse(now) >= findReportDue(replica)) {

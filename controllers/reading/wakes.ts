@@ -49,7 +49,7 @@ export function wakeReported(
     keys: change => {
       const { after, before } = readChange<Report>(change);
       if (!matters(before, after)) return [];
-      // Of a report that cannot be read, the one before tells whose it is.
+      // Of a report that cannot be read, the one before names its deployment.
       const names = new Set([after, before].flatMap(report => report?.deployment ?? []));
       return [...names].map(name => formatQueueKey({ tenant: splitKey(change.key)[0] ?? '', name }));
     },
@@ -71,7 +71,7 @@ export const isOfFirstPass = ({ revision }: CacheChange, cache: Cache): boolean 
 
 /**
  * Wakes every deployment with a replica on the node that a volume was on when that is promoted on another, or is to move there. A status that
- * was lost and is made good does not tell where the volume was.
+ * was lost and is repaired does not say where the volume was.
  */
 export const wakeOnPromotion: Wake = {
   prefix: ranges.volumeStatuses,

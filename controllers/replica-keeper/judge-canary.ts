@@ -18,7 +18,7 @@ const WATCHED_MS = 60_000;
 export type CanaryVerdict =
   /** It has not been healthy yet: the deadline of the rollout runs. */
   | { readonly kind: 'starting' }
-  /** It has become healthy, or is not any more through no fault of its own: its hold begins anew afterwards. */
+  /** It has become healthy, or is not any more through no fault of its own: its hold starts again afterwards. */
   | { readonly kind: 'changed'; readonly healthy?: CanaryHealth; readonly isRecovering?: true }
   /** It goes on; `inMs` is when its hold is over. */
   | { readonly kind: 'holds'; readonly inMs?: number }
@@ -101,7 +101,7 @@ function countRestarts(replicas: readonly ObservedReplica[], before: Readonly<Re
   return counts.reduce((sum, restarts) => sum + Math.max(0, restarts), 0);
 }
 
-/** A time that cannot be read, or that another clock set ahead of this one, begins the hold anew. */
+/** A time that cannot be read, or that another clock set ahead of this one, restarts the hold. */
 function judgeHold(
   deployment: StoredDeployment,
   healthy: CanaryHealth,

@@ -36,7 +36,7 @@ export type RolloutVerdict =
   | { readonly kind: 'open'; readonly inMs?: number }
   /** It has begun, or has come further. */
   | { readonly kind: 'progressed'; readonly progress: RolloutProgress; readonly inMs: number }
-  /** It cannot come further by itself: its deadline begins anew afterwards. */
+  /** It cannot come further by itself: its deadline starts again afterwards. */
   | { readonly kind: 'waits' }
   | { readonly kind: 'complete' }
   /** The canary has become healthy, or is not any more. */

@@ -112,7 +112,7 @@ async function waitForAll(steps: readonly Promise<void>[]): Promise<void> {
 
 /**
  * How many replicas the nodes would take beyond those that wait already, at most as many as are lost or leaving, and which lost ones
- * could run elsewhere. Each is asked for as it would be made anew: those of an older template that is kept as that asks.
+ * could run elsewhere. Each is asked for as it would be recreated: those of an older template that is kept as that asks.
  *
  * Lost replicas do not count against the tenant's quotas here: each is deleted when its replacement is created.
  */

@@ -30,7 +30,7 @@ export async function recordCanary(
   return storeRecord(subject, { ...rest, ...now }, puts);
 }
 
-/** Records since when the canary has been healthy, or that it is not. The deadline of its rollout begins anew. */
+/** Records since when the canary has been healthy, or that it is not. The deadline of its rollout starts again. */
 export function recordCanaryHealth(
   subject: RolloutSubject,
   canary: CanaryRecord,

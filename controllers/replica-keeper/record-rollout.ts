@@ -222,7 +222,7 @@ async function findTarget(
   return spec ? { revision: completed.revision, spec } : 'gone';
 }
 
-/** The configuration that a canary is compared with, from its replicas. Undefined when they do not tell all of it. */
+/** The configuration that a canary is compared with, from its replicas. Undefined when they do not have all of it. */
 function rebuildBaseline(
   deployment: StoredDeployment,
   known: RolloutRecord | undefined,

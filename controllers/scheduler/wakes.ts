@@ -108,7 +108,7 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
       const matters = (waiting: WaitingWorkloads) => {
         const { workloads } = waiting;
         if (workloads.some(each => isQuotaReached(each, totals)) !== waitsForQuota(waiting)) return true;
-        // What is only assumed may come to nothing, which changes no record: whoever waits for it looks again by itself.
+        // An assumed placement may fail without changing a record: what waits for it is requeued by time.
         if (waitsForQuota(waiting) && fleets(cache).isAssuming(moved.tenant)) return true;
         return workloads.some(each => {
           if (each.antiAffinity.some(term => term.deployment === moved.deployment)) return true;
@@ -121,7 +121,7 @@ export function wakeOnLoadChange(policy: PlacementPolicy, fleets: (cache: Cache)
 }
 
 /**
- * Lists the waiting deployments of the tenant that a change is about. The changes of one revision are told one after the other, when
+ * Lists the waiting deployments of the tenant that a change is about. The changes of one revision are delivered one by one, when
  * the cache shows all of them: they share one list, or a batch of placements would read every waiting deployment for each.
  */
 function shareWaiting(policy: PlacementPolicy): (change: CacheChange, cache: Cache) => readonly WaitingWorkloads[] {

@@ -18,8 +18,8 @@ export interface AnnouncedStatus {
 }
 
 /**
- * The puts of the events of a status. An event of the same type and reason that was written lately is counted up instead:
- * only this loop writes it, in the transaction of the status that names it. One that has expired meanwhile is written anew.
+ * The puts of the events of a status. An event of the same type and reason that is recent is counted up instead:
+ * only this loop writes it, in the transaction of the status that names it. An expired one is written again.
  */
 export async function announceAll(
   drafts: readonly EventDraft[],

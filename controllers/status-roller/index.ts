@@ -69,7 +69,7 @@ function rollDeployment({ regions }: PlacementPolicy): Reconcile {
       return done;
     }
 
-    // A phase that the scheduler or the secret resolver has just contradicted, with an event of its own, is not told after it.
+    // A phase that the scheduler or the secret resolver has just contradicted, with an event of its own, is not announced.
     const reported = [keys.scheduling(tenant, name), keys.unresolved(tenant, name)].map(each => ({
       key: each,
       at: cache.get(each)?.revision ?? 0,

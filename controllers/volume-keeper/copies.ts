@@ -181,7 +181,7 @@ function isFailing({ nodeId, failingSince, sentBytes }: VolumeReplica, input: Vo
   return Math.max(stuckMs, failedMs) >= REPLACE_AFTER_MS;
 }
 
-/** How far a copy is, and since when it gets no further. A transfer that begins anew does not count as better before it has ended. */
+/** How far a copy is, and since when it gets no further. A transfer that starts over does not count as better before it has ended. */
 function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
   const { failingSince = input.now, ...before } = copy;
   const seen = observeState(before, input, primaryNode, epoch);
@@ -189,14 +189,14 @@ function observe(copy: VolumeReplica, input: VolumeInput, primaryNode: string, e
   return isHeldUp && isServed(input, primaryNode, epoch) ? { ...seen, failingSince } : seen;
 }
 
-/** How far a copy is: as the agent of the primary says, unless its own node sends no heartbeats, cannot hold it or tells of none. */
+/** How far a copy is: as the agent of the primary says, unless its own node sends no heartbeats, cannot hold it or reports none. */
 function observeState(copy: VolumeReplica, input: VolumeInput, primaryNode: string, epoch: number): VolumeReplica {
   const { nodeId } = copy;
   const primary = findReport(input, primaryNode);
   const isCurrent = primary?.epoch === epoch && primary.role === 'primary';
-  const told = isCurrent ? primary.copies?.find(each => each.nodeId === nodeId) : undefined;
+  const reported = isCurrent ? primary.copies?.find(each => each.nodeId === nodeId) : undefined;
   const { lastWhole } = copy; // an agent that was started again does not know it any more
-  const { state, ...known } = told ? { ...(lastWhole && { lastWhole }), ...told } : copy;
+  const { state, ...known } = reported ? { ...(lastWhole && { lastWhole }), ...reported } : copy;
   const host = input.findHost(nodeId);
   if (!host || isSilent(host))
     return { ...known, state: 'lost', message: 'its node sends no heartbeats, or is no longer enrolled' };
@@ -206,13 +206,13 @@ function observeState(copy: VolumeReplica, input: VolumeInput, primaryNode: stri
     const message = own.isMissing === true ? MISSING : (own.message ?? 'its node cannot hold it');
     return { ...known, state: 'syncing', message };
   }
-  // The primary may not have asked since the copy was made anew, nor its node have made it yet.
+  // The primary may not have asked since the copy was recreated, nor its node have made it yet.
   if (state === 'synced' && own?.syncedAt === undefined) {
     const { lagBytes: _lag, syncedAt: _at, ...rest } = known;
     return { ...rest, state: 'syncing', ...(own?.message !== undefined && { message: own.message }) };
   }
   // One that could not get its size is complete until the primary holds more than fits.
-  if (told) return { ...known, state, ...(own?.message !== undefined && { message: own.message }) };
+  if (reported) return { ...known, state, ...(own?.message !== undefined && { message: own.message }) };
   const { message: _, ...rest } = known;
   return { ...rest, state: state === 'lost' ? 'syncing' : state };
 }

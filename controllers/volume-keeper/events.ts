@@ -4,7 +4,7 @@ import type { EventDraft } from '../../pkg/events/index.js';
 import type { VolumeDecision } from './decide.js';
 import { draftMoveEvents } from './move-events.js';
 
-/** What is told of the next status of a volume: each move, each promotion, and what was set aside. */
+/** The events of the next status of a volume: each move, each promotion, and what was set aside. */
 export function draftEvents(
   { id, name, sizeBytes, metadata }: StoredVolume,
   before: VolumeStatus | undefined,
@@ -14,7 +14,7 @@ export function draftEvents(
   const { phase, reason, message, primaryNode, divergent = [] } = status;
   const from = before?.phase ?? 'Pending';
   const drafts: EventDraft[] = [];
-  // Of a deletion the request itself has told.
+  // A deletion was announced by its request.
   if (phase !== from && phase !== 'Deleting' && !isPassing) {
     drafts.push({
       type: 'volume.phase_changed',
@@ -48,7 +48,7 @@ export function draftEvents(
     const { from: former = null, to, epoch, syncedAt, secondsLost = null, secondsUnheard } = promotion;
     const missing =
       secondsLost === null
-        ? `what was written since ${syncedAt} by the clock of the former primary is missing, and how long that is cannot be told: its clock is ahead${secondsUnheard === undefined ? '' : ', or its node was only cut off'}`
+        ? `what was written since ${syncedAt} by the clock of the former primary is missing; for how long is unknown: its clock is ahead${secondsUnheard === undefined ? '' : ', or its node was only cut off'}`
         : `at most ${secondsLost} s of writes are missing, by the clock of the former primary`;
     const cutOff =
       secondsUnheard === undefined
@@ -89,7 +89,7 @@ function isBad(phase: VolumeStatus['phase']): boolean {
   return phase === 'Degraded' || phase === 'Failed';
 }
 
-/** A copy that was given a node, and one whose node sends no heartbeats any more or is gone. Of promotions `volume.promoted` tells. */
+/** A copy that was given a node, and one whose node sends no heartbeats any more or is gone. Promotions have `volume.promoted`. */
 function draftCopyEvents(
   about: Pick<EventDraft, 'tenant' | 'subject'>,
   before: VolumeStatus | undefined,

@@ -87,7 +87,7 @@ export function isMade({ status, reports }: Pick<VolumeInput, 'status' | 'report
 }
 
 /**
- * Where the bytes are. A status that was lost or damaged is made good by what the agents have reported; where they do not tell, no node
+ * Where the bytes are. A status that was lost or damaged is made good by what the agents have reported; where they do not say, no node
  * is taken for the one.
  */
 export function findPrimary({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): string | undefined {
@@ -111,7 +111,7 @@ export function findReport({ reports }: VolumeInput, nodeId: string | undefined)
 }
 
 /**
- * The nodes that have acted in a later epoch than the status tells of, or in another generation of one that was not served since: the store is
+ * The nodes that have acted in a later epoch than the status knows, or in another generation of one that was not served since: the store is
  * older than their disks. What is of another generation than one that was served is set aside. A takeover that has begun goes on
  * without a machine that is off for certain.
  */

@@ -1,7 +1,7 @@
 import type { VolumeStatus } from '../../crds/volume/index.js';
 import type { EventDraft } from '../../pkg/events/index.js';
 
-/** What is told of a move: that it begins, how it ended, and that a drain cannot have one. */
+/** The events of a move: that it begins, how it ended, and that a drain cannot have one. */
 export function draftMoveEvents(
   about: Pick<EventDraft, 'tenant' | 'subject'>,
   before: VolumeStatus | undefined,

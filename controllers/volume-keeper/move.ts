@@ -64,7 +64,7 @@ function findOrder(input: VolumeInput, primaryNode: string): Order | undefined {
   const isOpen = asked !== undefined && asked.generation > (status?.lastMove?.generation ?? 0);
   const isBegun = asked !== undefined && status?.move?.generation === asked.generation;
   if (isOpen && (isBegun || ages.asked < PREPARED_MS)) return { to: asked.nodeId, generation: asked.generation };
-  // A node that falls silent while it is drained has stopped all the same, and may have told of its last snapshot.
+  // A node that falls silent while it is drained has stopped all the same, and may have reported its last snapshot.
   const { stoppedAt, generation } = status?.move ?? {};
   const isStopped = stoppedAt !== undefined && generation === undefined;
   const left = input.findHost(primaryNode)?.status;
@@ -226,7 +226,7 @@ function explainLate({ stoppedAt, message }: VolumeMove, { ages }: VolumeInput):
     : `it could not begin within a day${message === '' ? '' : ` (${message})`}`;
 }
 
-/** The switch, once the primary and the copy have told of the same last snapshot: nothing was written after it. */
+/** The switch, once the primary and the copy have reported the same last snapshot: nothing was written after it. */
 function findSwitch(
   { status, reports, isSetBack }: VolumeInput,
   { epoch, to, generation }: VolumeMove,
@@ -239,9 +239,9 @@ function findSwitch(
   if (!isOrdered || !own?.final || !there?.final) return undefined;
   const isSame =
     own.final.snapshot === there.final.snapshot && own.final.epoch === epoch && there.final.epoch === epoch;
-  const isTold = own.role === 'primary' && isOfEpoch(own, status);
+  const isReported = own.role === 'primary' && isOfEpoch(own, status);
   const isThere = there.state === 'ready' && there.role === 'replica' && there.syncedEpoch === status!.epoch;
-  if (!isSame || !isTold || !isThere || isSetBack) return undefined;
+  if (!isSame || !isReported || !isThere || isSetBack) return undefined;
   const by = generation === undefined ? 'drain' : 'order';
   return { from: primaryNode, to: target, epoch, syncedAt: there.final.at, planned: by };
 }

@@ -263,7 +263,7 @@ describe('promotion of a copy', () => {
     const decided = decide({ status: before, reports, hosts: [lose('a'), ...others] });
     const told = draftEvents(replicated, before, decided).at(-1)!;
     expect(told.data).to.include({ to: 'node_b', secondsLost: null });
-    expect(told.message).to.match(/cannot be told: its clock is ahead, or its node was only cut off; if /);
+    expect(told.message).to.match(/for how long is unknown: its clock is ahead, or its node was only cut off; if /);
   });
 
   it('is told once, with what is missing, and so is what was set aside', () => {

@@ -89,7 +89,7 @@ function measureLoss(input: VolumeInput, former: VolumeHost | undefined, syncedA
   const { at = input.now, fencesAfterSeconds } = (former && findReport(input, former.id)) ?? {};
   if (!former?.lost) return { secondsLost: count(copied, former ? Math.min(now, Date.parse(at)) : now) };
   const lastContact = Math.min(now, Date.parse(former.lost.since));
-  // A copy of a later moment: it was only cut off, or its clock is ahead and something is missing. It cannot be told which.
+  // A copy of a later moment: it was only cut off, or its clock is ahead and something is missing. Which is unknown.
   if (copied > lastContact) return { secondsUnheard: count(copied, now) };
   // Its agent has stopped what writes, if it has said that it does.
   const until = fencesAfterSeconds === undefined ? now : lastContact + fencesAfterSeconds * 1000 + STOP_MARGIN_MS;

@@ -20,7 +20,7 @@ import { type Cache, type Entry, findRecordFault, listValues, readValue, value }
 import { chooseNode, chooseReplicaNodes, isInside, type VolumeCandidate, type VolumeDemand } from './choose-node.js';
 import type { HostLoss, VolumeHost, VolumeInput, VolumeWait } from './input.js';
 
-/** What is waited on, each with what tells it from an earlier one: times of records are only a part of that. */
+/** What is waited on, each with what distinguishes it from an earlier one: times of records are only a part of that. */
 export function readMarks(
   volume: StoredVolume,
   status: VolumeStatus | undefined,

@@ -2,7 +2,7 @@ import { formatBytes } from '../../crds/grammar/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 
 /**
- * What is told of a volume that does not have the size that is asked for; undefined when it has, as far as its driver can. One that cannot
+ * The message of a volume that does not have the size that is asked for; undefined when it has, as far as its driver can. One that cannot
  * have it is as usable as before.
  */
 export function judgeSize(
@@ -10,7 +10,7 @@ export function judgeSize(
   { targetBytes, capacityBytes, message }: VolumeReport,
   node: string,
 ): Pick<VolumeStatus, 'phase' | 'reason' | 'message'> | undefined {
-  const isLookedAt = targetBytes === undefined || targetBytes === sizeBytes; // agents of earlier releases do not tell
+  const isLookedAt = targetBytes === undefined || targetBytes === sizeBytes; // agents of earlier releases do not say
   if (isLookedAt && message === undefined) return undefined;
   const has = capacityBytes === undefined ? '' : ` from ${formatBytes(capacityBytes)}`;
   const change = `its size is to change${has} to ${formatBytes(sizeBytes)}`;

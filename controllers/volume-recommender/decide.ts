@@ -22,7 +22,7 @@ interface AdviceDecision {
   /** Those that are more urgent than when they were announced, or less. */
   readonly changed: readonly Recommendation[];
   readonly vanished: readonly AnnouncedAdvice[];
-  /** Whether its node refused a growth so lately that none is to be asked for by itself. */
+  /** Whether its node refused a growth so recently that none is to be asked for by itself. */
   readonly isHeldBack: boolean;
   /** When to look again although nothing wakes the loop: a volume that stays nearly empty becomes a recommendation then. */
   readonly againMs: number | undefined;

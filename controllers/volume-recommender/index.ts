@@ -105,7 +105,7 @@ async function announce(
   { id, name }: AdviceRecord['volume'],
 ): Promise<readonly Put[]> {
   const about = { tenant, subject: { kind: 'Volume', name, id } as const };
-  const tell = (each: Recommendation, reason: 'recommendation_appeared' | 'recommendation_changed') =>
+  const putEvent = (each: Recommendation, reason: 'recommendation_appeared' | 'recommendation_changed') =>
     events.put({
       ...about,
       type: 'recommendation.appeared',
@@ -115,8 +115,8 @@ async function announce(
       data: { recommendation: each.id, type: each.type, priority: each.priority, ...each.parameters },
     });
   const puts: Put[] = [];
-  for (const each of appeared) puts.push(await tell(each, 'recommendation_appeared'));
-  for (const each of changed) puts.push(await tell(each, 'recommendation_changed'));
+  for (const each of appeared) puts.push(await putEvent(each, 'recommendation_appeared'));
+  for (const each of changed) puts.push(await putEvent(each, 'recommendation_changed'));
   for (const each of vanished) {
     const put = await events.put({
       ...about,

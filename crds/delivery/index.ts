@@ -34,7 +34,7 @@ export interface Delivery {
   readonly nodeId: string;
   /** Every one whose ticket might come again, the oldest first. */
   readonly uses: readonly DeliveryUse[];
-  /** Id of the event that tells of a ticket used twice, if there was one. */
+  /** Id of the event about a ticket used twice, if there was one. */
   readonly repeated?: string;
 }
 

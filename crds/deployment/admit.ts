@@ -191,7 +191,7 @@ function isObject(document: unknown): document is Readonly<Record<string, unknow
   return typeof document === 'object' && document !== null && !Array.isArray(document);
 }
 
-/** What the server adds to a deployment in its answers. A client that sends it back is told that it was not read. */
+/** What the server adds to a deployment in its answers. A client that sends it back gets a warning. */
 const READ_ONLY: ReadonlySet<string> = new Set(['metadata', 'status', 'alterations', 'warnings']);
 
 /** A document, taken apart. */

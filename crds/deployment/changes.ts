@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isCredential } from '../workload/index.js';
 import type { Deployment } from './deployment.js';
 
-/** One field that a write changed, as an event tells of it. Null: the field is absent. */
+/** One field that a write changed, as an event reports it. Null: the field is absent. */
 export interface FieldChange {
   readonly field: string;
   readonly from: string | null;

@@ -257,7 +257,7 @@ export interface ScalingStatus {
   readonly message: string;
 }
 
-/** An event that told of a status. */
+/** An event that announced a status. */
 export interface AnnouncedEvent {
   readonly type: string;
   readonly reason: string;

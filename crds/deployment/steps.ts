@@ -58,7 +58,7 @@ interface StepInput {
 }
 
 /**
- * The steps of a deployment, from its spec and its status alone: whoever shows a status can show the steps of the same
+ * The steps of a deployment, from its spec and its status alone: who shows a status can show the steps of the same
  * moment, and they cannot contradict it.
  */
 export function listSteps(stored: StoredDeployment, status: Status): readonly DeploymentStep[] {
@@ -239,7 +239,7 @@ function describeRollout({ deployment, status, staying, conditions }: StepInput)
   const { replicas } = deployment;
   const { lastTransitionTime: since = null } = conditions.get('Progressing') ?? {};
   const isRolling = status.updatedReplicas < staying.filter(({ state }) => state !== 'unplaced').length;
-  // While it progresses, one too many is on its way out also before it is told to leave.
+  // While it progresses, one too many is on its way out also before it is marked as leaving.
   const kept = status.phase === 'Progressing' ? Math.min(staying.length, replicas) : staying.length;
   const leaving = status.placements.length - kept;
   const detail = `${status.updatedReplicas} of ${formatCount(replicas, 'replica')} up to date`;

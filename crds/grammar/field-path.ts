@@ -12,7 +12,7 @@ export class FieldPath {
     this.parts = parts;
   }
 
-  /** The path of a JSON Pointer (RFC 6901) into `document`, which tells lists from maps. */
+  /** The path of a JSON Pointer (RFC 6901) into `document`, which shows what is a list or a map. */
   static ofPointer(pointer: string, document: unknown): FieldPath {
     let path = FieldPath.root;
     let value = document;

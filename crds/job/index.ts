@@ -7,7 +7,7 @@
  *     const admission = admitJob(document, facts, limits);
  *     if (!admission.ok) return admission.rejections;
  *
- * Running it to its end is the job runner's; when one with a schedule runs is the job scheduler's. `parseSchedule` tells the ticks.
+ * Running it to its end is the job runner's; when one with a schedule runs is the job scheduler's. `parseSchedule` has the ticks.
  *
  * @module
  */

@@ -26,7 +26,7 @@ export function parseSchedule(schedule: string, timeZone: string): Ticks | undef
   );
 }
 
-/** Schedules that were read lately: each is asked for whenever something happens to its job, and reading takes longer than asking. */
+/** Parsed schedules: each is needed whenever something happens to its job, and parsing takes longer than evaluating. */
 const known = new Map<string, Cron>();
 const KNOWN_MAX = 1000;
 /** Longer ones are read each time: nobody writes them by hand. */

@@ -44,7 +44,7 @@ export interface FieldOwners {
 /** Who an object is. Set by the server; what a client sends here is ignored and announced. */
 export interface Metadata extends ObjectNotes {
   readonly tenant: string;
-  /** Told apart from an earlier object of the same name by this. */
+  /** Distinguishes it from an earlier object of the same name. */
   readonly uid: string;
   /** Counts the accepted changes of what is asked for. Starts at 1. */
   readonly generation: number;

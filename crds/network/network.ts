@@ -35,7 +35,7 @@ export interface StoredNetwork extends Network {
 /** A network as the agent of its node gets it: nothing else of it leaves the control plane. */
 export type AssignedNetwork = Pick<Network, 'name' | 'driver' | 'labels' | 'internal'>;
 
-/** The label that tells a network from an earlier one of the same name. */
+/** The label that distinguishes a network from an earlier one of the same name. */
 export const NETWORK_UID_LABEL = 'mooring.io/network-uid';
 
 export function toAssignedNetwork({ name, driver, labels, internal, metadata }: StoredNetwork): AssignedNetwork {
@@ -66,7 +66,7 @@ export interface NetworkStatus {
   /** The name of its node; absent when that is no longer enrolled. */
   readonly node?: string;
   readonly since: string;
-  /** The state that its newest event told; absent before the first. */
+  /** The state that its newest event announced; absent before the first. */
   readonly announced?: 'ready' | 'failed';
 }
 

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { type CheckResult, createBodyCheck } from '../rule/index.js';
 import type { SeenNetwork } from './network.js';
 
-/** More networks than a node is told of in one request of its agent. */
+/** More networks than are reported in one request of its agent. */
 const REPORTED_MAX = 1_000;
 const MESSAGE_MAX = 1_000;
 

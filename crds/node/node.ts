@@ -69,7 +69,7 @@ export interface RemovedVolume {
   /** What it was called. */
   readonly volume?: string;
   readonly bytes: number;
-  /** When they go, if the agent runs all the time and nobody needs their room: told by the clock of the machine. */
+  /** When they go, if the agent runs all the time and their room is not needed: by the clock of the machine. */
   readonly until: string;
 }
 

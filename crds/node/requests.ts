@@ -164,7 +164,7 @@ const feature = Type.String({
   ...annotate({ 'x-expected': 'a word such as host_ports' }),
 });
 
-/** Containers of which one heartbeat tells what they use. */
+/** Containers whose usage one heartbeat reports. */
 export const USAGE_MAX = 1000;
 
 const usageSchema = Type.Object(
@@ -216,7 +216,7 @@ const setBackSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** Removed volumes that one heartbeat tells of. */
+/** Removed volumes that one heartbeat lists. */
 export const REMOVED_MAX = 100;
 
 const removedVolumeSchema = Type.Object(

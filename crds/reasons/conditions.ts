@@ -62,7 +62,7 @@ export const conditionReasons = {
   secret_unreadable: {
     meaning:
       'The stored secret cannot be opened: it is sealed with a key that the servers do not have, or was altered.',
-    remedy: 'Give the servers the key again, or write the secret anew with "moor secrets write".',
+    remedy: 'Give the servers the key again, or write the secret again with "moor secrets write".',
   },
   secret_undeliverable: {
     meaning: 'The secret holds a value that cannot be an environment variable.',
@@ -102,6 +102,6 @@ export const conditionReasons = {
     meaning:
       'A stored record cannot be worked with: another release has stored it, or it was changed by hand. The message names it.',
     remedy:
-      'A deployment: send it again with "moor apply", or delete it. A node: delete it and enrol it again. A rotation: begin it again. A job: delete it and create it again. A network: remove it from what joins it, delete it and create it again. What the control plane writes itself is written anew.',
+      'A deployment: send it again with "moor apply", or delete it. A node: delete it and enrol it again. A rotation: begin it again. A job: delete it and create it again. A network: remove it from what joins it, delete it and create it again. What the control plane writes itself is rewritten.',
   },
 } as const satisfies Readonly<Record<string, ReasonEntry>>;

@@ -5,7 +5,7 @@ export interface ReasonEntry {
   readonly remedy?: string;
 }
 
-/** Of events that tell of a change; those about trouble are with what the trouble is about. */
+/** Of events about a change; those about trouble are with what the trouble is about. */
 export const eventReasons = {
   created: { meaning: 'The deployment was stored.' },
   updated: { meaning: 'The deployment was changed; the event names the fields, and the token that changed them.' },

@@ -100,7 +100,7 @@ export function checkRecommendationApply(id: string, document: unknown, facts: A
   return toCheckFailure(outcomeRefusals(change, volume, facts)) ?? { ok: true, value: change };
 }
 
-/** An id names its volume: of one that is gone it is told that it is, and not that the condition does not hold any more. */
+/** An id names its volume: of one that is gone the answer says so, and not that the condition does not hold any more. */
 function rejectAbsent(id: string, { volumes }: ApplyFacts): Rejection {
   const [, volume] = /^rec_([0-9a-z]{26})_[0-9a-z_]{1,40}$/.exec(id) ?? [];
   const isGone = volume !== undefined && !volumes.some(each => each.id === `vol_${volume}`);

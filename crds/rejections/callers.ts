@@ -25,7 +25,7 @@ export const callerRejections = defineEntries('ours', {
   sign_in_code_invalid: {
     status: 401,
     expected: 'the code of a sign-in link that was not used and is not older than ten minutes',
-    why: 'The link was used before, is older than ten minutes, or is of a server that was started anew since.',
+    why: 'The link was used before, is older than ten minutes, or is of a server that was restarted since.',
     remedy: 'Ask for a new link: "moor up" prints one, also while everything runs. Or sign in with a token.',
     echo: 'never',
     example: 'POST /api/v1/tokens/sign-in twice with one code',

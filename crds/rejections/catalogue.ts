@@ -42,7 +42,7 @@ export const catalogue = Object.assign({}, ...catalogueGroups) as Merged<(typeof
 /** A code of the catalogue. */
 export type RejectionCode = keyof typeof catalogue;
 
-/** What the accepted form of a code must be told, as the rest of an argument list: nothing, or one object. */
+/** The parameters of the accepted form of a code, as the rest of an argument list: nothing, or one object. */
 export type ParamsOf<Code extends RejectionCode> = (typeof catalogue)[Code] extends {
   readonly expected: (params: infer Params) => string;
 }

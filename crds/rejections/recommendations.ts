@@ -39,7 +39,7 @@ export const recommendationRejections = defineEntries('7.5', {
     status: 409,
     expected: ({ reason }: { reason: string }) => `a recommendation that can be applied (${reason})`,
     sample: { reason: 'the node has to be replaced by a person' },
-    why: 'This recommendation tells a person what to do; the platform cannot do it.',
+    why: 'This recommendation is for a person to carry out; the platform cannot do it.',
     remedy: 'Do what it says by hand.',
     example: 'POST /api/v1/dvm/recommendations/rec_…/apply with applicable: false',
     fixed: 'POST /api/v1/dvm/recommendations/rec_…/apply with applicable: true',

@@ -125,7 +125,7 @@ export const volumeRejections = defineEntries('7.5', {
     expected: ({ fault }: { fault: string }) =>
       `a volume whose record can be read; what is stored of it is not sound: ${fault}`,
     sample: { fault: 'class is not one of the known ones' },
-    why: 'The record does not tell what the volume is, and its bytes could be removed, or left behind, by mistake.',
+    why: 'The record does not say what the volume is, and its bytes could be removed, or left behind, by mistake.',
     remedy: 'Ask the operator of the platform to restore the record from a backup of etcd; then delete the volume.',
     example: 'DELETE /api/v1/dvm/volumes/vol_… while its record is damaged',
     fixed: 'DELETE /api/v1/dvm/volumes/vol_… once its record is restored',

@@ -37,7 +37,7 @@ export interface ContainerTemplate {
   readonly readOnlyRootFilesystem?: boolean;
   readonly stopGracePeriod?: string;
   readonly preStop?: readonly string[];
-  /** Only tells containers of one restart from those of another. */
+  /** Only distinguishes containers of one restart from those of another. */
   readonly restartedAt?: string;
   /** References only: what they stand for is looked up when the container is made. */
   readonly secrets?: readonly DeliveredReference[];

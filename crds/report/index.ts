@@ -26,7 +26,7 @@ export type ContainerHealth = 'none' | 'starting' | 'healthy' | 'unhealthy';
 
 /**
  * How a container ended last, and what it wrote at the end. The agent has removed the values of the container's secrets
- * from the output; whoever may read this may read the log of the container as well.
+ * from the output; a user who may read this may read the log of the container as well.
  */
 export interface ContainerEnd {
   readonly exitCode: number;
@@ -107,7 +107,7 @@ const segment = Type.String({
 });
 
 const time = Type.String({
-  // Within the calendar and the clock: whoever reads it may compute with it.
+  // Within the calendar and the clock: readers may compute with it.
   pattern: '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])T(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?Z$',
   ...annotate({ 'x-expected': 'a time such as 2026-01-31T12:00:00.000Z' }),
 });

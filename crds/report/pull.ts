@@ -1,6 +1,6 @@
 import { formatBytes } from '../grammar/index.js';
 
-/** How much of an image has arrived, of the layers whose size the engine has told so far. */
+/** How much of an image has arrived, of the layers whose size the engine has reported so far. */
 export interface PullProgress {
   readonly receivedBytes: number;
   readonly totalBytes: number;
@@ -22,16 +22,16 @@ const EVERY_MS = 5_000;
 /** With this share of the image more, at the least: however long a pull takes, it causes few writes. */
 const STEP = 0.05;
 
-/** When something was last told of a pull, and what. */
+/** When progress of a pull was last reported, and what. */
 export interface LastPullReport {
-  /** When the pull began, or was last told of. */
+  /** When the pull began, or was last reported. */
   readonly at: number;
   readonly progress?: PullProgress;
 }
 
 /** Whether progress is worth a write: each is read by every watch of the deployment. */
-export function isPullNews(told: LastPullReport, { receivedBytes, totalBytes }: PullProgress, now: number): boolean {
+export function isPullNews(last: LastPullReport, { receivedBytes, totalBytes }: PullProgress, now: number): boolean {
   if (totalBytes <= 0) return false;
-  if (!told.progress) return now - told.at >= FIRST_MS;
-  return now - told.at >= EVERY_MS && receivedBytes - told.progress.receivedBytes >= STEP * totalBytes;
+  if (!last.progress) return now - last.at >= FIRST_MS;
+  return now - last.at >= EVERY_MS && receivedBytes - last.progress.receivedBytes >= STEP * totalBytes;
 }

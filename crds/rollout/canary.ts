@@ -27,8 +27,8 @@ export function isOfPresent(replica: Replica, deployment: Deployment, baseline: 
 }
 
 /**
- * What a replica is made anew from: the template that was complete last, by its hash, where the replica served for that, else its own.
- * A node that is named or not named any more replaces no replica that is there: the hash tells which one was named, not the record.
+ * What a replica is recreated from: the template that was complete last, by its hash, where the replica served for that, else its own.
+ * A node that is named or not named any more replaces no existing replica: the hash shows which one was named, not the record.
  */
 export function toReplicaForm(
   { templateHash, template, namedNode, nodeId }: Pick<Replica, keyof ReplicaForm | 'nodeId'>,

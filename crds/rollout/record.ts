@@ -41,7 +41,7 @@ export interface CanaryRecord {
   readonly revision: number;
   readonly contentHash: string;
   readonly startedAt: string;
-  /** What the old replicas are made from: one that is lost meanwhile is made anew. */
+  /** What the old replicas are made from: one that is lost meanwhile is recreated. */
   readonly baseline: ReplicaForm;
   /** Since when all of its replicas have been available. */
   readonly healthy?: CanaryHealth;
@@ -76,7 +76,7 @@ export interface CanaryOrder {
   readonly at: string;
 }
 
-/** What ran beside a canary: a deployment that is made anew from a backup begins with both. */
+/** What ran beside a canary: a deployment that is recreated from a backup begins with both. */
 export interface CanaryBeside {
   readonly completed: CompletedRollout;
   readonly baseline: ReplicaForm;

@@ -178,7 +178,7 @@ export function rejectOvertakenStep(phase: string, facts: Pick<RotationFacts, 's
 
 /**
  * Where the next version comes from: the caller, who has sent values, or the platform. Without a recipe the platform
- * mints every key of the present version anew.
+ * mints every key of the present version again.
  */
 export type RotationMaterial =
   | { readonly by: 'caller' }

@@ -4,11 +4,11 @@ import { DNS_LABEL_MAX, DNS_LABEL_PATTERN } from '../grammar/index.js';
 import type { PlainCode } from '../rejections/index.js';
 import type { Relation } from './relation.js';
 
-/** What a schema may say beside its shape. ajv is told to leave these words alone. */
+/** What a schema may say beside its shape. ajv is set to ignore these keywords. */
 export interface Annotations {
   /** The code that a value of the wrong shape earns here; `field_invalid` when absent. */
   readonly 'x-reject'?: PlainCode;
-  /** The field's own rules refuse what has the wrong shape here, with codes that need to be told a limit. */
+  /** The field's own rules refuse what has the wrong shape here, with codes that take a limit. */
   readonly 'x-rules'?: true;
   /** The code of an unknown field of this object; `field_unknown` when absent. */
   readonly 'x-unknown'?: PlainCode;

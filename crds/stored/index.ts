@@ -2,8 +2,8 @@
  * Stored documents that are not what they should be: written by another release, by hand, or damaged.
  *
  * A record is checked once, when it is first read, against what its readers count on. Members that are not as expected are
- * replaced by what does least, so that no reader of any process meets a document that it cannot work with; what was wrong is told
- * beside it, for whoever must not act on a substitute.
+ * replaced by what does least, so that no reader of any process meets a document that it cannot work with; what was wrong
+ * is returned beside it, for callers that must not act on a substitute.
  *
  *     const { document, fault } = repairRecord('nodes/t1/one', JSON.parse(bytes));
  *

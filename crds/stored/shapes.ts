@@ -179,7 +179,7 @@ const replicaMembers = object({
   createdAt: maybe(text('')),
 });
 
-/** A replica that cannot be read has to go: its slot is filled anew. */
+/** A replica that cannot be read has to go: its slot is filled again. */
 export const replicaShape: Repairer = {
   isSound: replicaMembers.isSound,
   repair: (value, context, path) => ({

@@ -69,7 +69,7 @@ export function listVolumeNodes(status: Pick<VolumeStatus, 'primaryNode' | 'copi
   return [...new Set([...own, ...copies.map(({ nodeId }) => nodeId), ...leaving])];
 }
 
-/** What the agents of one control plane are told alike. */
+/** What all agents of one control plane are sent. */
 interface ReplicationTerms {
   readonly findPeer: (nodeId: string) => VolumePeer | undefined;
   readonly intervalSeconds: number;

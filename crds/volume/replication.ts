@@ -14,7 +14,7 @@ export interface AssignedReplication extends VolumeTerm {
   readonly isHeld?: true;
   /**
    * On the primary: the epoch that the volume is to move in. Nothing that mounts it is started; when nothing writes any more, a last
-   * snapshot is taken, sent, and told as `final`.
+   * snapshot is taken, sent, and reported as `final`.
    */
   readonly finalFor?: number;
   /** What was set aside on this node and is to go; each is named with its moment, so that nothing else of its name goes. */
@@ -71,7 +71,7 @@ export interface SeenCopy extends Omit<VolumeReplica, 'state' | 'failingSince'> 
   readonly state: 'syncing' | 'synced';
 }
 
-/** The last snapshot before a move: nothing was written after it. Told by the primary that took it, and by each copy that has it. */
+/** The last snapshot before a move: nothing was written after it. Sent by the primary that took it, and by each copy that has it. */
 export interface FinalSnapshot {
   /** That the volume is to move in. */
   readonly epoch: number;

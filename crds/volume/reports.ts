@@ -4,7 +4,7 @@ import { annotate, type CheckResult, createBodyCheck } from '../rule/index.js';
 import { GENERATION_ID } from './terms.js';
 import type { SeenVolume } from './volume.js';
 
-/** More volumes than a node is told of in one request of its agent. */
+/** More volumes than are reported in one request of its agent. */
 const REPORTED_MAX = 1_000;
 const MESSAGE_MAX = 1_000;
 

@@ -9,8 +9,8 @@ export interface VolumeTerm {
   readonly generationId: string;
 }
 
-/** A term as an agent tells of it, which may leave out a part. */
-type ToldTerm = { readonly [Key in keyof VolumeTerm]?: VolumeTerm[Key] | undefined };
+/** A term as an agent reports it, which may leave out a part. */
+type ReportedTerm = { readonly [Key in keyof VolumeTerm]?: VolumeTerm[Key] | undefined };
 
 /** What a generation looks like: part of the names of snapshots, so it is short and has no hyphen. */
 export const GENERATION_ID = '[0-9a-f]{16}';
@@ -24,12 +24,12 @@ export function extendLineage(lineage: readonly VolumeTerm[], term: VolumeTerm):
 }
 
 /** Whether two terms are one: their epochs alone may be of different histories. */
-export function isSameTerm(one: ToldTerm, other: ToldTerm): boolean {
+export function isSameTerm(one: ReportedTerm, other: ReportedTerm): boolean {
   return one.epoch === other.epoch && one.generationId === other.generationId;
 }
 
-/** Whether a term was issued in another history than the one that these are of; one of which the generation is not told was not. */
-export function isForeignTerm({ epoch = 0, generationId }: ToldTerm, lineage: readonly VolumeTerm[]): boolean {
+/** Whether a term was issued in another history than the one that these are of; one without a generation was not. */
+export function isForeignTerm({ epoch = 0, generationId }: ReportedTerm, lineage: readonly VolumeTerm[]): boolean {
   const [oldest] = lineage;
   if (oldest === undefined || epoch < oldest.epoch || generationId === undefined) return false;
   return !lineage.some(each => isSameTerm(each, { epoch, generationId }));

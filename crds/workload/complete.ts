@@ -9,7 +9,7 @@ import type { SecretReference, SecretsInput } from './secrets.js';
 import { type LooseMount, type MountsInput, type VolumeMount, getVolumeId } from './volumes.js';
 
 /** Why a key that was to be generated is not. */
-export const GENERATE_KEPT = 'the material exists and is kept; a rotation mints it anew';
+export const GENERATE_KEPT = 'the material exists and is kept; a rotation mints it again';
 
 /** References to store, and the material that came with them, for the secrets store only. */
 export interface SecretsCompletion {

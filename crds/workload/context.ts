@@ -89,7 +89,7 @@ export interface WorkloadContext extends WellFormedDocument {
   readonly kind: 'Deployment' | 'Job';
   readonly facts: WorkloadFacts;
   readonly limits: WorkloadLimits;
-  /** The workload's name as sent or stored, for wording and to tell it from others. */
+  /** The workload's name as sent or stored, for messages and to distinguish it from others. */
   readonly name: string;
   /** The document carries the metadata of a stored object: a client sends back what it has read. */
   readonly isSentBack?: boolean | undefined;

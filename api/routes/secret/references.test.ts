@@ -80,7 +80,7 @@ describe('references of deployments to a secret', () => {
             field: 'generate.keys',
             from: ['password', 'salt'],
             to: ['salt'],
-            why: 'the material exists and is kept; a rotation mints it anew',
+            why: 'the material exists and is kept; a rotation mints it again',
           },
         ]);
       }
