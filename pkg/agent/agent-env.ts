@@ -22,13 +22,13 @@ export interface AgentEnv {
   readonly disk: Disk;
   /** Keeps the bytes of volumes. Without it the node provides none that are on disk. */
   readonly volumes?: VolumeDriver | undefined;
-  /** What there is for volumes now. Without it what is free is told as it was at the start. */
+  /** What there is for volumes now. Without it the free space of the start is reported. */
   readonly room?: Pick<VolumeRoom, 'bytes' | 'run'> | undefined;
   /** Finds volumes of type bind. Without it the node provides none. */
   readonly binds?: BoundFolders | undefined;
   /** The agents that copies of volumes are exchanged with. Without it none are. */
   readonly peers?: Peers | undefined;
-  /** Tells whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
+  /** Whether an earlier run of the agent has ended. Without it only a run that stopped by itself has, for certain. */
   readonly processes?: ProcessTable | undefined;
   /** Milliseconds since the boot of the machine, suspended or not. Without it those of `clock`. */
   readonly uptimeMs?: (() => number) | undefined;
@@ -68,7 +68,7 @@ export interface AgentOptions {
   readonly concurrency?: number;
 }
 
-/** The capacity of the machine and the name and version of its engine, as the engine tells them. */
+/** The capacity of the machine and the name and version of its engine, as the engine reports them. */
 export async function readEngine(
   engine: Engine,
   { diskBytes = 0 }: AgentOptions,

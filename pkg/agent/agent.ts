@@ -139,7 +139,7 @@ export class Agent {
       await volumes.withdraw();
     } catch (thrown) {
       this.#env.log.warn(
-        'the control plane was not told that this agent ends: what writes to replicated volumes is killed before a copy takes over',
+        'the control plane was not notified that this agent ends: what writes to replicated volumes is killed before a copy takes over',
         { error: asError(thrown) },
       );
     }
@@ -293,7 +293,7 @@ export class Agent {
     return done;
   }
 
-  /** A store that was set back may have forgotten this machine, so that it was enrolled anew: then what it was before is not cleared away. */
+  /** A store that was set back may have forgotten this machine, so that it was enrolled again: then what it was before is not cleared away. */
   async #awaitJudgement({ gate, signal }: Pick<Run, 'gate' | 'signal'>): Promise<void> {
     if (this.#membership.formerNodeIds.length === 0) return;
     await Promise.race([gate.untilJudged(signal), sleep(this.#env.clock, JUDGED_WITHIN_MS, signal)]);

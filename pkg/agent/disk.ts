@@ -17,7 +17,7 @@ export interface Disk {
 
 /**
  * A document that was stored as JSON. Undefined when there is none, and when a fault of the disk has left something else: then it
- * is made anew. What is wrong with it is not told, because that would quote it.
+ * is created again. What is wrong with it is not logged, because that would quote it.
  */
 export async function readStateFile<T extends object>(
   disk: Disk,

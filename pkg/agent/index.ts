@@ -11,7 +11,7 @@
  * (`assignments.ts`), what the engine shows (`container-view.ts`), what is kept (`disk.ts`). Each room imports those below it only:
  *
  * - `containers/`: from the decision about a replica to its container, its network and its report; `images/`: pulls.
- * - `reports/`: heartbeats with all that they tell, and the reports on their way to the control plane; `logs/`: what containers said.
+ * - `reports/`: heartbeats with all that they report, and the reports on their way to the control plane; `logs/`: what containers said.
  * - `node-volumes/`: the volumes of this node for what mounts them: their size, who writes, when that must stop, removed ones.
  * - `membership/`: which node this is, whether this agent has it, and from whom it takes orders.
  * - `replication/`: copies between nodes; `volumes/`: how bytes are kept; `fencer/`: what kills late writers; `engine/`: the drivers.

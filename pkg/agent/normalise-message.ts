@@ -18,7 +18,7 @@ const volatile: readonly (readonly [form: RegExp, replacement: string])[] = [
 ];
 
 /**
- * Makes two messages about the same cause equal: ids, addresses with a port (0.0.0.0 stays: it tells which port is taken), times, durations and process ids are replaced,
+ * Makes two messages about the same cause equal: ids, addresses with a port (0.0.0.0 stays: it shows which port is taken), times, durations and process ids are replaced,
  * and control characters become spaces. Reports that differ in nothing else are then not written again.
  */
 export function normaliseMessage(message: string): string {

@@ -6,14 +6,14 @@ import type { Clock } from '../clock/index.js';
 const SHARE = 3;
 
 /**
- * Tells systemd that the agent has started and, again and again, that it is alive: one that stands still is killed and started anew. Does nothing
- * where it was not started by a unit of `Type=notify`.
+ * Notifies systemd that the agent has started and, at intervals, that it is alive: one that hangs is killed and restarted.
+ * Does nothing where it was not started by a unit of `Type=notify`.
  */
 export function notifySystemd(
   { NOTIFY_SOCKET, WATCHDOG_USEC }: NodeJS.ProcessEnv,
   clock: Clock,
   signal: AbortSignal,
-  send: (word: string) => void = tell,
+  send: (word: string) => void = notify,
 ): void {
   if (!NOTIFY_SOCKET) return;
   send('READY=1');
@@ -28,7 +28,7 @@ export function notifySystemd(
 }
 
 /** Node has no datagram socket of the kind that systemd listens on. */
-function tell(word: string): void {
+function notify(word: string): void {
   spawn('systemd-notify', [word], { stdio: 'ignore' })
     .on('error', () => undefined)
     .unref();

@@ -103,7 +103,7 @@ export class Attempts {
     return Date.parse(container.startedAt) + timeoutSeconds * 1000 - this.#clock.now();
   }
 
-  /** What could not be written is not noted: whoever needs the note tries again. */
+  /** What could not be written is not noted: the next caller that needs the note tries again. */
   #put(uid: string, started: StartedAttempt): Promise<void> {
     const write = async () => {
       const before = this.#started.get(uid);
@@ -131,7 +131,7 @@ export class Attempts {
   }
 }
 
-/** Whether one of which nothing was noted was stopped is told by its times alone: its exit code may be a success all the same. */
+/** Whether one of which nothing was noted was stopped is judged by its times alone: its exit code may be a success all the same. */
 function judgeUnknown({ once }: Replica, { state, startedAt = '', endedAt = '' }: ContainerStatus): StartedAttempt {
   const { timeoutSeconds = Infinity } = once ?? {};
   const hasOverrun = state !== 'running' && Date.parse(endedAt) - Date.parse(startedAt) >= timeoutSeconds * 1000;

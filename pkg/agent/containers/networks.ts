@@ -32,7 +32,7 @@ export interface NodeNetworksParts {
 }
 
 /**
- * The networks of this node, as last received from the control plane: created when they are missing, whoever has removed them, and
+ * The networks of this node, as last received from the control plane: created whenever they are missing, and
  * removed when they are not wanted any more and no container holds them.
  */
 export class NodeNetworks {

@@ -170,7 +170,7 @@ export class ReplicaReporter {
       if (this.#parts.outbox.latest(uid)?.state !== state) this.report(uid, state);
     });
     let progressAt = clock.monotonic();
-    let told: LastPullReport = { at: progressAt };
+    let last: LastPullReport = { at: progressAt };
     let cancelStuck = () => {};
     const watch = (ms: number) => {
       cancelStuck = clock.after(ms, () => {
@@ -184,9 +184,9 @@ export class ReplicaReporter {
       progressAt = clock.monotonic();
       const latest = this.#parts.outbox.latest(uid);
       const wasStuck = latest?.reason === STUCK[state].reason;
-      const isNews = pull !== undefined && latest?.state === state && isPullNews(told, pull, progressAt);
+      const isNews = pull !== undefined && latest?.state === state && isPullNews(last, pull, progressAt);
       if (!wasStuck && !isNews) return;
-      if (pull) told = { at: progressAt, progress: pull };
+      if (pull) last = { at: progressAt, progress: pull };
       this.report(uid, state, pull && { pull });
       if (wasStuck) watch(STUCK_STEP_MS + allowedMs);
     };

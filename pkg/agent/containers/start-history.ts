@@ -101,7 +101,7 @@ export class StartHistory {
     this.#settle(uid, slot, state === 'exited' && endedAt !== undefined ? this.#clock.now() - Date.parse(endedAt) : 0);
     if (!isReady) this.#readySince.delete(uid);
     if (state !== 'exited') this.#exited.delete(uid);
-    // One that was started and has ended again between two looks has ended anew.
+    // One that was started and has ended again between two looks has ended again.
     else if (!this.#exited.has(uid) || this.#exited.get(uid) !== endedAt) {
       this.#exited.set(uid, endedAt);
       const history = this.#slots.get(slotKey(slot));

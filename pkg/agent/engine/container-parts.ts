@@ -1,5 +1,5 @@
 import type { PullProgress } from '../../../crds/report/index.js';
-/** Told whenever the engine says how far a pull is; in bytes, where it says so. */
+/** Called whenever the engine says how far a pull is; in bytes, where it says so. */
 export type OnPullProgress = (progress?: PullProgress) => void;
 
 /** What a container may use at most. */

@@ -1,4 +1,4 @@
-/** A shorter value cannot be told from other text. */
+/** A shorter value cannot be distinguished from other text. */
 const SHORTEST = 6;
 
 /** What the value of a secret may look like in text: as it is, a password that stands in it, a line of it, or encoded. */
@@ -7,7 +7,7 @@ export function listForms(secret: string): readonly string[] {
   return [...[secret, ...listPasswords(secret)].flatMap(encodeAll), ...lines].filter(isFindable);
 }
 
-/** Whether a value, and each password that stands in it, can be told from other text. */
+/** Whether a value, and each password that stands in it, can be distinguished from other text. */
 export function isClearable(secret: string): boolean {
   return [secret, ...listPasswords(secret)].every(isFindable);
 }

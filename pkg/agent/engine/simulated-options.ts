@@ -6,7 +6,7 @@ import type { ContainerStatus, ContainerUsage, ImageLogin, OnEngineEvent, PullFa
 /** The calls of a simulated engine that can be slow or fail. */
 export type EngineOperation = 'facts' | 'list' | 'inspect' | 'pull' | 'create' | 'start' | 'stop' | 'remove' | 'logs';
 
-/** Who is told of the containers of a node. */
+/** Receives the events of the containers of a node. */
 export interface EngineListener {
   readonly nodeId: string;
   readonly onEvent: OnEngineEvent;

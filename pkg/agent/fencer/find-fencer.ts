@@ -58,17 +58,17 @@ export class FencerLink implements Fencer {
 /** A line is answered by a line. */
 class FencerConnection {
   readonly #socket: Socket;
-  #heard: (answer: string | undefined) => void = () => undefined;
+  #onAnswer: (answer: string | undefined) => void = () => undefined;
   isOpen = true;
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     const onEnd = () => {
       this.isOpen = false;
-      this.#heard(undefined);
+      this.#onAnswer(undefined);
     };
     socket.on('error', onEnd).on('close', onEnd).unref();
-    createInterface({ input: socket }).on('line', line => this.#heard(line));
+    createInterface({ input: socket }).on('line', line => this.#onAnswer(line));
   }
 
   static open(path: string): Promise<FencerConnection | undefined> {
@@ -82,11 +82,11 @@ class FencerConnection {
   ask(line: string, clock: Clock): Promise<string | undefined> {
     return new Promise(resolve => {
       const cancel = clock.after(ANSWER_MS, () => resolve(undefined));
-      this.#heard = answer => {
+      this.#onAnswer = answer => {
         cancel();
         resolve(answer);
       };
-      if (!this.isOpen) return this.#heard(undefined);
+      if (!this.isOpen) return this.#onAnswer(undefined);
       this.#socket.write(`${line}\n`);
     });
   }

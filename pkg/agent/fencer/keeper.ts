@@ -39,7 +39,7 @@ export class DeadlineKeeper {
     this.#neededAt = env.uptimeMs();
   }
 
-  /** Takes a line of an agent; answers what it is told. */
+  /** Takes a line of an agent; returns the answer to it. */
   take(line: string): string {
     if (!parseDeadlines(line)) return 'refused';
     this.#env.kept.write(line);

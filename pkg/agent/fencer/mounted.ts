@@ -1,4 +1,4 @@
-/** One mount of a process, as a line of its /proc/PID/mountinfo tells it. */
+/** One mount of a process, as a line of its /proc/PID/mountinfo shows it. */
 interface MountedPart {
   /** Of the file system: `8:1`. */
   readonly device: string;

@@ -13,7 +13,7 @@ export type AssignmentSnapshot = Extract<AssignmentLine, { readonly type: 'snaps
 
 /** What is kept across restarts. */
 interface StoredMoment {
-  /** A machine that another tenant enrols begins anew: that may be in another installation. */
+  /** A machine that another tenant enrols starts over: that may be in another installation. */
   readonly tenant: string;
   readonly seen?: ProvenMoment;
   readonly isHeld?: true;
@@ -25,7 +25,7 @@ interface GateEnv {
   readonly log: Logger;
 }
 
-/** What would become of the node, as it is told and can be confirmed. */
+/** What would become of the node, as it is reported and can be confirmed. */
 interface HeldChanges {
   readonly digest: string;
   /** Nothing of it would go. */
@@ -83,7 +83,7 @@ export class RestoreGate {
     return this.isHeld ? this.#ignored : undefined;
   }
 
-  /** Whether the stream of assignments has to begin anew. */
+  /** Whether the stream of assignments has to start over. */
   get needsStream(): boolean {
     return this.#needsStream;
   }
@@ -170,13 +170,13 @@ export class RestoreGate {
     const { store, isSetBack = false } = snapshot;
     const before = this.#state;
     const isOlder = isSetBack || (store !== undefined && this.#floor !== undefined && wasSetBack(this.#floor, store));
-    // What a declaration would change is compared first, whoever made it. An agent that has seen nothing has nothing to compare with.
+    // What a declaration would change is always compared first. An agent that has seen nothing has nothing to compare with.
     const isHeld = isOlder || before === 'held' || (this.#seen !== undefined && this.#isDeclared(store));
     this.#state = isHeld ? 'held' : 'open';
     this.#isCurrent = !isHeld;
     this.#ignored = isHeld ? snapshot : undefined;
     if (isHeld) {
-      this.#seen ??= store; // a declaration is told by a later epoch than this
+      this.#seen ??= store; // a declaration shows as a later epoch than this
       if (before !== 'held') this.#save();
       if (isOlder) this.#say();
     } else if (store && (this.#seen === undefined || store.revision > this.#seen.revision)) {

@@ -5,7 +5,7 @@ import type { Logger } from '../../log/index.js';
 import { normaliseMessage } from '../normalise-message.js';
 import { roundSize, type VolumeDriver } from '../volumes/index.js';
 
-/** What is told of the size of a volume. */
+/** What is reported of the size of a volume. */
 type SeenSize = Pick<SeenVolume, 'capacityBytes' | 'targetBytes' | 'message'>;
 
 /** How soon a size is tried again that was refused, the first time and at most. */

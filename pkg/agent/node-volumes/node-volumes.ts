@@ -70,12 +70,12 @@ export class NodeVolumes {
   #wanted: ReadonlyMap<string, AssignedVolume> | undefined;
   /** What was last said of each, by id. */
   readonly #said = new Map<string, SeenVolume>();
-  /** What each held when it was last measured: the room of the node depends on it, also while everything is told anew. */
+  /** What each held when it was last measured: the room of the node depends on it, also while reports are sent again. */
   readonly #used = new Map<string, number>();
   /** A heartbeat was answered since that was last asked. */
   #isAnswered = false;
   /** The reports that are under way, and the volumes of which the last one may still arrive. */
-  readonly #telling = new Set<Promise<void>>();
+  readonly #reporting = new Set<Promise<void>>();
   readonly #unanswered = new Set<string>();
   readonly #replication: Replication | undefined;
   readonly #fitter: VolumeFitter;
@@ -129,7 +129,7 @@ export class NodeVolumes {
    */
   async withdraw(): Promise<void> {
     this.fence.withdraw();
-    await Promise.allSettled(this.#telling);
+    await Promise.allSettled(this.#reporting);
     const promised = [...this.#said.values()].filter(({ fencesAfterSeconds }) => fencesAfterSeconds !== undefined);
     if (promised.length === 0) return;
     await this.#report(promised.map(withoutPromise));
@@ -201,13 +201,13 @@ export class NodeVolumes {
   }
 
   /**
-   * Lets time pass for what was removed and is kept, while the control plane answers and is obeyed: whoever restores etcd needs the time until
+   * Lets time pass for what was removed and is kept, while the control plane answers and is obeyed: a restore of etcd needs the time until
    * then, and may need what a lost order has removed.
    */
   async ageRemoved(ms: number, gate: Pick<RestoreGate, 'isOpen'>): Promise<void> {
-    const isHeard = this.#isAnswered && gate.isOpen;
+    const isObeyed = this.#isAnswered && gate.isOpen;
     this.#isAnswered = false;
-    if (!isHeard) return;
+    if (!isObeyed) return;
     await this.#env.volumes?.removed?.age(ms).catch((thrown: unknown) =>
       this.#env.log.warn('what was removed cannot be looked at: see the disk of the volumes', {
         error: asError(thrown),
@@ -250,9 +250,9 @@ export class NodeVolumes {
     const id = key.endsWith(COPIES) ? key.slice(0, -COPIES.length) : key;
     const volume = this.#wanted?.get(id);
     if (!volume) return done;
-    if (key !== id) return this.#tellOfCopies(volume);
+    if (key !== id) return this.#reportCopies(volume);
     const seen = await this.#bringAbout(volume);
-    if (this.#wanted?.get(id) !== volume) return again(0, 'it was assigned anew meanwhile');
+    if (this.#wanted?.get(id) !== volume) return again(0, 'its assignment has changed meanwhile');
     await this.#say(volume, seen);
     if (seen.state === 'ready' && seen.targetBytes !== volume.sizeBytes) return again(0, 'it is shrunk in steps');
     if (seen.message === undefined) return done;
@@ -262,7 +262,7 @@ export class NodeVolumes {
   }
 
   /** Says how far copies are, without looking at the disk. */
-  async #tellOfCopies(volume: AssignedVolume): Promise<ReconcileResult> {
+  async #reportCopies(volume: AssignedVolume): Promise<ReconcileResult> {
     const before = this.#said.get(volume.id);
     const seen = before?.state === 'ready' ? await this.#replication?.describe(volume) : undefined;
     const isKnown = seen?.epoch !== undefined && this.#wanted?.get(volume.id) === volume;
@@ -304,8 +304,8 @@ export class NodeVolumes {
       this.#env.log.warn('a volume cannot be provided, retrying', { volume: id, error });
       const isMissing = error instanceof VolumeFault && error.why === 'not_found';
       const known = { ...(await this.#replication?.recall(id)), ...(isMissing && { isMissing }) };
-      const told = { ...known, ...this.fence.describe(volume) };
-      return { id, state: 'failed', message: normaliseMessage(error.message), ...told };
+      const more = { ...known, ...this.fence.describe(volume) };
+      return { id, state: 'failed', message: normaliseMessage(error.message), ...more };
     }
   }
 
@@ -357,15 +357,15 @@ export class NodeVolumes {
     // The agent may have begun to end since this was looked at.
     const news = this.fence.isWithdrawn ? withoutPromise(seen) : seen;
     if (before && !isNews(before, news, volume.sizeBytes)) return;
-    const told = this.#report([news]);
-    this.#telling.add(told);
+    const report = this.#report([news]);
+    this.#reporting.add(report);
     this.#unanswered.add(id);
     try {
-      await told;
+      await report;
       this.#said.set(id, news);
       this.#unanswered.delete(id);
     } finally {
-      this.#telling.delete(told);
+      this.#reporting.delete(report);
     }
     await this.fence.confirm(news);
   }
@@ -382,7 +382,7 @@ function asAsked({ sizeBytes }: AssignedVolume): Pick<SeenVolume, 'capacityBytes
 }
 
 function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolean {
-  const told = [
+  const members = [
     'state',
     'message',
     'driver',
@@ -392,7 +392,7 @@ function isNews(before: SeenVolume, seen: SeenVolume, sizeBytes: number): boolea
     'fencesAfterSeconds',
     'unfenced',
   ] as const;
-  if (told.some(member => before[member] !== seen[member]) || isReplicationNews(before, seen)) return true;
+  if (members.some(member => before[member] !== seen[member]) || isReplicationNews(before, seen)) return true;
   const moved = Math.abs((before.usedBytes ?? 0) - (seen.usedBytes ?? 0));
   return moved >= Math.max(NEWS_BYTES, sizeBytes / 100);
 }

@@ -21,12 +21,12 @@ describe('removed volumes of a node', () => {
   let lab: NodeLab;
   /** The time that was let pass for what is kept, in minutes. */
   let minutes: number;
-  let told: NonNullable<VolumeDriver['removed']>['told'];
+  let reported: NonNullable<VolumeDriver['removed']>['reported'];
   /** What each was removed with. */
   let removed: unknown[];
   beforeEach(async () => {
     lab = new NodeLab();
-    [minutes, told, removed] = [0, [], []];
+    [minutes, reported, removed] = [0, [], []];
     const { driver } = new MemoryDriver();
     lab.volumes = {
       ...driver,
@@ -36,8 +36,8 @@ describe('removed volumes of a node', () => {
         return driver.remove(id);
       },
       removed: {
-        get told() {
-          return told;
+        get reported() {
+          return reported;
         },
         countBytes: () => Promise.resolve(0),
         age: async ms => void (minutes += ms / MINUTE),
@@ -85,17 +85,17 @@ describe('removed volumes of a node', () => {
     expect(await countIn(10 * MINUTE)).to.be.within(9, 10);
   });
 
-  it('are told of with the heartbeats', async () => {
+  it('are reported with the heartbeats', async () => {
     const name = `${ID}.1`;
-    told = [{ name, volume: 'data', bytes: 5, until: 0 }];
+    reported = [{ name, volume: 'data', bytes: 5, until: 0 }];
     await lab.clock.pass(10_000);
     expect(node().removedVolumes).to.deep.equal({ volumes: [{ name, volume: 'data', bytes: 5, until: AT }] });
-    told = [];
+    reported = [];
     await lab.clock.pass(10_000);
     expect(node()).to.not.have.property('removedVolumes');
   });
 
-  it('are told of by the hundred, the latest first, and under names that a volume can have', () => {
+  it('are reported by the hundred, the latest first, and under names that a volume can have', () => {
     const all = Array.from({ length: 130 }, (_, n) => ({
       name: `${ID}.${n + 1}`,
       volume: 'No Name',

@@ -48,7 +48,7 @@ export async function restoreRemoved(stateDir: string, name: string, processes?:
   return folder;
 }
 
-/** Before the bytes: with them there and no record, an agent could not tell what they are. */
+/** Before the bytes: with them there and no record, an agent could not know what they are. */
 async function restoreRecord(records: ReplicationRecords, id: string, record: ReplicationRecord): Promise<void> {
   const known = await records.read(id);
   if (known && !isDeepStrictEqual(known, record)) {

@@ -10,7 +10,7 @@ import { VolumeFault } from '../volumes/index.js';
 
 const FILE = 'heard.json';
 const CHECK_MS = 1_000;
-/** A container has so long to end before it is killed: whoever promotes a copy counts on it. */
+/** A container has so long to end before it is killed: a promotion counts on it. */
 const STOP_GRACE_SECONDS = 5;
 /** The fencer kills what the agent should have stopped by then: well before anybody promotes a copy. */
 const FENCER_MS = 10_000;
@@ -69,7 +69,7 @@ export class VolumeFence {
   #saving: Promise<boolean> = Promise.resolve(true);
   /** The containers whose stop is not answered yet. */
   readonly #stopping = new Set<string>();
-  /** The time of some volume had passed: what is assigned may be out of date until all of it has come anew. */
+  /** The time of some volume had passed: what is assigned may be out of date until all of it has come again. */
   #isClosed = false;
   #isUnsaved = false;
   /** The agent ends: it promises nothing any more. */
@@ -90,14 +90,14 @@ export class VolumeFence {
     return this.#env.uptimeMs?.() ?? this.#env.clock.monotonic();
   }
 
-  /** Takes which volumes may be promoted elsewhere from now on; `isFresh`: the control plane has just told everything. */
+  /** Takes which volumes may be promoted elsewhere from now on; `isFresh`: the control plane has just sent everything. */
   async assign(volumes: readonly AssignedVolume[], isFresh: boolean): Promise<void> {
     await this.#loaded;
     this.#notePassed();
     if (isFresh) this.#isClosed = false;
-    const told = new Set(volumes.map(({ id }) => id));
+    const assigned = new Set(volumes.map(({ id }) => id));
     const leftOut = Object.entries(this.#volumes)
-      .filter(([id, { writers }]) => writers.length > 0 && !told.has(id))
+      .filter(([id, { writers }]) => writers.length > 0 && !assigned.has(id))
       .map(([id, volume]) => [id, { ...volume, isLeftOut: true }] as const);
     const fenced = volumes.flatMap(({ id, replication }) => {
       const { writers = [], folder, afterMs: before = Number.POSITIVE_INFINITY } = this.#volumes[id] ?? {};
@@ -153,7 +153,7 @@ export class VolumeFence {
   recordContact(sentAt: number): void {
     this.#notePassed(); // an answer that comes late opens nothing
     this.#lastContactAt = Math.max(this.#lastContactAt, sentAt);
-    // Where nothing writes there is nothing to stop in time: an older moment on the disk only makes the next agent wait to be told.
+    // Where nothing writes there is nothing to stop in time: an older moment on the disk only makes the next agent wait for an answer.
     const written = Object.values(this.#volumes).filter(({ writers }) => writers.length > 0);
     const shortest = Math.min(...written.map(({ afterMs }) => afterMs));
     if (this.#lastContactAt - this.#savedAt >= shortest * SAVED_SHARE) void this.#save();
@@ -178,7 +178,7 @@ export class VolumeFence {
     if (!this.#armed.has(volumeId)) await this.#arm();
   }
 
-  /** Has the fencer stop what writes if nothing is heard of this agent any more. */
+  /** Has the fencer stop what writes if this agent does not renew its deadlines any more. */
   async #arm(): Promise<void> {
     const { fencer, log } = this.#env;
     if (!fencer || this.#isWithdrawn || this.#lastContactAt === NEVER) return;
@@ -223,7 +223,7 @@ export class VolumeFence {
     return !this.isFenced(volumeId);
   }
 
-  /** Stops containers that write to fenced volumes, until aborted. Answered again, it asks for everything anew before they may start. */
+  /** Stops containers that write to fenced volumes, until aborted. Answered again, it asks for everything again before they may start. */
   async guard(parts: GuardParts, signal: AbortSignal): Promise<void> {
     await this.#loaded;
     while (!signal.aborted) {
@@ -265,7 +265,7 @@ export class VolumeFence {
     void this.#save();
   }
 
-  /** Whether the time of some volume has passed, which closes all of them: whoever looks first. */
+  /** Whether the time of some volume has passed, which closes all of them. */
   #notePassed(): boolean {
     const silentMs = this.now() - this.#lastContactAt;
     const hasPassed = Object.values(this.#volumes).some(({ afterMs }) => silentMs >= afterMs);

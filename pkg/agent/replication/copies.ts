@@ -41,7 +41,7 @@ export function describeCopy(
   };
 }
 
-/** Less than this tells nothing of the rate: it is over before the disks are warm. */
+/** Less than this says nothing about the rate: it is over before the disks are warm. */
 export const WHOLE_MIN = 16 * 2 ** 20;
 
 /** What a transfer of everything is remembered as. */

@@ -11,7 +11,7 @@ import type { PeerWire } from './wire.js';
 const BUFFERED_FRAMES = 2;
 /** For so long both ends keep what they need to go on with a transfer that was cut. */
 export const RESUMABLE_MS = 300_000;
-/** A transfer of which less has arrived begins anew. */
+/** A transfer of which less has arrived starts over. */
 export const RESUMABLE_BYTES = 2 ** 20;
 
 /** Who sends which volume, and in which term. */
@@ -60,7 +60,7 @@ export class IncomingTransfer {
         done(error);
       },
     });
-    this.#stream.on('error', () => undefined); // the driver tells of it
+    this.#stream.on('error', () => undefined); // the driver reports it
     this.#stored = driver.receive(source.volume, this.#stream, {
       snapshot,
       ...(parent !== undefined && { parent }),
@@ -76,7 +76,7 @@ export class IncomingTransfer {
     return this.#arrived;
   }
 
-  /** What the sender is told, so that it can find out whether it sends the same again; undefined when it begins anew. */
+  /** What the sender is answered, so that it can find out whether it sends the same again; undefined when it starts over. */
   describe(): PeerMessages['held']['begun'] {
     if (this.#fault || this.#arrived < RESUMABLE_BYTES) return undefined;
     const { snapshot, at, parent } = this.#header;

@@ -6,8 +6,8 @@
  *     replication.assign(volumes);
  *     await replication.settle(volume);
  *
- * The one idea: *the assignment is the leave*. It names one volume, one epoch and the keys of the nodes at the other end; whoever
- * is not named at this moment is turned away before a byte of a volume has passed. A round (`primary.ts`) takes a snapshot when the
+ * The one idea: *the assignment is the leave*. It names one volume, one epoch and the keys of the nodes at the other end; a peer
+ * that is not named at this moment is rejected before a byte of a volume has passed. A round (`primary.ts`) takes a snapshot when the
  * volume has changed, and sends the difference to the newest one that both ends have; the receiver (`receiver.ts`) keeps it once it
  * is whole and checked. Whatever ends in between is begun again by the next round.
  *

@@ -50,8 +50,8 @@ export interface PeerMessages {
 }
 
 const rejections = {
-  not_named: 'the other node does not expect this volume from here; it follows what the control plane tells it',
-  other_epoch: 'the other node is told of another epoch of this volume; one of both is not up to date yet',
+  not_named: 'the other node does not expect this volume from here; it follows what the control plane assigns to it',
+  other_epoch: 'the other node is assigned another epoch of this volume; one of both is not up to date yet',
   other_driver:
     'the other node keeps volumes with another driver; start both agents with the same --volume-driver, or have the copy on another node',
   not_ready: 'the other node is not ready to receive yet; it is tried again',
@@ -140,12 +140,12 @@ function readObject(line: string): Readonly<Record<string, unknown>> {
     const document = JSON.parse(line) as unknown;
     if (typeof document === 'object' && document !== null) return document as Readonly<Record<string, unknown>>;
   } catch {
-    // told by the caller, without quoting it
+    // reported by the caller, without quoting it
   }
   return {};
 }
 
-/** A refusal as the sender tells it to people. */
+/** A refusal as the sender reports it to people. */
 export function toRejectionFault(rejection: PeerRejection): PeerFault {
   return new PeerFault(rejections[rejection], { rejection });
 }

@@ -24,7 +24,7 @@ const CONCURRENCY = 4;
 const OFFLINE_FACTOR = 12;
 /** How often it is looked whether something still writes to a volume that is to move. */
 const FINAL_MS = 1_000;
-/** How often progress is told. */
+/** How often progress is reported. */
 const PROGRESS_MS = 2_000;
 /** Begins the key of a look at all copies at rest, before how often they are looked at. */
 const AT_REST = 'at-rest ';
@@ -116,7 +116,7 @@ export class PrimaryRounds {
       this.#snapshots.release(id, nodeId);
       await this.queue.runAside(() => this.#snapshots.letGo(id)); // its turn may come late: a snapshot takes long
     }
-    if (!record || peer?.address === undefined) return done; // assigned anew, or settled, it is looked at again
+    if (!record || peer?.address === undefined) return done; // it is queued again when it is assigned or settled
     const factor = driver.describe().snapshotsOnline ? 1 : OFFLINE_FACTOR;
     const intervalMs = replication!.intervalSeconds * 1000 * factor;
     const { askAt } = this.#copies.get(key) ?? {};
@@ -177,15 +177,15 @@ export class PrimaryRounds {
     const { nodeId, address = '', publicKey } = peer;
     const key = toKey(id, nodeId);
     const { isWhole } = this.#copies.get(key) ?? {};
-    let toldAt = clock.monotonic();
+    let reportedAt = clock.monotonic();
     let wholeSince: number | undefined;
     let sentInAll = 0;
     const onProgress = (sentBytes: number, totalBytes: number | undefined) => {
       sentInAll = sentBytes;
       const lagBytes = totalBytes === undefined ? undefined : toKnownLag(totalBytes - sentBytes);
       this.#note(key, { transfer: { sentBytes, totalBytes }, lagBytes });
-      if (clock.monotonic() - toldAt < PROGRESS_MS) return;
-      toldAt = clock.monotonic();
+      if (clock.monotonic() - reportedAt < PROGRESS_MS) return;
+      reportedAt = clock.monotonic();
       onChange(id);
     };
     try {

@@ -23,7 +23,7 @@ import { formatAsideName, listForCopies, type ReplicationRecord, type Replicatio
 import { ReceivingRoom } from './receiving-room.js';
 import { PeerWire } from './wire.js';
 
-/** How often it is told at most that strangers were turned away. */
+/** How often it is logged at most that strangers were turned away. */
 const STRANGERS_MS = 60_000;
 
 export interface ReceiverParts {
@@ -58,7 +58,7 @@ export class Receiver {
   readonly #room: ReceivingRoom;
   readonly #cut: CutTransfers;
   #strangers = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: ReceiverParts) {
     this.#parts = parts;
@@ -120,9 +120,9 @@ export class Receiver {
   async #turnAway(wire: PeerWire, refused: PeerRejection): Promise<void> {
     const now = this.#parts.clock.monotonic();
     if (refused === 'not_named') this.#strangers++;
-    if (this.#strangers > 0 && now - this.#toldAt >= STRANGERS_MS) {
+    if (this.#strangers > 0 && now - this.#loggedAt >= STRANGERS_MS) {
       this.#parts.log.warn('agents were turned away that are not to send here', { count: this.#strangers });
-      this.#toldAt = now;
+      this.#loggedAt = now;
       this.#strangers = 0;
     }
     await wire.writeLine({ refused });
@@ -219,7 +219,7 @@ export class Receiver {
     if (isHeld || !isKnown) throw new PeerFault('a snapshot that is not here is said to be');
     const transfer = this.#open(source, header);
     const ended = new AbortController();
-    const telling = this.#tell(wire, () => transfer.arrived, ended.signal);
+    const reporting = this.#reportProgress(wire, () => transfer.arrived, ended.signal);
     try {
       const cut = await transfer.takeFrom(wire);
       if (!cut) return;
@@ -227,7 +227,7 @@ export class Receiver {
       throw cut;
     } finally {
       ended.abort();
-      await telling;
+      await reporting;
     }
   }
 
@@ -242,8 +242,8 @@ export class Receiver {
     return this.#cut.take(volume)!;
   }
 
-  /** Tells the sender how much has arrived, also while the disk is written and nothing arrives. */
-  async #tell(wire: PeerWire, count: () => number, signal: AbortSignal): Promise<void> {
+  /** Reports to the sender how much has arrived, also while the disk is written and nothing arrives. */
+  async #reportProgress(wire: PeerWire, count: () => number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(this.#parts.clock, wire.aliveMs, signal);
       if (!signal.aborted) await wire.writeLine({ arrived: count() }).catch(() => undefined);
@@ -253,7 +253,7 @@ export class Receiver {
 
 /**
  * What is here, or on a disk that is away, and is not in the history of what the primary sends: of a fresher copy, of a former primary, or
- * of another history in which the same epochs were issued. Only `origins` tell what the primary has: the parent of what it sends may have
+ * of another history in which the same epochs were issued. Only `origins` say what the primary has: the parent of what it sends may have
  * arrived there unrecorded, and go with the next snapshot.
  */
 function listApart(

@@ -81,7 +81,7 @@ export class ReceivingRoom {
     return true;
   }
 
-  /** Until everything has arrived, no copy is here that could be promoted: its primary is told so, and has every byte. */
+  /** Until everything has arrived, no copy is here that could be promoted: its primary is notified, and has every byte. */
   async #giveUpCopy(id: string, { synced }: ReplicationRecord): Promise<void> {
     const { driver, find, log, records, turns } = this.#parts;
     const { sizeBytes } = await driver.usage(id);

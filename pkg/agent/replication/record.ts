@@ -43,7 +43,7 @@ export function listForCopies(all: readonly string[], record: ReplicationRecord 
   return all.filter(name => isSyncName(name) && !record?.divergent?.some(kept => kept.name === name));
 }
 
-/** Drops what was set aside and has become the volume again: once it is copied, or set aside anew, it is not needed. */
+/** Drops what was set aside and has become the volume again: once it is copied, or set aside again, it is not needed. */
 export async function dropSpent(id: string, { times = {} }: ReplicationRecord, driver: VolumeDriver): Promise<void> {
   for (const name of Object.keys(times)) if (!isSyncName(name)) await driver.dropSnapshot(id, name);
 }

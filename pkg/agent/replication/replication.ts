@@ -166,7 +166,7 @@ export class Replication {
   }
 
   /**
-   * It would be told of again when the volume cannot be provided. What was given up and is elsewhere is no more looked for, unless it
+   * It would be reported again when the volume cannot be provided. What was given up and is elsewhere is no more looked for, unless it
    * is the newest copy: nobody would remove that once it is back.
    */
   async #forgetRemoved(id: string, given: NonNullable<AssignedReplication['discard']>): Promise<void> {
@@ -190,16 +190,16 @@ export class Replication {
     const there = record.divergent || record.synced ? await this.#parts.driver.listSnapshots(id) : [];
     const divergent = record.divergent?.filter(({ name }) => there.includes(name)) ?? []; // people remove it by hand
     const { role, synced } = record;
-    const told = toSeen(record, divergent);
+    const seen = toSeen(record, divergent);
     if (role === 'primary') {
       const copies = this.#primary?.describe(volume, replication, record) ?? [];
       const final = this.#primary?.findFinal(id);
-      return { ...told, copies, ...(final && { final }) };
+      return { ...seen, copies, ...(final && { final }) };
     }
-    if (synced === undefined || !there.includes(synced.snapshot)) return told;
+    if (synced === undefined || !there.includes(synced.snapshot)) return seen;
     const { at, snapshot, finalFor } = synced;
     const last = finalFor === undefined ? {} : { final: { epoch: finalFor, snapshot, at } };
-    return { ...told, ...toSeenCopy(synced), ...last };
+    return { ...seen, ...toSeenCopy(synced), ...last };
   }
 
   /** What this node has been to a volume that it cannot provide now. */
@@ -242,7 +242,7 @@ export class Replication {
   }
 }
 
-/** A report without what it says of copies, and of what a primary promises: what is not so any more is not told again. */
+/** A report without what it says of copies, and of what a primary promises: what is not so any more is not repeated. */
 export function withoutReplication(seen: SeenVolume): SeenVolume {
   const { epoch: _e, generationId: _g, role: _r, copies: _c, final: _f, divergent: _d, ...more } = seen;
   const { syncedAt: _at, syncedEpoch: _in, syncedGenerationId: _of, ...other } = more;

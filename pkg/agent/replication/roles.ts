@@ -17,7 +17,7 @@ import {
   type ReplicationRecords,
 } from './record.js';
 
-/** What has to be done before this node acts as it is told to. */
+/** What has to be done before this node acts as it is assigned to. */
 export type RoleStep =
   /** It does already. */
   | { readonly kind: 'none' }
@@ -65,7 +65,7 @@ export function decideRole(
     );
   }
   if (epoch < record.epoch) {
-    return refuse('the control plane tells of an earlier epoch than this copy has seen; restore a newer backup of it');
+    return refuse('the control plane has an earlier epoch than this copy has seen; restore a newer backup of it');
   }
   const isSame = isSameTerm(record, { epoch, generationId });
   // What others have written since the epoch was issued again is not here.
@@ -88,12 +88,12 @@ export function decideRole(
 }
 
 const NEWER =
-  'the order to remove it is of an earlier epoch than this node, or another one, has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents tell (docs/OPERATIONS.md, volume_epoch_behind)';
+  'the order to remove it is of an earlier epoch than this node, or another one, has seen, so its bytes are kept: they may be the newest there are; restore a newer backup of the control plane, or have the agents report (docs/OPERATIONS.md, volume_epoch_behind)';
 
 const UNNAMED = 'the order to remove it names no epoch, so its bytes are kept: nothing says that they are no newer';
 
 const FOREIGN =
-  'the order to remove it is of another history of the volume than this node has acted in, which a restore of the control plane has ended, so its bytes are kept: ask for the copy again ("moor volumes replicas add"), and what only it has is set aside and told; remove it then with force';
+  'the order to remove it is of another history of the volume than this node has acted in, which a restore of the control plane has ended, so its bytes are kept: ask for the copy again ("moor volumes replicas add"), and what only it has is set aside and reported; remove it then with force';
 
 /**
  * Why bytes stay whose removal is ordered; undefined when they go. A store that was restored from an old backup has orders that were carried

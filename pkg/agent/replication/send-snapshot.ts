@@ -200,7 +200,7 @@ class KnownBeginning {
 
 type ArrivalWatch = (arrived: number) => boolean;
 
-/** Tells whether a receiver that is there has stopped to come further: what is read for it is kept, at the cost of the workload. */
+/** Detects that a connected receiver makes no progress: what is read for it is kept, at the cost of the workload. */
 function watchArrival(
   { clock, stallMs }: SendTools,
   count: () => { readonly sent: number; readonly isAll: boolean },

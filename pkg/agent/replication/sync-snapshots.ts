@@ -138,7 +138,7 @@ export class SyncSnapshots {
       if (!primary || finalFor === undefined) return undefined;
       const writer = await findWriter?.(id);
       const final = writer === undefined ? await this.#findLast(id, primary, finalFor) : undefined;
-      // Assigned anew meanwhile, it may have been written to since.
+      // If its assignment has changed meanwhile, it may have been written to since.
       const isCurrent = find(id)?.replication === primary.replication;
       this.#remember(id).final = isCurrent ? final : undefined;
       return this.findFinal(id);
@@ -163,7 +163,7 @@ export class SyncSnapshots {
     return this.#remember(id).final;
   }
 
-  /** It was assigned anew: what is the last snapshot is looked for again. */
+  /** Its assignment has changed: what is the last snapshot is looked for again. */
   reopen(id: string): void {
     this.#remember(id).final = undefined;
   }

@@ -51,7 +51,7 @@ export class TlsPeers implements Peers {
     this.#dialling = createSecureContext(this.#identity);
   }
 
-  /** Takes the port, so that what keeps it from that is told when the agent starts. */
+  /** Takes the port, so that a failure to do so is reported when the agent starts. */
   static async open(options: TlsPeersOptions): Promise<TlsPeers> {
     const peers = new TlsPeers(options);
     if (options.listen) await peers.#bind(options.listen);
@@ -69,7 +69,7 @@ export class TlsPeers implements Peers {
     return (this.#server?.address() as AddressInfo | null | undefined)?.port ?? 0;
   }
 
-  /** Connections that are open, whoever made them. */
+  /** Connections that are open, in either direction. */
   get connections(): number {
     return this.#open.size;
   }

@@ -54,7 +54,7 @@ export class PeerWire {
       if (this.#arrivedBytes > BUFFERED_MAX || this.#arrived.length > PIECES_MAX) stream.pause();
       if (isFilled) wake();
     });
-    stream.on('end', wake).on('close', wake).on('error', wake); // whoever reads or writes next learns of it
+    stream.on('end', wake).on('close', wake).on('error', wake); // the next read or write fails with it
   }
 
   close(): void {

@@ -22,7 +22,7 @@ const CONTAINER = /^[0-9A-Za-z._-]{1,128}\/[0-9]{1,9}$/;
 const SECRET = /^[0-9A-Za-z._-]{1,128}\/[0-9A-Za-z._-]{1,128}@[0-9]{1,9}$/;
 
 /**
- * What would become of this node if it did what a store says that was set back; nothing while it does what it is told. Where the
+ * What would become of this node if it did what a store says that was set back; nothing while it does as assigned. Where the
  * declaration of the restore confirms just that, or nothing would go, the agent holds no longer.
  */
 export async function describeHeld(parts: HeldParts): Promise<Pick<Heartbeat, 'setBack'>> {

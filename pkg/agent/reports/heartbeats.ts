@@ -21,7 +21,7 @@ const AGAIN = {
   refused: { firstMs: 1_000, capMs: 30_000 },
 };
 
-/** How long a heartbeat waits for what an agent that holds tells of its engine and its disk: either may hang. */
+/** How long a heartbeat waits for what an agent that holds reads of its engine and its disk: either may hang. */
 const HELD_MS = 2_000;
 
 interface HeartbeatParts extends HeldParts {
@@ -72,12 +72,12 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
         ...(volumeAddress !== undefined && { volumeAddress }),
         ...(env.volumes && { volumeDriver: env.volumes.name }),
         ...(lacks && { lacks }),
-        ...describeRemoved(env.volumes?.removed?.told),
+        ...describeRemoved(env.volumes?.removed?.reported),
         ...held,
       };
-      const told = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
+      const facts = { agentVersion: version, controlPlane, conditions, containersSeenMsAgo, ...sometimes };
       const sentAt = fence.now();
-      const beat = { labels, capacity, ...known, ...told };
+      const beat = { labels, capacity, ...known, ...facts };
       const { failedAfterMs, wasAbsent, store } = await call(() => env.link.heartbeat(beat));
       sampler.markSent(usage);
       gate.noteReply(store);
@@ -98,7 +98,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
   }
 }
 
-/** What would become of the node while its agent holds: as it was `last` told where that takes long, nothing where it cannot be seen. */
+/** What would become of the node while its agent holds: as it was `last` reported where that takes long, nothing where it cannot be seen. */
 async function describeSoon(
   { clock, log }: AgentEnv,
   parts: HeartbeatParts,
@@ -106,7 +106,7 @@ async function describeSoon(
 ): Promise<Pick<Heartbeat, 'setBack'>> {
   if (!parts.gate.isHeld) return {};
   const described = describeHeld(parts).catch((thrown: unknown) => {
-    log.warn('what a declared restore would change here cannot be told yet, retrying', { error: asError(thrown) });
+    log.warn('what a declared restore would change here is not known yet, retrying', { error: asError(thrown) });
     return {};
   });
   return Promise.race([described, sleep(clock, HELD_MS, parts.signal).then(() => last)]);

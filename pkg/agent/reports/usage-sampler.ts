@@ -15,7 +15,7 @@ const AT_ONCE = 50;
 
 /**
  * What the containers of a node use, measured from time to time. The engine counts cpu time up, so that two readings of a container
- * tell its average over the time in between, however long that is.
+ * give its average over the time in between, however long that is.
  */
 export class UsageSampler {
   readonly #env: Pick<AgentEnv, 'engine' | 'clock' | 'log'>;

@@ -7,7 +7,7 @@ export interface ReceiveBounds {
   /** A stream that needs more than this is refused. */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
-  /** May be told of each chunk that is not needed any more. */
+  /** May be called with each chunk that is not needed any more. */
   readonly giveBack?: ((chunk: Buffer) => void) | undefined;
 }
 

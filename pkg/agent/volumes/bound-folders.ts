@@ -34,7 +34,7 @@ interface FoundFolder {
   readonly path: string;
 }
 
-/** What is remembered of the folder that a volume has. No device: the kernel may number those anew when the machine starts. */
+/** What is remembered of the folder that a volume has. No device: the kernel may renumber those when the machine starts. */
 interface KnownFolder {
   readonly path: string;
   readonly inode: string;

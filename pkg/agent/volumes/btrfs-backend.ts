@@ -120,7 +120,7 @@ async function readUuids(path: string): Promise<readonly string[]> {
   return [...shown.matchAll(/^\s*(?:Received )?UUID:\s+([0-9a-f-]{36})$/gm)].map(([, id]) => id!.replaceAll('-', ''));
 }
 
-/** What `btrfs subvolume show` prints of a subvolume, as far as it tells whether it has changed. */
+/** What `btrfs subvolume show` prints of a subvolume, as far as it shows whether it has changed. */
 async function readHistory(path: string) {
   const shown = await runTool('btrfs', 'subvolume', 'show', '--', path);
   const read = (name: string) => new RegExp(`^\\s*${name}:\\s+(\\S+)$`, 'm').exec(shown)?.[1];

@@ -7,7 +7,7 @@ import { listLoopDevices } from './mounts.js';
 const SECTOR_BYTES = 512;
 
 /**
- * The files in which the kernel tells of the file system of each volume, while it is mounted. They are read every few seconds and stay
+ * The files in which the kernel describes the file system of each volume, while it is mounted. They are read every few seconds and stay
  * open: to open and close them costs three times as much. What is unmounted is not kept by them.
  */
 const tellers = new Map<string, readonly number[]>();
@@ -15,7 +15,7 @@ const tellers = new Map<string, readonly number[]>();
 /**
  * Becomes another one with the first change after a commit, also with one that is only in memory yet: most begin a transaction, and
  * what is written to a file that is there has space set aside. Read without a thread for each: the kernel has both in memory. Undefined
- * while the volume is not mounted, and where the kernel does not tell.
+ * while the volume is not mounted, and where the kernel does not say.
  */
 export async function readChangeMark(folder: string): Promise<string | undefined> {
   try {
@@ -69,7 +69,7 @@ export function forgetCounters(folder: string): void {
   devices.delete(folder);
 }
 
-/** Undefined when what it tells of is gone, and of what an earlier kernel does not tell. */
+/** Undefined when what it describes is gone, and for what an earlier kernel does not have. */
 function readKernel(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim();

@@ -92,7 +92,7 @@ function* readAttributes(each: Buffer): Generator<Attribute> {
   }
 }
 
-/** The first command tells whether the stream is whole or a difference, and to what. */
+/** The first command says whether the stream is whole or a difference, and to what. */
 function checkBeginning(each: Buffer, parentUuids: readonly string[]): void {
   const number = each.readUInt16LE(4);
   if (number !== command.subvolume && number !== command.snapshot)

@@ -29,7 +29,7 @@ const remove = async (path: string): Promise<void> => {
   await runTool('rm', '-rf', '--one-file-system', '--', path);
 };
 
-/** How a program has failed, as `execFile` tells it. */
+/** How a program has failed, as `execFile` reports it. */
 interface ProgramEnd {
   readonly code?: unknown;
   readonly signal?: unknown;
@@ -47,11 +47,11 @@ export function lacksOnlyRemoved({ code, signal, killed = false, stderr = '' }: 
 /** A whole copy appears at once, after everything in it is on the disk. It takes as long as there is much to copy. */
 async function copy(from: string, to: string): Promise<void> {
   await remove(to);
-  await copyAnew(from, to);
+  await copyWhole(from, to);
 }
 
 /** Both are inside of one mount: Linux before 5.18 shares no blocks of files between two. */
-async function copyAnew(from: string, to: string): Promise<void> {
+async function copyWhole(from: string, to: string): Promise<void> {
   await runConfined(dirname(to), 'cp', '-a', '--reflink=auto', '--one-file-system', '--', from, to);
   await runLongTool('sync', '--file-system', '--', to);
 }
@@ -63,7 +63,7 @@ async function copyLive(from: string, to: string): Promise<void> {
   for (let attempt = 1; attempt <= LIVE_ATTEMPTS; attempt++) {
     await remove(to);
     const isOlder = await recogniseOlder(from); // not before: what was written while an earlier attempt was removed has to be in this one
-    await copyAnew(from, to).catch(async (thrown: unknown) => {
+    await copyWhole(from, to).catch(async (thrown: unknown) => {
       if (!lacksOnlyRemoved((thrown as Error).cause ?? {})) throw thrown;
       await runLongTool('sync', '--file-system', '--', to);
     });

@@ -19,7 +19,7 @@ interface EntryMetadata {
 export type FolderRecord =
   | ({ readonly kind: 'folder' } & EntryMetadata)
   | ({ readonly kind: 'file'; readonly size: number } & EntryMetadata)
-  /** As the file of this path in the parent, whose SHA-256 is told. */
+  /** As the file of this path in the parent, whose SHA-256 is given. */
   | ({ readonly kind: 'same'; readonly digest: string } & EntryMetadata)
   | { readonly kind: 'symlink'; readonly path: string; readonly to: string; readonly uid: number; readonly gid: number }
   /** Another name of a file that came before. */
@@ -66,7 +66,7 @@ function readObject(line: string): Readonly<Record<string, unknown>> {
     const document = JSON.parse(line) as unknown;
     if (typeof document === 'object' && document !== null) return document as Readonly<Record<string, unknown>>;
   } catch {
-    // told below, without quoting it
+    // reported below, without quoting it
   }
   throw createStreamFault('an entry is not JSON');
 }

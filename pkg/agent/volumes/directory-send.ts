@@ -98,8 +98,8 @@ async function seeAll(root: string, see: (path: string) => Promise<boolean>, rea
 type Recognition = (stats: Stats) => boolean;
 
 /**
- * Tells later what was in the folder before now: what was born before now, and what is there now and was born later, because the clock was set
- * back since. Where its file system knows no times of birth (0), nothing is told.
+ * Shows later what was in the folder before now: what was born before now, and what is there now and was born later, because the clock was set
+ * back since. Where its file system knows no times of birth (0), nothing is recognised.
  */
 export async function recogniseOlder(root: string): Promise<Recognition> {
   const now = Date.now();

@@ -18,7 +18,7 @@ export interface DriverLimits {
   readonly limits: readonly string[];
 }
 
-/** A volume as it is found on this machine, whoever knows of it. */
+/** A volume as it is found on this machine, known to the control plane or not. */
 export interface LocalVolume {
   readonly id: string;
   readonly sizeBytes: number;
@@ -39,7 +39,7 @@ export interface OutgoingSnapshot {
   readonly stream: Readable;
   /** Of the whole stream, see `StreamChecksum`. Resolves at its end, rejects when it fails. */
   readonly checksum: Promise<string>;
-  /** May be told of each chunk that is not needed any more, if it is there: its memory is used again. */
+  /** May be called with each chunk that is not needed any more, if it is there: its memory is used again. */
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
@@ -55,7 +55,7 @@ export interface IncomingSnapshot {
   readonly sum?: { readonly toHex: () => string };
   /** Whether the stream has stopped for a reason: that nothing of it passes is none to give it up. */
   readonly isWaiting?: () => boolean;
-  /** May be told of each chunk of the stream that is not needed any more. */
+  /** May be called with each chunk of the stream that is not needed any more. */
   readonly giveBack?: (chunk: Buffer) => void;
 }
 
@@ -67,8 +67,8 @@ export interface RemovedAbout {
   readonly replication?: object | undefined;
 }
 
-/** A removed volume as people are told of it. */
-export interface ToldRemoval {
+/** A removed volume as it is reported. */
+export interface ReportedRemoval {
   /** `vol_….1`: a copy that was removed may be made and removed again. */
   readonly name: string;
   readonly volume?: string;
@@ -80,7 +80,7 @@ export interface ToldRemoval {
 /** The bytes of removed volumes that are still there. */
 export interface RemovedBytes {
   /** What was there at the last look. */
-  readonly told: readonly ToldRemoval[];
+  readonly reported: readonly ReportedRemoval[];
   /** What deleting all of them would give back, as far as it is measured. */
   countBytes(): Promise<number>;
   /** Adds to the time that each was kept, and deletes those whose time is over. */
@@ -104,13 +104,13 @@ export interface VolumeDriver {
 
   /**
    * Once the agent has its node: volumes that are there can be mounted again, what was begun and cannot be completed is cleaned up. A
-   * volume that cannot be brought back is told by `list` and stops no other. No other call needs to wait for it.
+   * volume that cannot be brought back is reported by `list` and stops no other. No other call needs to wait for it.
    */
   recover(): Promise<void>;
 
   /**
    * Makes the volume if it is not there, and makes sure that it can be used. A volume that is there keeps its size. One that was made
-   * before and is not there is refused: its disk may be away, and a workload must not begin anew on an empty one.
+   * before and is not there is refused: its disk may be away, and a workload must not start over on an empty one.
    */
   materialise(volume: {
     readonly id: string;
@@ -165,7 +165,7 @@ export interface VolumeDriver {
   promote(id: string, snapshot: string, keepAs?: string): Promise<void>;
 
   /**
-   * Removes the volume with its snapshots, which may be kept for a time (`removed`), with what is told of it here. Does nothing when there is
+   * Removes the volume with its snapshots, which may be kept for a time (`removed`), with what is recorded of it here. Does nothing when there is
    * none; refused while the disk that may hold it is not mounted.
    */
   remove(id: string, about?: RemovedAbout): Promise<void>;

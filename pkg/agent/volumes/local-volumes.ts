@@ -74,7 +74,7 @@ export class LocalVolumes implements VolumeDriver {
     await this.#untilBegun();
     const waiting = [...(await listKeptIds(root)).map(id => () => this.#bringBack(id)), () => this.removed.finish()];
     const work = async () => {
-      for (let next = waiting.shift(); next; next = waiting.shift()) await next().catch(() => undefined); // told by `list`
+      for (let next = waiting.shift(); next; next = waiting.shift()) await next().catch(() => undefined); // reported by `list`
     };
     await Promise.all(Array.from({ length: LANES }, work));
   }
@@ -188,7 +188,7 @@ export class LocalVolumes implements VolumeDriver {
   async receive(id: string, stream: Readable, incoming: IncomingSnapshot): Promise<void> {
     const { snapshot, parent, checksum, giveBack, isWaiting } = incoming;
     const giveUp = new AbortController();
-    stream.on('error', () => undefined); // told by whoever reads it, and nobody reads it yet
+    stream.on('error', () => undefined); // its reader reports it, and there is none yet
     return this.#inTurn(
       id,
       async folder => {

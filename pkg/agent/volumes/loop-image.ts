@@ -73,7 +73,7 @@ async function attach(image: string): Promise<string> {
   return (await runTool('losetup', '--find', '--show', '--nooverlap', '--', image)).trim();
 }
 
-/** Mounts the whole file system for the driver. No symbolic link on it is followed, whoever planted it. */
+/** Mounts the whole file system for the driver. No symbolic link on it is followed. */
 export async function mountStore(folder: string): Promise<void> {
   const { image, store } = buildVolumePaths(folder);
   if (await isMounted(store)) return;

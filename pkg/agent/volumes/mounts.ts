@@ -21,7 +21,7 @@ export async function findMount(path: string): Promise<Mount | undefined> {
   return (await listMounts()).findLast(mount => mount.path === path);
 }
 
-/** Whether something is mounted at a path: told by its device, since there may be hundreds of mounts and this is asked for often. */
+/** Whether something is mounted at a path: judged by its device, since there may be hundreds of mounts and this is asked for often. */
 export async function isMounted(path: string): Promise<boolean> {
   try {
     const [there, above] = await Promise.all([lstat(path), lstat(dirname(path))]);

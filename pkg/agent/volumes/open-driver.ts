@@ -48,9 +48,9 @@ async function listDrivers(root: string): Promise<readonly VolumeDriverName[]> {
 /** What is asked of a machine, to know whether volumes can be on btrfs. */
 interface MachineFacts {
   readonly isRoot: boolean;
-  /** As uname tells it. */
+  /** As uname prints it. */
   readonly kernel: string;
-  /** The file systems that the kernel has loaded, as /proc/filesystems tells them. */
+  /** The file systems that the kernel has loaded, as /proc/filesystems lists them. */
   readFilesystems(): Promise<string>;
   loadBtrfs(): Promise<unknown>;
   hasProgram(program: string): Promise<boolean>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../clock/index.js';
 import { failpoint } from '../../failpoint/index.js';
 import { ignoreMissing } from '../disk.js';
-import type { DriverLimits, RemovedAbout, RemovedBytes, ToldRemoval } from './driver.js';
+import type { DriverLimits, RemovedAbout, RemovedBytes, ReportedRemoval } from './driver.js';
 import { removeFolder, syncFolder } from './files.js';
 import {
   chooseName,
@@ -20,7 +20,7 @@ import {
 import { runLongTool } from './run-tool.js';
 import { SerialTasks } from './serial-tasks.js';
 
-/** What is told of when a volume goes moves with the clock of the machine, and each change is a write. */
+/** The reported time when a volume goes moves with the clock of the machine, and each change is a write. */
 const NEWS_MS = 15 * 60_000;
 
 export interface RemovedVolumesEnv {
@@ -34,19 +34,19 @@ export interface RemovedVolumesEnv {
 
 /**
  * The volumes that were removed here by order. They are out of the way, with all that they held, and are deleted after a time, or before
- * where their room is needed. The time is added up by whoever looks, so that no clock which jumps ends it.
+ * where their room is needed. The time is added up by the caller, so that no clock which jumps ends it.
  */
 export class RemovedVolumes implements RemovedBytes {
   readonly #env: RemovedVolumesEnv;
   readonly #turns = new SerialTasks();
-  #told: readonly ToldRemoval[] = [];
+  #reported: readonly ReportedRemoval[] = [];
 
   constructor(env: RemovedVolumesEnv) {
     this.#env = env;
   }
 
-  get told(): readonly ToldRemoval[] {
-    return this.#told;
+  get reported(): readonly ReportedRemoval[] {
+    return this.#reported;
   }
 
   async countBytes(): Promise<number> {
@@ -136,7 +136,7 @@ export class RemovedVolumes implements RemovedBytes {
     await runLongTool('sync', '--file-system', '--', root);
   }
 
-  /** Measures what is not measured yet, and sees what there is to be told. */
+  /** Measures what is not measured yet, and sees what there is to report. */
   async look(): Promise<void> {
     await this.#inTurn(async () => {
       for (const each of await listRemoved(this.#env.root)) if (each.bytes === undefined) await this.#measure(each);
@@ -144,15 +144,15 @@ export class RemovedVolumes implements RemovedBytes {
     });
   }
 
-  /** Sees what there is to be told, and changes nothing. */
+  /** Sees what there is to report, and changes nothing. */
   async see(): Promise<void> {
-    this.#told = (await listRemoved(this.#env.root)).map(each => this.#tell(each));
+    this.#reported = (await listRemoved(this.#env.root)).map(each => this.#describe(each));
   }
 
-  #tell({ name, volume, keptMs, bytes = 0 }: RemovedRecord): ToldRemoval {
+  #describe({ name, volume, keptMs, bytes = 0 }: RemovedRecord): ReportedRemoval {
     const { clock, keepRemovedMs } = this.#env;
     const until = clock.now() + keepRemovedMs - keptMs;
-    const { until: before = until } = this.#told.find(each => each.name === name) ?? {};
+    const { until: before = until } = this.#reported.find(each => each.name === name) ?? {};
     const isNews = Math.abs(before - until) >= NEWS_MS;
     return { name, ...(volume !== undefined && { volume }), bytes, until: isNews ? until : before };
   }

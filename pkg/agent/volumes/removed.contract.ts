@@ -56,9 +56,9 @@ export function describeKeptVolumes(choice: 'btrfs' | 'directory', sizeBytes: nu
     await driver.snapshot(id, 'first');
   };
   const read = async (id: string) => readFileSync(join(await driver.mountPoint(id), 'file'), 'utf8');
-  const names = () => driver.removed.told.map(({ name }) => name);
+  const names = () => driver.removed.reported.map(({ name }) => name);
 
-  it('are out of the way, unmounted and detached, and are told of', async () => {
+  it('are out of the way, unmounted and detached, and are reported', async () => {
     await make(A, 'kept');
     await driver.mountPoint(A, 'a/b');
     await driver.remove(A, ABOUT);
@@ -67,10 +67,10 @@ export function describeKeptVolumes(choice: 'btrfs' | 'directory', sizeBytes: nu
     expect(readdirSync(root)).to.deep.equal([`.removed-${A}.1`]);
     expect((await listMounts()).filter(({ path }) => path.startsWith(root))).to.deep.equal([]);
     expect((await listLoopDevices()).filter(({ file }) => file.startsWith(root))).to.deep.equal([]);
-    const [told] = driver.removed.told;
-    expect(told).to.include({ name: `${A}.1`, volume: 'data' });
-    expect(told!.bytes).to.be.within(4096, 2 * sizeBytes);
-    expect(await driver.removed.countBytes()).to.equal(told!.bytes);
+    const [reported] = driver.removed.reported;
+    expect(reported).to.include({ name: `${A}.1`, volume: 'data' });
+    expect(reported!.bytes).to.be.within(4096, 2 * sizeBytes);
+    expect(await driver.removed.countBytes()).to.equal(reported!.bytes);
   });
 
   it('come back with everything, and with what was known of them, in the place that they had', async () => {
@@ -126,7 +126,7 @@ export function describeKeptVolumes(choice: 'btrfs' | 'directory', sizeBytes: nu
     await driver.remove(A, ABOUT);
     for (const [round, now] of [400 * KEPT, 0].entries()) {
       await open({ ...systemClock, now: () => now, monotonic: () => 400 * KEPT });
-      expect(driver.removed.told[0]).to.include({ until: now + KEPT - round * 60_000 });
+      expect(driver.removed.reported[0]).to.include({ until: now + KEPT - round * 60_000 });
       await driver.removed.age(60_000);
       expect(names()).to.deep.equal([`${A}.1`]);
     }
@@ -200,7 +200,7 @@ export function describeKeptVolumes(choice: 'btrfs' | 'directory', sizeBytes: nu
         await open();
         await driver.remove(A, ABOUT);
         expect(names()).to.deep.equal([`${A}.1`]);
-        expect(driver.removed.told[0]).to.include({ volume: 'data' });
+        expect(driver.removed.reported[0]).to.include({ volume: 'data' });
         await restoreRemoved(state, `${A}.1`);
         await open();
         expect([await read(A), await driver.listSnapshots(A)]).to.deep.equal(['kept', ['first']]);

@@ -83,12 +83,12 @@ export function toOutgoing(
     },
   });
   const watch = startWatch(fault => stream.destroy(fault));
-  stream.on('error', () => undefined); // told by whoever reads it
+  stream.on('error', () => undefined); // its reader reports it
   stream.once('close', () => watch.end());
   const checksum = new Promise<string>((resolve, reject) => {
     pipeline(source, stream, failure => (failure ? reject(failure) : resolve(sum.toHex())));
   });
-  checksum.catch(() => undefined); // whoever reads the stream learns of it too
+  checksum.catch(() => undefined); // the reader of the stream gets it too
   return { stream, checksum, ...(giveBack && { giveBack }) };
 }
 

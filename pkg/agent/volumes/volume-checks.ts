@@ -80,7 +80,7 @@ function throwAbsent(): never {
   throw new VolumeFault('not_found', 'the volume is not on this node; materialise it first');
 }
 
-/** What was thrown, as callers are told it: without paths, ids and times. */
+/** What was thrown, as callers get it: without paths, ids and times. */
 export function toVolumeFault(thrown: unknown): VolumeFault {
   if (thrown instanceof VolumeFault) return thrown;
   const { code = '', syscall = 'a step' } = thrown as NodeJS.ErrnoException;

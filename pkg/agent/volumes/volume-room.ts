@@ -8,7 +8,7 @@ import { countRoom } from './volume-checks.js';
 
 const FILE = 'volume-use.json';
 const LOOK_MS = 30_000;
-/** Each change that is told is a write: this much, and a fiftieth of what was told before. */
+/** Each change that is reported is a write: this much, and a fiftieth of what was reported before. */
 const NEWS_BYTES = 256 * 2 ** 20;
 /** Not 0, which would mean that it is not known. */
 const NONE = 1;
@@ -45,7 +45,7 @@ export class VolumeRoom {
   readonly #clock: Clock;
   readonly #measure: Measure;
   readonly #keep: KeptUse['keep'] | undefined;
-  #told: number;
+  #reported: number;
   #seen: number;
   #used: number;
   #kept: number;
@@ -54,7 +54,7 @@ export class VolumeRoom {
     this.#clock = clock;
     this.#measure = measure;
     this.#keep = keep;
-    this.#told = first;
+    this.#reported = first;
     this.#seen = first;
     this.#used = usedBytes;
     this.#kept = usedBytes;
@@ -69,9 +69,9 @@ export class VolumeRoom {
     return new VolumeRoom(clock, await measure(usedBytes), measure, { usedBytes, keep });
   }
 
-  /** What is told, which is not changed by little. */
+  /** What is reported, which small changes do not move. */
   get bytes(): number {
-    return this.#told;
+    return this.#reported;
   }
 
   /** Looks again and again until aborted, also while a disk hangs. `countUsed` answers undefined until all is measured. */
@@ -81,7 +81,7 @@ export class VolumeRoom {
 
   async #follow(countUsed: () => number | undefined, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.look(countUsed()).catch(() => undefined); // a disk that fails tells nothing new
+      await this.look(countUsed()).catch(() => undefined); // a disk that fails has nothing new
       await sleep(this.#clock, LOOK_MS, signal);
     }
   }
@@ -95,13 +95,13 @@ export class VolumeRoom {
     const seen = await this.#measure(usedBytes);
     const sure = Math.min(seen, this.#seen);
     this.#seen = seen;
-    if (isNews(sure, this.#told)) this.#told = sure;
+    if (isNews(sure, this.#reported)) this.#reported = sure;
     if (!this.#keep || !isNews(usedBytes, this.#kept)) return;
     await this.#keep(usedBytes);
     this.#kept = usedBytes;
   }
 }
 
-function isNews(bytes: number, told: number): boolean {
-  return Math.abs(bytes - told) >= Math.max(NEWS_BYTES, told / 50);
+function isNews(bytes: number, reported: number): boolean {
+  return Math.abs(bytes - reported) >= Math.max(NEWS_BYTES, reported / 50);
 }

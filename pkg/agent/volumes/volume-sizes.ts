@@ -15,7 +15,7 @@ export interface VolumeSizesEnv {
   readonly backend: Backend;
   /** Where volumes are kept, each in a folder of its own. */
   readonly root: string;
-  /** Beside the volumes, on another disk perhaps: tells whether theirs is mounted. */
+  /** Beside the volumes, on another disk perhaps: shows whether theirs is mounted. */
   readonly state?: Disk;
   /** What volumes leave free on the machine's file system, in bytes. */
   readonly reserveBytes: number;

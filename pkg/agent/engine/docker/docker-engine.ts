@@ -276,7 +276,7 @@ export class DockerEngine implements Engine {
     const holder = readContainerStatus(body);
     switch (claimName(holder?.owner, spec.owner)) {
       case 'adopt':
-        return this.#networks.joinFurther(body.Id, spec); // whoever created it may have ended before that
+        return this.#networks.joinFurther(body.Id, spec); // its creator may have ended before that
       case 'replace':
         await this.remove(body.Id);
         return this.create(spec);

@@ -1,6 +1,6 @@
 import { ImagePullFault, type PullFailure } from '../engine.js';
 
-/** What engines write, and what it means. The first that matches counts: a full disk is told inside other messages. */
+/** What engines write, and what it means. The first that matches counts: a full disk stands inside other messages. */
 const forms: readonly (readonly [form: RegExp, failure: PullFailure])[] = [
   [/no space left on device|disk quota exceeded/i, 'disk_full'],
   [/toomanyrequests|too many requests|\b429\b|rate limit/i, 'rate_limited'],
@@ -13,7 +13,7 @@ const forms: readonly (readonly [form: RegExp, failure: PullFailure])[] = [
   [/media type|verification failed|unexpected|invalid|error parsing|unknown: |mismatch/i, 'unusable'],
 ];
 
-/** Tells in fixed words why the engine could not pull an image. */
+/** Says in fixed words why the engine could not pull an image. */
 export function toPullFault(text: string): ImagePullFault {
   const [, failure = 'failed'] = forms.find(([form]) => form.test(text)) ?? [];
   return new ImagePullFault(failure, { cause: new Error(text) });

@@ -21,7 +21,7 @@ interface Layer {
   readonly total: number;
 }
 
-/** Sums up what the engine says of each layer while it pulls. Layers that it has are not told, nor counted. */
+/** Sums up what the engine says of each layer while it pulls. Layers that it has are not reported, nor counted. */
 export class PullCounter {
   readonly #layers = new Map<string, Layer>();
   #received = 0;
@@ -38,7 +38,7 @@ export class PullCounter {
     const known = this.#layers.get(id);
     if (status === 'Download complete' && known) return this.#set(id, { ...known, received: known.total });
     if (status !== 'Downloading' || !isCount(current) || !isCount(total)) return;
-    // An attempt that is made again tells of what is left, or begins anew: what has arrived once is not taken back.
+    // A retry reports what is left, or starts over: what has arrived once is not taken back.
     const whole = Math.max(total, known?.total ?? 0);
     const before = known?.received ?? 0;
     // That all has arrived is also said of a download that breaks off: only its completion counts.

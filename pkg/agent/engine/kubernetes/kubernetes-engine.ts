@@ -43,7 +43,7 @@ export interface KubernetesEngineOptions extends KubernetesPlace {
   /** What a container may write to its own file system, in bytes. */
   readonly diskBytes?: number | undefined;
   readonly graceSeconds?: number;
-  /** What the kubelet takes to notice that a Pod is to end, and to tell that it has ended. */
+  /** What the kubelet takes to notice that a Pod is to end, and to report that it has ended. */
   readonly stopSlackMs?: number;
   readonly log?: Logger;
   readonly clock?: Clock;

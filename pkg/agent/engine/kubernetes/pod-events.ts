@@ -20,18 +20,18 @@ interface EventSource {
 
 /** Watches the Pods of one node until aborted; each time the watch opens, `everything` is reported first. */
 export async function followPods(source: EventSource, onEvent: OnEngineEvent, signal: AbortSignal): Promise<void> {
-  let isTold = false;
+  let isLogged = false;
   while (!signal.aborted) {
     let pauseMs = RECONNECT_MS;
     try {
       await watchPods(source, onEvent, signal);
-      isTold = false;
+      isLogged = false;
     } catch (thrown) {
-      // A cluster that cannot be reached is told of by the other calls of the caller.
+      // A cluster that cannot be reached is reported by the other calls of the caller.
       if (thrown instanceof EngineRefusedFault) {
         pauseMs = REFUSED_MS;
-        if (!isTold) source.log.warn('the cluster refuses the watch of Pods: check the Role', { error: thrown });
-        isTold = true;
+        if (!isLogged) source.log.warn('the cluster refuses the watch of Pods: check the Role', { error: thrown });
+        isLogged = true;
       }
     }
     await sleep(source.clock, pauseMs, signal);
@@ -50,7 +50,7 @@ async function watchPods({ api, clock, nodeId }: EventSource, onEvent: OnEngineE
     const replica = pod.metadata.labels?.[REPLICA_LABEL];
     if (!replica) continue;
     onEvent({ replica });
-    // No change tells that a Pod has not become healthy in time.
+    // No watch event says that a Pod has not become healthy in time.
     const ms = findCheckDeadline(pod) - clock.now();
     const isStarting = readPodStatus(pod, clock.now())?.health === 'starting';
     if (ms > 0 && isStarting) clock.after(ms + 1_000, () => signal.aborted || onEvent({ replica }));

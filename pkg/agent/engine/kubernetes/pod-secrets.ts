@@ -25,7 +25,7 @@ export class PodSecrets {
     this.#api = api;
   }
 
-  /** Writes what a Pod that is not started yet needs, in the place of what whoever created it may have written. */
+  /** Writes what a Pod that is not started yet needs, in the place of what its creator may have written. */
   async write(pod: Pod, content: SecretContent): Promise<void> {
     const name = findSecret(pod);
     if (name === undefined) return;

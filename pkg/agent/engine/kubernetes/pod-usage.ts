@@ -14,7 +14,7 @@ interface Reading {
 
 const READINGS_MAX = 10_000;
 
-/** What Pods use, where the cluster has a metrics server. It tells how fast cpu time passes: the sum is made here. */
+/** What Pods use, where the cluster has a metrics server. It reports the rate of cpu time: the sum is made here. */
 export class PodUsage {
   readonly #api: KubernetesApi;
   readonly #readings = new Map<string, Reading>();
@@ -35,7 +35,7 @@ export class PodUsage {
     };
   }
 
-  /** Adds what was used since the last reading, at the speed that is told now. */
+  /** Adds what was used since the last reading, at the rate that is reported now. */
   #count(uid: string, cores: number, at: number): number {
     const last = this.#readings.get(uid);
     if (Number.isNaN(at)) return last?.cpuNanos ?? 0;
