@@ -5,7 +5,7 @@ import { nodes } from './kinds.js';
 
 const RECREATION = 'delete it and apply again, or give it another name';
 
-/** Fields that hold no credential, whoever has written the file: what it says of the others is not printed. */
+/** Fields that hold no credential in any file: what it says of the others is not printed. */
 const SHOWN = new Set([
   'accessMode',
   'backoffLimit',

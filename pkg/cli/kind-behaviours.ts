@@ -19,7 +19,7 @@ interface KindBehaviour {
   readonly gaveUpByForce?: string;
   /** What to do instead of changing an object that stays as it was created. */
   readonly recreation?: string;
-  /** `moor get all` leaves it out: it tells of others, or is not for everyone to see. */
+  /** `moor get all` leaves it out: it is about others, or is not for everyone to see. */
   readonly isLeftOutOfAll?: true;
   /** Commands whose next word is the name of an object. */
   readonly commands?: readonly string[];

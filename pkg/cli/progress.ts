@@ -21,7 +21,7 @@ export async function showProgress(
   look: () => ProgressView | undefined | Promise<ProgressView | undefined>,
 ): Promise<void> {
   const { clock, live } = terminal;
-  let told = '';
+  let printed = '';
   for (let wait = FIRST_MS; ; wait = EVERY_MS) {
     await sleep(clock, wait, signal);
     if (signal.aborted) break;
@@ -32,8 +32,8 @@ export async function showProgress(
     if (!progress) continue;
     const { summary, parts } = progress;
     if (live) live.draw([summary, ...parts.map(part => `  ${part}`)]);
-    else if (summary !== told) terminal.err(`${summary}\n`);
-    told = summary;
+    else if (summary !== printed) terminal.err(`${summary}\n`);
+    printed = summary;
   }
-  if (live && told !== '') live.draw([]);
+  if (live && printed !== '') live.draw([]);
 }

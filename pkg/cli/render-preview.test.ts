@@ -68,7 +68,7 @@ node n4 (tenant t): does not hold, and does what etcd says
   removed volumes that can be brought back there: vol_1.1, old (vol_1.1), and 2 more
 Credentials that were written after the backup are lost in etcd: containers there still have them, and those that replace them get what
 etcd has. Write the values that are valid now before you declare it: "moor secrets write", then "moor restart" what uses them.
-What would go on n3 is not known: wait until every agent has answered. Or leave nodes out with --without: they go on holding when they are back, until it is declared again with what they have told.
+What would go on n3 is not known: wait until every agent has answered. Or leave nodes out with --without: they go on holding when they are back, until it is declared again with what they have reported.
 Nothing was declared. To declare just this: moor admin restore --confirm 0123456789abcdef --without n3
 `);
   });

@@ -34,7 +34,7 @@ export function listSilent({ nodes }: RestorePreview): readonly string[] {
 
 /** What to do about nodes that have not answered. */
 export function describeSilent(names: readonly string[]): string {
-  return `What would go on ${names.join(', ')} is not known: wait until every agent has answered. Or leave nodes out with --without: they go on holding when they are back, until it is declared again with what they have told.`;
+  return `What would go on ${names.join(', ')} is not known: wait until every agent has answered. Or leave nodes out with --without: they go on holding when they are back, until it is declared again with what they have reported.`;
 }
 
 /** Whether anything is shown of a node that is to be looked at before the restore is declared. */

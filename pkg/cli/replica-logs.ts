@@ -77,7 +77,7 @@ export async function printReplica(session: Session, client: Client, options: Re
         if (!isPatient()) return tail.giveUp();
       } else if (!mayChange(answer) || !(options.follow || tail.cursor) || !isPatient()) {
         return session.reportRejection(answer);
-      } else tail.tellRejection(answer);
+      } else tail.noteRejection(answer);
     } catch (thrown) {
       if (terminal.interrupted.aborted) return exitCode.ok;
       if (!(thrown instanceof UnreachableFault) || !(tail.isOpened && isPatient())) throw thrown;
@@ -176,7 +176,7 @@ class LogTail {
   #cursor: string | undefined;
   #isOpened = false;
   #isAlive = false;
-  #told: string | undefined;
+  #noted: string | undefined;
   #removedAt: string | undefined;
 
   constructor(session: Session, options: ReplicaLogs) {
@@ -202,7 +202,7 @@ class LogTail {
     const { terminal } = this.#session;
     this.#isOpened = true;
     this.#isAlive = false;
-    this.#told = undefined;
+    this.#noted = undefined;
     const frames = readDocuments(body);
     try {
       for (;;) {
@@ -233,9 +233,9 @@ class LogTail {
   }
 
   /** Says why nothing can be read, once for each reason. */
-  tellRejection({ rejections: [first] }: RejectionAnswer): void {
-    if (!first || first.code === this.#told) return;
-    this.#told = first.code;
+  noteRejection({ rejections: [first] }: RejectionAnswer): void {
+    if (!first || first.code === this.#noted) return;
+    this.#noted = first.code;
     this.#note(`waiting: ${first.why}`);
   }
 

@@ -10,7 +10,7 @@ export function addSelf(program: Commander, run: Run): void {
     .description(
       'look at server, etcd, nodes, engine, clock, certificates, disk, ports and firewall; exits with 1 on a problem',
     )
-    .option('--config <path>', 'settings of the servers (MOORING_CONFIG); default: as the server in use tells them')
+    .option('--config <path>', 'settings of the servers (MOORING_CONFIG); default: those of the server in use')
     .option('--docker-host <address>', 'where the container engine of this machine listens (DOCKER_HOST)')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json', 'yaml']).default('table'))
     .option('--json', 'the same as -o json')

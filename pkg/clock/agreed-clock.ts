@@ -127,7 +127,7 @@ export class AgreedClock implements Clock {
   }
 
   #listVotes(): readonly ClockVote[] {
-    const heard = [...this.#peers.values()].filter(({ ahead }) => Number.isFinite(ahead));
-    return heard.map(({ machine, bias, ahead }) => ({ machine, bias: bias + ahead }));
+    const answered = [...this.#peers.values()].filter(({ ahead }) => Number.isFinite(ahead));
+    return answered.map(({ machine, bias, ahead }) => ({ machine, bias: bias + ahead }));
   }
 }

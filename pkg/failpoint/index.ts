@@ -166,11 +166,11 @@ export function failpoint(name: FailpointName): void {
 }
 
 /**
- * Has `tell` told of every pass of every point, before it acts: for simulations, in which many processes are one, and only one
+ * Calls `onPass` at every pass of every point, before it acts: for simulations, in which many processes are one, and only one
  * of them is to die. Returns a function that ends it.
  */
-export function observeFailpoints(tell: (name: FailpointName) => void): () => void {
-  observer = tell;
+export function observeFailpoints(onPass: (name: FailpointName) => void): () => void {
+  observer = onPass;
   return () => {
     observer = undefined;
   };

@@ -34,7 +34,7 @@ export class TenantFleets {
   }
 
   /**
-   * Takes note of a change. The cache tells of each; a subscriber that is told before may call it, to read what the change amounts
+   * Takes note of a change. The cache delivers each; a subscriber that gets it earlier may call this, to read what the change amounts
    * to. Nodes, their statuses and replicas all carry the id of their node.
    */
   notice({ key, entry, previous }: CacheChange): void {

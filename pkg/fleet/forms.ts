@@ -18,7 +18,7 @@ export interface ReplicaGroup<T> {
   readonly replicas: readonly T[];
 }
 
-/** Whether replicas of older templates are kept, and made anew: the rollout is paused, or has a canary. */
+/** Whether replicas of older templates are kept, and recreated: the rollout is paused, or has a canary. */
 export function isHoldingOlder({ rollout }: StoredDeployment): boolean {
   return rollout?.paused === true || rollout?.canary !== undefined;
 }

@@ -51,7 +51,7 @@ export interface AgentLink {
   findGoneDeployments(uids: readonly string[]): Promise<readonly string[]>;
   /** Sends container output to the server that requested it, until it ends or `signal` is aborted. */
   sendLogs(request: LogRequest, lines: AsyncIterable<LogLine>, signal: AbortSignal): Promise<void>;
-  /** Tells the server that the agent has no free log stream, so that the request fails at once. */
+  /** Answers the server that the agent has no free log stream, so that the request fails at once. */
   declineLogs(request: LogRequest): Promise<void>;
   close(): Promise<void>;
 }
@@ -163,7 +163,7 @@ export type AssignmentLine =
       readonly pullTickets?: Readonly<Record<string, string>>;
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
-      /** What the declaration of that restore names of this node: the digest of what its agent has told. */
+      /** What the declaration of that restore names of this node: the digest of what its agent has reported. */
       readonly confirmed?: string;
       /** What of the store this shows; left out by servers of earlier releases. */
       readonly store?: ProvenMoment;

@@ -30,7 +30,7 @@ const RETRY_MS = 500;
  * agents are connected.
  *
  * A stream begins with a snapshot that is at least as new as the stream. A server that has lost etcd would otherwise
- * tell a restarted agent to run a replica that has since moved to another node, and two copies would run.
+ * order a restarted agent to run a replica that has since moved to another node, and two copies would run.
  */
 export class AssignmentFeed {
   readonly #env: DispatcherEnv;
@@ -155,7 +155,7 @@ export class AssignmentFeed {
   }
 
   /**
-   * The cache is about to show another state. Where it is older than what was sent, its differences are no changes to be told: the streams end, and
+   * The cache is about to show another state. Where it is older than what was sent, its differences are no changes to be sent: the streams end, and
    * each agent judges the snapshot of its next one.
    */
   #onReset(revision: number): void {

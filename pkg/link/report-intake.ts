@@ -106,7 +106,7 @@ function isUpToDate(held: Entry, report: Report): boolean {
 /**
  * The report with a time since when the container is in its state that decisions may count from: the clock of a node may be a day
  * off. What the agent says is kept where it is possible: not in the future, not before the replica was wanted, and not before the
- * state that was told last. Else the state began when it was told, and keeps that time while it lasts.
+ * state that was reported last. Else the state began when it was reported, and keeps that time while it lasts.
  */
 function toDated({ clock }: DispatcherEnv, replica: Entry, held: Entry | undefined, report: Report): Report {
   if (report.since === undefined) return report;

@@ -16,7 +16,7 @@ export interface NodeCredentials {
 /** The header that carries the proof of an agent's request. */
 export const PROOF_HEADER = 'mooring-proof';
 
-/** The header that tells runs of agents with one identity apart, as `formatAgentRun` writes it. It is signed. */
+/** The header that distinguishes runs of agents with one identity, as `formatAgentRun` writes it. It is signed. */
 export const AGENT_HEADER = 'mooring-agent';
 
 /** The header that names the node which has signed a request without a token. */

@@ -15,7 +15,7 @@ export interface RestoreRecord {
 const ATTEMPTS = 5;
 
 /**
- * Declares that the store was restored from a backup: raises the restore epoch. `confirmed` is what was shown to whoever declares it,
+ * Declares that the store was restored from a backup: raises the restore epoch. `confirmed` is what was shown to its administrator,
  * by node (`listConfirmed`).
  *
  * It is raised to the time of day at least, because a backup that is restored for the second time holds an old epoch again. To

@@ -64,7 +64,7 @@ export async function previewRestore(
     const isSound = findRecordFault(entry) === undefined;
     const {
       id,
-      setBack: told,
+      setBack: advertised,
       removedVolumes,
     }: Pick<StoredNode, 'id' | 'setBack' | 'removedVolumes'> = isSound ? value<StoredNode>(entry) : { id: '' };
     const toVolume = (volume: string) => read<StoredVolume>(volumes, `${tenant}/${volume}`)?.name ?? volume;
@@ -73,9 +73,9 @@ export async function previewRestore(
       tenant: read<StoredTenant>(tenants, tenant)?.name ?? tenant,
       id,
       name,
-      hasAnswered: alive!.has(`${tenant}/${name}`) && (told !== undefined || setBack === undefined),
-      ...(told && { setBack: withNames(told, toVolume) }),
-      secrets: hasOwnSecrets ? [] : (told?.secrets ?? []).flatMap(each => compareSecret(each, findCurrent)),
+      hasAnswered: alive!.has(`${tenant}/${name}`) && (advertised !== undefined || setBack === undefined),
+      ...(advertised && { setBack: withNames(advertised, toVolume) }),
+      secrets: hasOwnSecrets ? [] : (advertised?.secrets ?? []).flatMap(each => compareSecret(each, findCurrent)),
       ...(removedVolumes && { removedVolumes }),
     };
   });
@@ -116,9 +116,9 @@ function compareSecret(text: string, findCurrent: (path: string) => number): rea
 }
 
 function withNames(setBack: AdvertisedSetBack, toName: (id: string) => string): Omit<AdvertisedSetBack, 'secrets'> {
-  const { secrets: _, ...told } = setBack;
+  const { secrets: _, ...changes } = setBack;
   const [removed, demoted, discarded, newer, unknown] = (
     ['removed', 'demoted', 'discarded', 'newer', 'unknown'] as const
-  ).map(kind => told[kind].map(toName));
-  return { ...told, removed: removed!, demoted: demoted!, discarded: discarded!, newer: newer!, unknown: unknown! };
+  ).map(kind => changes[kind].map(toName));
+  return { ...changes, removed: removed!, demoted: demoted!, discarded: discarded!, newer: newer!, unknown: unknown! };
 }

@@ -8,7 +8,7 @@ const ATTEMPTS = 5;
 /** What an agent has seen of one object, and where that is stored. */
 export interface Sighting {
   readonly key: string;
-  /** Without the time: what is told again is not written again. */
+  /** Without the time: what is reported again is not written again. */
   readonly seen: object;
   /** The object itself, which must not have been deleted meanwhile. */
   readonly of: Entry;

@@ -72,7 +72,7 @@ export function listConcerned({ cache }: Pick<DispatcherEnv, 'cache'>, change: C
   const isStatus = key.startsWith(ranges.volumeStatuses);
   const before = isStatus && previous ? value<VolumeStatus>(previous) : undefined;
   const after = readValue<VolumeStatus>(cache, keys.volumeStatus(tenant, id));
-  if (isStatus && describeTold(before) === describeTold(after)) return [];
+  if (isStatus && describeAssigned(before) === describeAssigned(after)) return [];
   return [...new Set([before, after].flatMap(status => (status ? listVolumeNodes(status) : [])))];
 }
 
@@ -85,7 +85,7 @@ function listPartners(cache: DispatcherEnv['cache'], tenant: string, entry: Entr
   return [...new Set(shared.flat())];
 }
 
-function describeTold(status: VolumeStatus | undefined): string {
+function describeAssigned(status: VolumeStatus | undefined): string {
   if (!status) return '';
   const { primaryNode, lineage, copies, leaving, finalFor } = status;
   const flags = [isMadeVolume(status), isHeldVolume(status)];

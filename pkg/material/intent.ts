@@ -69,7 +69,7 @@ export async function undoIntent(
 ): Promise<void> {
   failpoint('material.undoing');
   const { tenant } = intent;
-  // A first version cannot be told from another writer's, should the credential have been deleted and made anew.
+  // A first version looks like another writer's, should the credential have been deleted and recreated.
   const first = writes.filter(({ uid }) => uid === undefined);
   if (first.length > 0 && (await readOtherWrites(env.store, tenant, key)).some(other => isAmong(other, first))) return;
   const doomed = await findDoomed({ secrets: env.secrets, claimed: [] }, tenant, writes);

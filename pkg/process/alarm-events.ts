@@ -5,7 +5,7 @@ import type { Clock, Random } from '../clock/index.js';
 import { EventLeases, EventWriter } from '../events/index.js';
 import { type Change, encode, LeaseGoneFault, type Put, type Store, value } from '../store/index.js';
 
-/** What stands under the key of alarms. Times are for telling one outage from the next. */
+/** What stands under the key of alarms. Times distinguish one outage from the next. */
 interface AlarmRecord {
   /** Those that were announced and are raised, with the time at which each was seen. */
   readonly raised: Readonly<Record<string, string>>;
@@ -57,8 +57,8 @@ export class AlarmEvents {
     const key = keys.alarms();
     const entry = await store.get(key);
     const known = entry ? value<AlarmRecord>(entry) : NOTHING;
-    const isTold = (alarm: string, since: string) => alarm in known.raised || (known.cleared[alarm] ?? '') >= since;
-    const raised = [...this.#seen].filter(([alarm, since]) => !isTold(alarm, since));
+    const isKnown = (alarm: string, since: string) => alarm in known.raised || (known.cleared[alarm] ?? '') >= since;
+    const raised = [...this.#seen].filter(([alarm, since]) => !isKnown(alarm, since));
     const standing = { ...known.raised, ...Object.fromEntries(raised) };
     const cleared = Object.keys(standing).filter(alarm => !alarms.includes(alarm));
     if (raised.length > 0 || cleared.length > 0) {

@@ -31,13 +31,13 @@ export interface PlatformRecordOptions {
   readonly node: string;
   /** How long the record counts after its process has ended without a word. */
   readonly ttlSeconds: number;
-  /** Told every now and then how far the wall clock of this process is ahead of the time that is agreed on. */
+  /** Called every now and then with how far the wall clock of this process is ahead of the time that is agreed on. */
   readonly onOffset?: (ms: number) => void;
 }
 
 /** The readings of a clock that only goes on are as good as new for this long. */
 const READ_AGAIN_MS = 300_000;
-/** A clock that has moved so far against the monotonic one is told of. */
+/** A clock that has moved so far against the monotonic one is recorded. */
 const MOVED_MS = 1_000;
 /** A wall clock that is further off is warned of. */
 const OFF_MS = 5_000;
@@ -70,7 +70,7 @@ export class PlatformRecord {
   #noteTried!: () => void;
   #lease: Lease | undefined;
   /** What the record says. */
-  #told: ClockReading | undefined;
+  #recorded: ClockReading | undefined;
   #rest = new AbortController();
   #isOff = false;
 
@@ -95,7 +95,7 @@ export class PlatformRecord {
     while (!signal.aborted) {
       this.#rest = new AbortController();
       try {
-        if (this.#lease && !(await store.keepAlive(this.#lease.id))) this.#lease = this.#told = undefined;
+        if (this.#lease && !(await store.keepAlive(this.#lease.id))) this.#lease = this.#recorded = undefined;
         if (this.#isDue(clock.read())) await this.#write();
       } catch (thrown) {
         log.debug('the record of this process could not be renewed, retrying', { error: asError(thrown) });
@@ -110,10 +110,10 @@ export class PlatformRecord {
   }
 
   #isDue({ wall, monotonic, agreed }: ClockReading): boolean {
-    const told = this.#told;
-    if (!told) return true;
-    const passedMs = monotonic - told.monotonic;
-    const hasMoved = [wall - told.wall, agreed - told.agreed].some(ms => Math.abs(ms - passedMs) >= MOVED_MS);
+    const recorded = this.#recorded;
+    if (!recorded) return true;
+    const passedMs = monotonic - recorded.monotonic;
+    const hasMoved = [wall - recorded.wall, agreed - recorded.agreed].some(ms => Math.abs(ms - passedMs) >= MOVED_MS);
     return hasMoved || passedMs >= READ_AGAIN_MS;
   }
 
@@ -125,10 +125,10 @@ export class PlatformRecord {
     const bytes = encode({ program, since: this.#since, clock: reading } satisfies PlatformPresence);
     const puts = [{ key: this.#key, bytes, lease: lease.id }];
     const verdict = await store.commit({ guards: [{ key: this.#key, at: held?.revision ?? 0 }], puts, deletes: [] });
-    if (verdict.stored) this.#told = reading;
+    if (verdict.stored) this.#recorded = reading;
   }
 
-  /** A process that starts is told at once what the clocks of this one show: it does not know how old its record is. */
+  /** A process that starts gets a reading of the clocks of this one at once: it does not know how old its record is. */
   #hear({ key, entry, previous, revision }: CacheChange): void {
     if (!key.startsWith(ranges.platform)) return;
     const isOwn = key === this.#key;
@@ -137,7 +137,7 @@ export class PlatformRecord {
     if (!entry && !isOwn) this.#options.clock.forget(key);
     if (reading && !isOwn) this.#options.clock.hear(key, splitKey(key)[0]!, reading, isFresh);
     if (isOwn ? !entry : !previous && isFresh) {
-      this.#told = undefined;
+      this.#recorded = undefined;
       this.#rest.abort();
     }
   }

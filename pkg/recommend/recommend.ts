@@ -88,7 +88,7 @@ export function findLowSince(
   return isLow ? (known ?? new Date(now).toISOString()) : undefined;
 }
 
-/** `rec_<volume>_<condition>`: the same while the condition holds, and it tells which volume it was about when that is gone. */
+/** `rec_<volume>_<condition>`: the same while the condition holds, and it names its volume also when that is gone. */
 function toId({ id }: VolumeState['volume'], condition: string): string {
   return `rec_${id.slice('vol_'.length)}_${condition}`;
 }

@@ -65,7 +65,7 @@ export interface Loop {
 /** How a reconcile ended. */
 export type ReconcileOutcome = 'done' | 'again' | 'retry' | 'refused';
 
-/** What the runtime tells about its loops. Implemented with real metrics by the process, and by nothing in most tests. */
+/** What the runtime measures of its loops. Implemented with real metrics by the process, and by nothing in most tests. */
 export interface LoopMeter {
   /** Keys that wait to be worked on. */
   depth(loop: string, keys: number): void;

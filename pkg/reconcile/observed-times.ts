@@ -12,7 +12,7 @@ interface FirstSeen {
  * How long what a leader waits on has been so, by its own monotonic clock.
  *
  * A time in a record is read from the wall clock of the process that wrote it, and that may be a day off: it is a label. A state
- * counts from when this process, in this term, first saw it, and a new leader begins anew. What a look does not name is
+ * counts from when this process, in this term, first saw it, and a new leader starts over. What a look does not name is
  * forgotten, so nothing is kept of keys that are gone.
  */
 export class ObservedTimes {
@@ -20,7 +20,7 @@ export class ObservedTimes {
   #fence: LoopEnv['fence'] | undefined;
 
   /**
-   * The age of every state of a key. A state that begins anew has another mark than before; one without a mark does not hold, and
+   * The age of every state of a key. A state that begins again has another mark than before; one without a mark does not hold, and
    * its age is 0.
    */
   measure<State extends string>(

@@ -17,7 +17,7 @@ import {
 } from './loop.js';
 import { type Work, WorkQueue } from './work-queue.js';
 
-/** How long work under way has to end after the process was told to stop. */
+/** How long work under way has to end after the process was asked to stop. */
 const STOP_GRACE_MS = 5_000;
 const BARRIER_RETRY_MS = 250;
 /** How long until a reconcile is repeated that failed in a way a retry does not fix. */

@@ -45,7 +45,7 @@ export type RefusedReason =
   /** The host is invalid. */
   | 'host';
 
-/** What admission is told. */
+/** The result for admission. */
 export type ImageFact = ImageCheck['outcome'];
 
 export function toUnreachable(reason: UnreachableReason): ImageCheck {

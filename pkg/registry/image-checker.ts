@@ -22,7 +22,7 @@ export interface ImageCheckerDeps {
   readonly resolve?: HostResolver;
 }
 
-/** Tells admission whether an image exists. */
+/** Whether an image exists, for admission. */
 export interface ImageFacts {
   imageFact(tenant: string, reference: string): Promise<ImageFact>;
 }

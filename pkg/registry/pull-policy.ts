@@ -6,7 +6,7 @@ import { type Host, locateImage, parseHost } from './image-location.js';
 import { isListed, mayCheck, mayConnect, type RegistryPolicy } from './policy.js';
 import { type HostResolver, withDeadline } from './transport.js';
 
-/** What the control plane tells agents about registries: its own settings, as far as a pull depends on them. */
+/** What the control plane sends to agents about registries: its own settings, as far as a pull depends on them. */
 export interface RegistryRules {
   readonly allow: readonly string[];
   readonly insecure: readonly string[];

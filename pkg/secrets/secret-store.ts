@@ -29,7 +29,7 @@ export type Reading =
   | Missing
   | Forbidden;
 
-/** The versions of a credential, and its uid: another one has it after the credential was deleted and made anew. */
+/** The versions of a credential, and its uid: another one has it after the credential was deleted and recreated. */
 export type StateReading =
   | { readonly kind: 'found'; readonly uid: string; readonly state: SecretState }
   | Missing
@@ -37,7 +37,7 @@ export type StateReading =
 
 /** What must hold for a change to be made. */
 export interface SecretPrecondition {
-  /** The credential that is meant: one that was made anew has versions of the same numbers. */
+  /** The credential that is meant: one that was recreated has versions of the same numbers. */
   readonly uid?: string;
   /**
    * Must hold in the platform's store: the fence of a leader. Only a store that shares its transactions can compare them, so

@@ -33,7 +33,7 @@ export interface CompactionOptions {
 /**
  * Lets the store forget old history, until `signal` is aborted. Any number of processes may run it: of those that see the
  * same mark, the one that replaces it compacts to what the mark says, as the API servers of Kubernetes do. etcd itself
- * never compacts unless it is told to, and then grows until its quota is reached.
+ * never compacts unless it is configured to, and then grows until its quota is reached.
  */
 export async function compactPeriodically(options: CompactionOptions, signal: AbortSignal): Promise<void> {
   const { store, clock, log, everyMs } = options;
@@ -61,7 +61,7 @@ const STEPS = { count: 64, least: 8, most: 1_024 };
 
 /**
  * Lets a store forget what is between two revisions so that its file hardly grows. Where a large document is forgotten, up to three
- * others are written anew, and the room of all of them is free only after that write (ADR 75): near the quota little is forgotten
+ * others are rewritten, and the room of all of them is free only after that write (ADR 75): near the quota little is forgotten
  * at a time, which goes into the room that the step before has freed.
  */
 async function compactInSteps(store: Compactable, from: Revision, to: Revision, quotaBytes: number): Promise<void> {
@@ -69,7 +69,7 @@ async function compactInSteps(store: Compactable, from: Revision, to: Revision, 
   let step = largest;
   let { databaseBytes, usedBytes } = await store.health();
   for (let at = from; at < to; ) {
-    const fitsAtOnce = quotaBytes <= 0 || databaseBytes + usedBytes < quotaBytes; // at worst all that is kept is written anew
+    const fitsAtOnce = quotaBytes <= 0 || databaseBytes + usedBytes < quotaBytes; // at worst all that is kept is rewritten
     at = fitsAtOnce ? to : Math.min(to, at + step);
     await store.compact(at);
     const before = databaseBytes;

@@ -4,7 +4,7 @@ import type { Guard, Store, Verdict } from './store.js';
 
 /**
  * The document of an entry. It is parsed when it is first asked for and shared by all who ask, so it must not
- * be changed. Of a record that cannot be worked with it is a substitute: `findRecordFault` tells.
+ * be changed. Of a record that cannot be worked with it is a substitute: `findRecordFault` says so.
  */
 export function value<T>(entry: Entry): T {
   return entry.document as T;

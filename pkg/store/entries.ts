@@ -1,6 +1,6 @@
 import type { Entry } from './entry.js';
 
-/** Past this many changes since the last read, sorting anew is cheaper than updating the sorted array. */
+/** Past this many changes since the last read, sorting again is cheaper than updating the sorted array. */
 const UPDATE_AT_MOST = 256;
 
 /**

@@ -19,7 +19,7 @@ export interface LeaderRecord {
 
 export interface LeadershipOptions {
   readonly store: Store;
-  /** Tells when the record of a leader is deleted. Without it the store is polled. */
+  /** Notifies when the record of a leader is deleted. Without it the store is polled. */
   readonly cache?: Pick<Cache, 'connected' | 'get' | 'subscribe'>;
   readonly clock: Clock;
   readonly random: Random;

@@ -21,7 +21,7 @@ export interface MemoryStoreOptions {
   readonly clock: Clock;
   /** How many revisions can be looked back at. */
   readonly keepRevisions?: number;
-  /** When followers are told: in a later microtask, unless a simulation wants them to lag. */
+  /** When followers are notified: in a later microtask, unless a simulation wants them to lag. */
   readonly defer?: (notify: () => void) => void;
 }
 
@@ -160,7 +160,7 @@ export class MemoryStore implements Store {
     };
   }
 
-  /** Puts a backup in the place of everything: the revision goes back, leases begin anew, and followers begin with a new list. */
+  /** Puts a backup in the place of everything: the revision goes back, leases start over, and followers begin with a new list. */
   restore({ revision, entries, leaseOf, leases }: MemorySnapshot): void {
     for (const { end } of this.#leases.values()) end();
     for (const held of [this.#leases, this.#leaseOf, this.#entries]) held.clear();
@@ -225,7 +225,7 @@ export class MemoryStore implements Store {
   }
 }
 
-/** Tells one handler, in order and never from inside the write that caused it. */
+/** Notifies one handler, in order and never from inside the write that caused it. */
 export class MemoryFollower {
   readonly #handler: WatchHandler;
   readonly #defer: (notify: () => void) => void;

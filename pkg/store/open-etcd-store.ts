@@ -19,7 +19,7 @@ export function openEtcdStore(
     ...(etcdCertFile && { cert: readFileSync(etcdCertFile) }),
     ...(etcdKeyFile && { key: readFileSync(etcdKeyFile) }),
   });
-  tls(); // a file that cannot be read is told at once
+  tls(); // a file that cannot be read throws at once
   return new EtcdStore({ ...env, endpoints, prefix, tls });
 }
 

@@ -30,7 +30,7 @@ interface RevisionProbe {
   readonly send: () => Promise<void>;
 }
 
-/** Tells when a cache shows everything that was stored before a question was asked. */
+/** Resolves when a cache shows everything that was stored before a question was asked. */
 export class ReadBarrier {
   readonly #options: ReadBarrierOptions;
   #seen: Revision = 0;
@@ -91,7 +91,7 @@ export class ReadBarrier {
     const { promise, resolve, reject } = deferred<Revision>();
     let shown = 0;
     const fresh = promise.then(revision => {
-      // What the cache shows is of a history that a restore has ended, until it is read anew.
+      // What the cache shows is of a history that a restore has ended, until it is read again.
       if (revision < shown)
         throw new StoreUnavailableFault('the store was set back to an older state, which is being read');
       if (this.#seen >= revision) return undefined;

@@ -18,14 +18,14 @@ interface LoggedRevision {
 export class RevisionLog {
   readonly #keep: number;
   #kept: LoggedRevision[] = [];
-  /** States before this revision can no longer be told. */
+  /** States before this revision are compacted. */
   #oldest: Revision = 1;
 
   constructor(keep: number) {
     this.#keep = keep;
   }
 
-  /** The oldest revision whose state can still be told. */
+  /** The oldest revision whose state can still be read. */
   get oldest(): Revision {
     return this.#oldest;
   }
@@ -64,7 +64,7 @@ export class RevisionLog {
   }
 }
 
-/** The changes of one revision, as they are told. */
+/** The changes of one revision, as they are delivered. */
 export function toWatchEvents(revision: Revision, changes: readonly LoggedChange[]): WatchEvent[] {
   return changes.map(({ key, entry }, position) => ({ revision, position, key, entry }));
 }

@@ -24,7 +24,7 @@ export interface WatchCacheOptions {
   readonly defer?: (ask: () => void) => void;
   /** Prefixes of keys that are not cached: read those from the store. */
   readonly leavesOut?: readonly string[];
-  /** Prefixes of keys that are not cached either, but whose changes are told to subscribers, without what was before. */
+  /** Prefixes of keys that are not cached either, but whose changes subscribers get, without what was before. */
   readonly passesOn?: readonly string[];
 }
 
@@ -133,7 +133,7 @@ export class WatchCache implements Cache {
     return enlist(this.#resetListeners, listener);
   }
 
-  /** A watch is taken up before what was missed has been delivered: only a barrier tells that nothing is missing. */
+  /** A watch is taken up before what was missed has been delivered: only a barrier shows that nothing is missing. */
   async #linked(up: boolean): Promise<void> {
     this.#link.abort();
     this.#connected = false;
@@ -168,7 +168,7 @@ export class WatchCache implements Cache {
 
   #applyEvents(events: readonly WatchEvent[]): void {
     const revision = events[0]?.revision;
-    if (revision === undefined || revision <= this.#revision) return; // told before: it must not undo what came after
+    if (revision === undefined || revision <= this.#revision) return; // a replay: it must not undo what came after
     this.#show(
       revision,
       events.filter(({ key }) => this.#isForReaders(key)),
@@ -186,7 +186,7 @@ export class WatchCache implements Cache {
     return false;
   }
 
-  /** Applies all, then tells all: a listener never sees half of a revision. */
+  /** Applies all, then notifies all: a listener never sees half of a revision. */
   #show(revision: Revision, events: readonly WatchEvent[]): void {
     const changes = events.map(event => this.#set(event));
     this.#revision = revision;
@@ -283,11 +283,11 @@ export interface Cache {
    * at the revision of the reset.
    */
   subscribe(listener: (change: CacheChange) => void): () => void;
-  /** Called after all changes of one revision have been told. */
+  /** Called after all changes of one revision have been delivered. */
   onRevision(listener: (revision: Revision) => void): () => void;
   /**
-   * Called before the changes of a reset are told, the first one included: what happened before was not followed, so
-   * who keeps a history begins it anew.
+   * Called before the changes of a reset are sent, the first one included: what happened before was not followed, so
+   * who keeps a history starts it again.
    */
   onReset(listener: (revision: Revision) => void): () => void;
   /** Resolves after the first complete state. */

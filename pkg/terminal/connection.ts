@@ -128,7 +128,7 @@ function readDevelopment(environment: Terminal['environment']): ServerFile | und
     return { origin: 'development', server, caFile, readToken: scope => tokens[scope] ?? tokens.tenant };
   } catch {
     // What the parser says may quote a token.
-    throw new UsageFault(`${path} is damaged: run "moor down" and "moor up", which write it anew.`);
+    throw new UsageFault(`${path} is damaged: run "moor down" and "moor up", which write it again.`);
   }
 }
 

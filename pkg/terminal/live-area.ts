@@ -1,4 +1,4 @@
-/** The lower part of a terminal, drawn anew again and again. */
+/** The lower part of a terminal, redrawn again and again. */
 export interface LiveArea {
   /** Replaces what was drawn before. */
   draw(lines: readonly string[]): void;

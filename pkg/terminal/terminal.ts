@@ -94,7 +94,7 @@ async function ask(question: string, interrupt: AbortController, isSecret = fals
   }
 }
 
-/** Tells the user when a watch loses its connection and when it is back. */
+/** Notifies the user when a watch loses its connection and when it is back. */
 export function reportConnection({ err }: Terminal): (isUp: boolean) => void {
   return isUp => err(isUp ? 'reconnected\n' : 'connection lost, resuming\n');
 }

@@ -54,7 +54,7 @@ export class SpanExporter implements SpanSink {
   #isClosing = false;
   #isOver = false;
   #failures = 0;
-  #isTold = false;
+  #isLogged = false;
 
   constructor(env: ExporterEnv, options: ExporterOptions) {
     this.#env = env;
@@ -111,16 +111,16 @@ export class SpanExporter implements SpanSink {
       status = await this.#send(encodeSpans(this.#options.resource, batch));
     } catch (thrown) {
       this.#failures++;
-      return this.#tell('spans cannot be sent: is there a collector at traceEndpoint?', { error: asError(thrown) });
+      return this.#warn('spans cannot be sent: is there a collector at traceEndpoint?', { error: asError(thrown) });
     }
     if (AGAIN.has(status)) {
       this.#failures++;
-      return this.#tell('spans wait: the collector asks to be left alone for now', { status });
+      return this.#warn('spans wait: the collector asks to be left alone for now', { status });
     }
     const isSent = status >= 200 && status < 300;
-    if (!isSent) this.#tell('the collector refuses spans: is traceEndpoint one that takes OTLP over HTTP?', { status });
-    else if (this.#isTold) this.#env.log.info('spans are sent again');
-    if (isSent) this.#isTold = false;
+    if (!isSent) this.#warn('the collector refuses spans: is traceEndpoint one that takes OTLP over HTTP?', { status });
+    else if (this.#isLogged) this.#env.log.info('spans are sent again');
+    if (isSent) this.#isLogged = false;
     this.#failures = 0;
     this.#waiting = this.#waiting.slice(batch.length);
     for (const _ of batch) this.#env.count(isSent ? 'sent' : 'refused');
@@ -148,8 +148,8 @@ export class SpanExporter implements SpanSink {
   }
 
   /** One line for each outage, however long it lasts. */
-  #tell(message: string, fields: LogFields): void {
-    if (!this.#isTold) this.#env.log.warn(message, fields);
-    this.#isTold = true;
+  #warn(message: string, fields: LogFields): void {
+    if (!this.#isLogged) this.#env.log.warn(message, fields);
+    this.#isLogged = true;
   }
 }

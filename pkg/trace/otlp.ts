@@ -5,7 +5,7 @@ export interface TraceResource {
   /** As `mooring-server`. */
   readonly service: string;
   readonly version: string;
-  /** Told apart from other processes of the service by this. */
+  /** Distinguishes the process from others of the service. */
   readonly instance: string;
 }
 

@@ -105,7 +105,7 @@ export const renewCertificates: Command<FolderInput & { readonly all?: boolean }
   if (renewed.length === 0) terminal.out('nothing is due\n');
   else
     terminal.err(
-      `${ink.dim('Servers, controllers and etcd read the files anew by themselves, where they were not copied elsewhere.')}\n`,
+      `${ink.dim('Servers, controllers and etcd read the files again by themselves, where they were not copied elsewhere.')}\n`,
     );
   return Promise.resolve(exitCode.ok);
 };

@@ -26,7 +26,7 @@ export const config: Command<ConfigInput> = async (session, { config: file, runn
   return printSettings(session, settings, key => origins[key], output);
 };
 
-/** A server does not tell where it read a setting: what is as declared counts as the default. */
+/** A server does not say where it read a setting: what is as declared counts as the default. */
 async function printRunning(session: Session, output: OutputFormat): Promise<ExitCode> {
   const client = await session.connect('platform');
   const answer = await client.request<RunningView>('GET', '/api/v1/config');

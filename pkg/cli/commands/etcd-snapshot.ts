@@ -115,7 +115,7 @@ async function checkSnapshot(file: string, session: Session): Promise<Readonly<R
   }
 }
 
-/** etcdutl where there is one: since 3.6 etcdctl cannot. From 3.5.10 on cursors of clients are told from those of before. */
+/** etcdutl where there is one: since 3.6 etcdctl cannot. From 3.5.10 on older cursors of clients are recognised. */
 async function findRestoreTool(session: Session) {
   for (const program of ['etcdutl', 'etcdctl']) {
     const help = await runTool(program, ['snapshot', 'restore', '--help'], session).catch(() => undefined);

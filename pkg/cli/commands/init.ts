@@ -112,7 +112,7 @@ async function askForRest(terminal: Terminal, { port, replicas }: InitInput): Pr
     await askFor(terminal, 'Port that it listens on, 8080:80 for 8080 of the machine', 'none', refusePort),
   ];
   const count = replicas ?? Number(await askFor(terminal, 'Replicas', '1', refuseCount));
-  const check = await askFor(terminal, 'Command in the container that tells whether it is healthy', 'none');
+  const check = await askFor(terminal, 'Command in the container that checks whether it is healthy', 'none');
   return {
     ...(ports[0] !== 'none' && { port: ports }),
     replicas: count,

@@ -20,7 +20,7 @@ backups of etcd from before: those are still sealed with them.
 `;
 
 /**
- * Seals every secret anew with the first key of the keyring, so that the other keys can be removed from it. It talks to
+ * Seals every secret again with the first key of the keyring, so that the other keys can be removed from it. It talks to
  * etcd directly: no token gives access to the keys.
  */
 export const rekey: Command<RekeyInput> = async (session, { settings: words, discardUnreadable = false, yes }) => {

@@ -71,7 +71,7 @@ function toDocument({ terminal }: Session, input: RunInput) {
 /** Prints attempt after attempt, until the job has ended. */
 async function follow(session: Session, client: Client, name: string): Promise<ExitCode> {
   const { terminal, ink } = session;
-  let told = '';
+  let printedMessage = '';
   for (let printed = -1; !terminal.interrupted.aborted; ) {
     const answer = await client.request<JobView>('GET', jobs.pathOf(name));
     if (!answer.ok) return session.reportRejection(answer);
@@ -87,10 +87,10 @@ async function follow(session: Session, client: Client, name: string): Promise<E
       terminal.err(`job/${name} ${ink.red('failed')}: ${stripControls(status.message)}\n`);
       return status.exitCode ? passExitCode(status.exitCode) : exitCode.refused;
     }
-    // What keeps it waiting is told once.
-    if (status.reason !== undefined && status.message !== told) {
-      told = status.message;
-      terminal.err(`job/${name} ${ink.yellow('waits')}: ${stripControls(told)}\n`);
+    // What keeps it waiting is printed once.
+    if (status.reason !== undefined && status.message !== printedMessage) {
+      printedMessage = status.message;
+      terminal.err(`job/${name} ${ink.yellow('waits')}: ${stripControls(printedMessage)}\n`);
     }
     await sleep(terminal.clock, LOOK_EVERY_MS, terminal.interrupted);
   }

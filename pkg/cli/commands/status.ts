@@ -55,7 +55,7 @@ async function follow(session: Session, client: Client, input: StatusInput): Pro
   }
 }
 
-/** The same on a terminal: one view of steps, replicas and the last event, drawn anew at each change. */
+/** The same on a terminal: one view of steps, replicas and the last event, drawn again at each change. */
 async function followLive(session: Session, live: LiveArea, client: Client, input: StatusInput): Promise<ExitCode> {
   const deadline = startDeadline(session.terminal, input);
   const over = new AbortController();

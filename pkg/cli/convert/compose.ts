@@ -7,7 +7,7 @@ export interface Conversion {
   readonly notes: readonly ConversionNote[];
 }
 
-/** Parts of a file that need not be told of: those that say nothing, and those that services tell of. */
+/** Parts of a file that need no note: those that say nothing, and those that services have notes for. */
 const SILENT = new Set(['version', 'name', 'services', 'volumes', 'networks', 'secrets', 'configs']);
 
 /** Converts the services of a compose file, as it was read. Undefined where it has none. */

@@ -56,7 +56,7 @@ function toService(container: ComposeMap, image: ComposeMap | undefined): Compos
   });
 }
 
-/** An image that names no version is named by its digest, where its registry has told one. */
+/** An image that names no version is named by its digest, where its registry has given one. */
 function nameImage(name: string, image: ComposeMap | undefined): string {
   const reference = parseImageReference(name);
   if (reference && isPinned(reference)) return name;
@@ -116,7 +116,7 @@ function toResources(host: ComposeMap): ComposeMap {
 
 const DEFAULT_SHARED_MEMORY = 64 * 2 ** 20;
 
-/** What has no counterpart here, under the names that compose has for it, to be told of. */
+/** What has no counterpart here, under the names that compose has for it, for the notes. */
 function toRest(host: ComposeMap): ComposeMap {
   const mode = show(host['NetworkMode'] ?? '');
   const isPlain = ['', 'default', 'bridge'].includes(mode);

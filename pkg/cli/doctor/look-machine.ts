@@ -37,7 +37,7 @@ export async function observe<Value>(look: () => Value | Promise<Value>): Promis
   }
 }
 
-/** What is at the bottom of an error: the reasons above it are told already. */
+/** What is at the bottom of an error: the reasons above it are printed already. */
 function describe(error: Error): string {
   if (error.cause instanceof Error) return describe(error.cause);
   return error.message || (error as NodeJS.ErrnoException).code || error.name;

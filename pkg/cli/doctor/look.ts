@@ -71,7 +71,7 @@ async function findAddress(session: Session): Promise<Observation<URL>> {
   }
 }
 
-/** Those of a file that is named, those that the server in use tells an administrator, or those of `moor up`. */
+/** Those of a file that is named, those that the server in use shows an administrator, or those of `moor up`. */
 async function findSettings(
   session: Session,
   file: string | undefined,
@@ -89,7 +89,7 @@ async function findSettings(
   // A server of another release may know other settings.
   const defaults = Object.fromEntries(Object.entries(settingsTable).map(([key, row]) => [key, row.default]));
   if (running.value) return { ...defaults, ...running.value } as Settings;
-  // A server that has lost etcd does not tell its settings.
+  // A server that has lost etcd does not show its settings.
   const ownFile = join(findHomeFolder(environment), 'settings.json');
   const { origin } = await session.findConnection();
   return origin === 'development' && existsSync(ownFile)

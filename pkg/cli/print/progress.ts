@@ -17,7 +17,7 @@ interface ProgressLine {
   end(): void;
 }
 
-/** One line, drawn anew where the terminal can; elsewhere each that differs from the last, as a remark. */
+/** One line, redrawn where the terminal can; elsewhere each that differs from the last, as a remark. */
 export function startProgress({ live, err }: Pick<Terminal, 'live' | 'err'>): ProgressLine {
   let last = '';
   return {

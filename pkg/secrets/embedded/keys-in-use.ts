@@ -32,7 +32,7 @@ const KEY = keys.secretKeyring();
 /** Reads which keys are in use. A store without the record is empty, or older than the record. */
 export async function readKeysInUse(store: Store): Promise<KeysInUseReading> {
   const entry = await store.get(KEY);
-  // Without a record that can be read, what is sealed tells.
+  // Without a record that can be read, what is sealed says it.
   if (!entry || findRecordFault(entry) !== undefined) {
     return { revision: entry?.revision ?? 0, names: await readRecordKeyNames(store), writing: undefined };
   }

@@ -19,7 +19,7 @@ export interface KvVersion {
 /** The versions, as `metadata/<path>` returns them. */
 export interface KvMetadata {
   readonly versions: Versions;
-  /** When the credential was made: one that was deleted and made anew has another time. */
+  /** When the credential was made: one that was deleted and recreated has another time. */
   readonly uid: string;
   /** All custom metadata, so that entries of others are preserved. */
   readonly custom: CustomMetadata;

@@ -34,7 +34,7 @@ export class EtcdClient {
   #connection: EtcdConnection | undefined;
   #connecting: Promise<void> | undefined;
   #nextEndpoint = 0;
-  /** Why each member could not be reached, until it can: each reason is told once. */
+  /** Why each member could not be reached, until it can: each reason is logged once. */
   readonly #unreachable = new Map<string, Map<string, Error>>();
 
   constructor(options: EtcdClientOptions) {

@@ -164,7 +164,7 @@ export class EtcdFollow {
     }
   }
 
-  /** The safety net: should an event be lost by a defect we do not know, a comparison with a list finds it, and the state is listed anew. */
+  /** The safety net: should an event be lost by a defect we do not know, a comparison with a list finds it, and the state is listed again. */
   async #compareNowAndThen(watch: AbortController): Promise<void> {
     const { clock, reads, log, compareEveryMs } = this.#options;
     for (;;) {
@@ -195,13 +195,13 @@ interface Deletion {
   readonly removed: Revision | undefined;
 }
 
-/** What was told last of a key: its entry, or that it was deleted. */
+/** What was delivered last of a key: its entry, or that it was deleted. */
 interface LastDelivery {
   readonly entry?: Entry;
   readonly deleted?: Deletion;
 }
 
-/** What a follower has been told: enough to notice that it was told wrong. */
+/** What was delivered to a follower: enough to notice a wrong delivery. */
 export class DeliveredState {
   readonly #leavesOut: readonly string[];
   readonly #revisions = new Map<string, Revision>();
@@ -270,9 +270,9 @@ export class DeliveredState {
     return known === untouched;
   }
 
-  #remember(key: string, told: LastDelivery): void {
+  #remember(key: string, delivery: LastDelivery): void {
     this.#recent.delete(key); // it moves to the end
-    this.#recent.set(key, told);
+    this.#recent.set(key, delivery);
     const [oldest] = this.#recent.keys();
     if (this.#recent.size > RECENT && oldest !== undefined) this.#recent.delete(oldest);
   }

@@ -25,15 +25,15 @@ export interface EtcdMembersOptions {
 type SeenMember = StatusResponse & { readonly reads: boolean };
 
 const CONNECT_WITHIN_MS = 1_000;
-/** A member tells its status also while it is defragmented, and reads nothing until that has ended. */
+/** A member reports its status also while it is defragmented, and reads nothing until that has ended. */
 const ANSWER_WITHIN_MS = 1_000;
-/** A member writes all that it keeps anew: 8 GiB, the most that etcd advises, at 20 MB a second. */
+/** A member rewrites all that it keeps: 8 GiB, the most that etcd advises, at 20 MB a second. */
 const DEFRAGMENT_WITHIN_MS = 400_000;
 /** Under load there is always something that is agreed on and not yet carried out. */
 const MAY_LAG = 1_000;
 
 /**
- * The members of etcd, each asked by itself: what one is told to do must not be done by another, so nothing here fails over.
+ * The members of etcd, each asked by itself: what one is asked to do must not be done by another, so nothing here fails over.
  * Each has connections of its own, so that one that is silent for minutes delays nothing else.
  */
 export class EtcdMembers {
@@ -58,7 +58,7 @@ export class EtcdMembers {
     return members.map(member => toStoreMember(member, seen));
   }
 
-  /** Lets a member write its file anew, without what is free in it. Until then it answers no request. */
+  /** Lets a member rewrite its file, without what is free in it. Until then it answers no request. */
   async defragment({ endpoint }: StoreMember): Promise<void> {
     if (endpoint === undefined) throw new StoreUnavailableFault('the member of etcd cannot be reached');
     const connection = await this.#open(endpoint); // the other one is given up when a status does not come in time

@@ -65,7 +65,7 @@ export class EtcdReads {
     return revision;
   }
 
-  /** Tells one etcd from another that has taken its place. */
+  /** Distinguishes an etcd from another that has taken its place. */
   async clusterId(): Promise<string> {
     const { clusterId } = await this.#range({ key: this.#root, keysOnly: true });
     return clusterId;

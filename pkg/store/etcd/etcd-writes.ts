@@ -101,8 +101,8 @@ export class EtcdWrites {
   }
 
   /**
-   * Makes one put, guarded by the last revision of its key, in a way that the quota does not count: for what must be told while
-   * etcd takes no more. Gives its revision; undefined when the guard did not hold. Whoever loses the answer reads the key again.
+   * Makes one put, guarded by the last revision of its key, in a way that the quota does not count: for what must be recorded while
+   * etcd takes no more. Gives its revision; undefined when the guard did not hold. A caller without an answer reads the key again.
    */
   async putUncounted(put: Put, at: Revision): Promise<Revision | undefined> {
     const change = { guards: [{ key: put.key, at }], puts: [put], deletes: [] };

@@ -21,7 +21,7 @@ export interface SettlementWindow {
  * the window.
  *
  * What is found is the very change: all its guards held before that revision, and everything that it writes was written at it.
- * Two changes that are the same in every guard and every byte cannot be told apart, and only one of them can be made: both
+ * Two changes that are the same in every guard and every byte look alike, and only one of them can be made: both
  * may be answered as made, even when the other one was made a moment before ours was sent. A writer that must know whether it
  * was he puts something of his own (`Change.proof`).
  */
@@ -41,7 +41,7 @@ export async function settleOutcome(
   const untouched = !('at' in guard && guard.at === 0) && isGuardMet(guard, await reads.entry(guard.key));
   if (untouched) return undefined; // had the change been made, this guard would no longer hold
 
-  // It may have been made and then overwritten or deleted by another writer: only the history can tell.
+  // It may have been made and then overwritten or deleted by another writer: only the history shows it.
   const key = proof?.key ?? guard.key;
   for (const event of await reads.history(window.after, window.until)) {
     const isLike = event.key === key && (proof ? event.entry?.bytes.equals(proof.bytes) : !event.entry);

@@ -129,7 +129,7 @@ class WatchStream {
     if (news.fragment) return undefined;
     const events = this.#fragments;
     this.#fragments = [];
-    // Before 3.4.25 and 3.5.8, a member that was sent a snapshot replays what it has told: only what is newer counts.
+    // Before 3.4.25 and 3.5.8, a member that was sent a snapshot replays old events: only what is newer counts.
     for (const atOneRevision of groupByRevision(events, this.#next)) {
       const { revision } = atOneRevision[0]!;
       if (revision < this.#next) continue;
@@ -147,7 +147,7 @@ class WatchStream {
     return this.#handler.onCreated();
   }
 
-  /** A member may only be behind the others, and then tells the rest; a store that was restored has gone back for good. */
+  /** A member may only be behind the others, and then delivers the rest; a store that was restored has gone back for good. */
   async #checkBehind(): Promise<void> {
     try {
       if ((await this.#ask.currentRevision()) < this.#ask.from - 1) this.#finish('discontinued');
@@ -192,7 +192,7 @@ export async function readHistory(
   until: Revision,
 ): Promise<readonly WatchEvent[]> {
   const { clock, root, withinMs } = options;
-  const told: WatchEvent[] = [];
+  const received: WatchEvent[] = [];
   const stop = new AbortController();
   const cancel = clock.after(withinMs, () => stop.abort());
   let complete = false;
@@ -210,7 +210,7 @@ export async function readHistory(
       onCreated: () => undefined,
       onEvents: events => {
         const revision = events[0]!.revision;
-        if (revision <= until) told.push(...events);
+        if (revision <= until) received.push(...events);
         if (revision < until) return;
         complete = true;
         stop.abort();
@@ -220,5 +220,5 @@ export async function readHistory(
   );
   cancel();
   if (!complete) throw new StoreUnavailableFault('the history of the store could not be read');
-  return told;
+  return received;
 }
