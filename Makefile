@@ -82,7 +82,7 @@ fix: ## Fix formatting and lint findings, and regenerate
 	@$(MAKE) --no-print-directory generate
 
 .PHONY: generate
-generate: ## Write all generated files anew
+generate: ## Write all generated files
 	@npx --no-install tsx hack/generate.ts
 
 .PHONY: bench

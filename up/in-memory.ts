@@ -63,7 +63,7 @@ export async function startInMemory(options: InMemoryOptions): Promise<InMemoryM
     MOORING_TRACE_ENDPOINT: options.traceEndpoint,
     MOORING_TRACE_RATIO: options.traceRatio,
   };
-  // What it tells of its settings is what is there: "moor doctor" would look for etcd.
+  // The settings that it shows must fit this process: "moor doctor" would look for etcd.
   const settings = { ...loadSettings({ environment }).settings, etcdEndpoints: [] };
   const keyring = new Keyring([random.bytes(32)]);
   const env = { clock, random, log, store: options.store ?? new MemoryStore({ clock }), metrics: createMetrics() };

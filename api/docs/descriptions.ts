@@ -98,19 +98,19 @@ export const descriptions: Readonly<Record<string, RouteNotes>> = {
     codes: [...documentCodes.request, 'node_held_by_another_agent', 'outcome_unknown'],
   },
   'POST /agent/v1/gone-nodes': {
-    summary: 'Tells an agent which of these nodes its tenant does not have',
+    summary: 'Answers an agent which of these nodes its tenant does not have',
     body: 'GoneNodesRequest',
     answer: object,
     codes: documentCodes.request,
   },
   'POST /agent/v1/doubles': {
-    summary: 'Tells an agent that was refused which of its containers run a second time where its node is',
+    summary: 'Answers an agent that was refused which of its containers run a second time where its node is',
     body: 'DoublesRequest',
     answer: object,
     codes: documentCodes.request,
   },
   'POST /agent/v1/gone-deployments': {
-    summary: 'Tells an agent which of these deployments its tenant does not have',
+    summary: 'Answers an agent which of these deployments its tenant does not have',
     body: 'GoneDeploymentsRequest',
     answer: object,
     codes: documentCodes.request,

@@ -1,7 +1,7 @@
 import { splitLines } from '../model/live-list.js';
 import { type ApiConnection, RefusedCall } from './connection.js';
 
-/** What a stream of JSON lines tells its reader. */
+/** What reads a stream of JSON lines. */
 export interface LineReader {
   /** Where to ask; called for every attempt, so that it can go on where it was. */
   readonly path: () => string;

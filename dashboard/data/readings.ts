@@ -8,12 +8,12 @@ import type { ApiConnection } from './connection.js';
 
 /**
  * Lists of which every page shows what is wrong. A browser has too few connections for a watch of each: they are read when the
- * session begins, and again a moment after an event has told of one of their kind.
+ * session begins, and again a moment after an event about one of their kind.
  */
 export interface SessionReadings {
   readonly volumes: ReadonlySignal<readonly VolumeView[]>;
   readonly networks: ReadonlySignal<readonly ShownNetwork[]>;
-  /** Written also by the page that watches jobs: nothing tells of one that was deleted. */
+  /** Written also by the page that watches jobs: no event reports one that was deleted. */
   readonly jobs: Signal<readonly JobView[]>;
   readonly secrets: ReadonlySignal<readonly ListedSecret[]>;
   /** Whether each was read, or could not be. */
@@ -67,17 +67,17 @@ export function followReadings(
   };
   const isRead = signal(false);
   void Promise.all(kinds.map(read)).then(() => (isRead.value = true));
-  let told: ReadonlyMap<string, number> | undefined;
+  let counts: ReadonlyMap<string, number> | undefined;
   const disposeEvents = effect(() => {
     const { items, isLoaded } = events.value;
     if (!isLoaded) return;
-    const before = told;
-    told = new Map([...items.values()].map(({ id, count }) => [id, count]));
+    const before = counts;
+    counts = new Map([...items.values()].map(({ id, count }) => [id, count]));
     if (!before) return;
     const news = [...items.values()].filter(({ id, count }) => before.get(id) !== count);
     for (const kind of kinds) if (news.some(({ type }) => type.startsWith(`${kind.toLowerCase()}.`))) refresh(kind);
   });
-  // No event tells that the state of a network is unknown because its node sends no heartbeats.
+  // No event reports that the state of a network is unknown because its node sends no heartbeats.
   const health = computed(() => [...nodes.value.items.values()].map(({ name, status }) => `${name} ${status}`).join());
   const disposeNodes = effect(() => {
     void health.value;

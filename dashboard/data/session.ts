@@ -136,7 +136,7 @@ function openSession({ connection: own, who }: PendingSignIn, tenant: TenantView
 
 const SETTLE_MS = 1_500;
 
-/** Nodes with the capacity that is free now: it moves with deployments, of which the watch of nodes does not tell. */
+/** Nodes with the capacity that is free now: it moves with deployments, which the watch of nodes does not report. */
 function followFreeCapacity(
   connection: ApiConnection,
   deployments: Watch<DeploymentView>,

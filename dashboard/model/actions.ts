@@ -32,7 +32,7 @@ function toChange(deployment: DeploymentView, label: string, body: unknown): Act
   return { label, method: 'PUT', path: toPath(deployment), body, revision: deployment.metadata.revision };
 }
 
-/** What a rollout or a canary that is under way can be told, the next step first. */
+/** The actions on a rollout or a canary that is under way, the next step first. */
 export function listRolloutActions(deployment: DeploymentView): readonly Action[] {
   const { rollout, status, metadata } = deployment;
   if (metadata.deletedAt !== undefined) return [];

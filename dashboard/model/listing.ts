@@ -47,7 +47,7 @@ export function getObjectName({ nameField }: Pick<PlacedKind, 'nameField'>, obje
 }
 
 /**
- * What tells an object from every other of its list: its id, or its name where it has none. The uid does not: damaged records
+ * What identifies an object within its list: its id, or its name where it has none. The uid does not: damaged records
  * have the same one.
  */
 export function getObjectKey(kind: Pick<PlacedKind, 'nameField'>, object: ListedObject): string {

@@ -6,7 +6,7 @@ export interface StreamedChange<T> {
 }
 
 /**
- * What a watch has shown so far. While a list is read anew, the one before stays visible (`items`), so that nothing jumps and
+ * What a watch has shown so far. While a list is read again, the one before stays visible (`items`), so that nothing jumps and
  * what was deleted meanwhile is gone afterwards.
  */
 export interface LiveList<T> {

@@ -79,7 +79,7 @@ export function describeNetworkTrouble({ name, status }: ShownNetwork): Trouble 
   };
 }
 
-/** A job that has failed or finds no node. Of a schedule the last run counts, and its runs are not told of by themselves. */
+/** A job that has failed or finds no node. Of a schedule the last run counts, and its runs are not reported by themselves. */
 export function describeJobTrouble(job: JobView): Trouble | undefined {
   const { name, schedule, status, metadata } = job;
   if (metadata.deletedAt !== undefined || metadata.owner) return undefined;

@@ -67,15 +67,15 @@ function WatchedList(props: KindPageProps) {
   return <ObjectList {...props} items={items.value} />;
 }
 
-/** What has no watch is read again when an event tells of its kind. */
+/** What has no watch is read again when there is an event about its kind. */
 function ReadList(props: KindPageProps) {
   const { session, kind } = props;
   const answer: ReadonlySignal<{ readonly items: readonly ListedObject[] } | undefined> = useReading(
     session,
     `${kind.path}?limit=500`,
     () => {
-      const told = [...session.events.value.items.values()].filter(({ subject }) => subject.kind === kind.kind);
-      return `${told.length} ${told.at(-1)?.id} ${told.at(-1)?.count}`;
+      const events = [...session.events.value.items.values()].filter(({ subject }) => subject.kind === kind.kind);
+      return `${events.length} ${events.at(-1)?.id} ${events.at(-1)?.count}`;
     },
   );
   return <ObjectList {...props} items={answer.value?.items} />;

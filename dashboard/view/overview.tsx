@@ -138,7 +138,7 @@ function Figure({ href, value, label }: { readonly href: string; readonly value:
   );
 }
 
-/** While this page is shown jobs are watched: no event tells of one that was deleted. */
+/** While this page is shown jobs are watched: no event reports one that was deleted. */
 function useJobs(session: OpenSession): void {
   const live = useLiveItems<JobView>(session, '/api/v1/jobs', ({ name }) => name);
   useSignalEffect(() => {

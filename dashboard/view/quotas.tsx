@@ -3,7 +3,7 @@ import { listQuotas, type QuotasView } from '../model/quotas.js';
 import { useReading } from './live-items.js';
 import { Bar, Help, Panel } from './parts.js';
 
-/** What the tenant may have, read again when deployments have changed or an event tells of something. */
+/** What the tenant may have, read again when deployments have changed or there is an event. */
 function useQuotas(session: OpenSession) {
   return useReading<QuotasView>(
     session,

@@ -27,10 +27,10 @@ export function Recommendations({ session }: { readonly session: OpenSession }) 
   const advice = useSignal<readonly ShownAdvice[]>([]);
   // They have no watch: each that appears or vanishes is an event.
   const cause = useComputed(() => {
-    const told = [...session.events.value.items.values()].filter(({ type }) =>
+    const events = [...session.events.value.items.values()].filter(({ type }) =>
       /^(?:recommendation|volume)\./.test(type),
     );
-    return `${told.length} ${told.at(-1)?.id} ${told.at(-1)?.count}`;
+    return `${events.length} ${events.at(-1)?.id} ${events.at(-1)?.count}`;
   });
   useSignalEffect(() => {
     void cause.value;

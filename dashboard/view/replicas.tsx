@@ -6,7 +6,7 @@ import { findNextRetry } from '../../crds/report/retry.js';
 import type { DeploymentView, NodeView, Tone } from '../model/views.js';
 import { Ago, Empty, Foreign, MoreRows, Output, PAGE, Pill } from './parts.js';
 
-/** Of how many replicas it is told at first what is wrong: it is mostly the same with all of them. */
+/** For how many replicas the trouble is shown at first: it is mostly the same with all of them. */
 const TROUBLES_SHOWN = 10;
 
 /** The replicas: where each is, how it is, and what is wrong with it in its own words. */
@@ -18,7 +18,7 @@ export function Replicas({
   readonly nodes: ReadonlyMap<string, NodeView>;
 }) {
   const shown = useSignal(PAGE);
-  const told = useSignal(TROUBLES_SHOWN);
+  const detailed = useSignal(TROUBLES_SHOWN);
   const placements = deployment.status?.placements ?? [];
   if (placements.length === 0) {
     return (
@@ -55,26 +55,26 @@ export function Replicas({
         </table>
       </div>
       <MoreRows shown={shown} all={placements.length} />
-      {troubled.slice(0, told.value).map(placement => (
+      {troubled.slice(0, detailed.value).map(placement => (
         <ReplicaTrouble
           key={`${placement.replica} ${placement.containerId}`}
           placement={placement}
           node={nameNode(placement, names)}
         />
       ))}
-      <MoreRows shown={told} all={troubled.length} />
+      <MoreRows shown={detailed} all={troubled.length} />
     </>
   );
 }
 
 /** Those that something is said of, and of these first those that it still stands in the way of. */
 function listTroubled(placements: readonly ReplicaStatus[]): readonly ReplicaStatus[] {
-  const told = placements.filter(
+  const troubled = placements.filter(
     ({ message, notMoved, lastEnd, failedCheck }) =>
       message !== undefined || notMoved !== undefined || lastEnd || failedCheck,
   );
   const isBad = ({ message }: ReplicaStatus) => message !== undefined;
-  return [...told.filter(isBad), ...told.filter(each => !isBad(each))];
+  return [...troubled.filter(isBad), ...troubled.filter(each => !isBad(each))];
 }
 
 function nameNode({ nodeId, nodeName }: ReplicaStatus, names: ReadonlyMap<string, string>): string | undefined {

@@ -21,13 +21,13 @@ export function RotationPanel({
   const labels = [...new Set(secrets.map(({ vault_path: path }) => path.split('/').at(-1) ?? path))];
   const chosen = useSignal<string | undefined>(undefined);
   const view = useSignal<ShownRotationPhase | undefined>(undefined);
-  // Rotations have no watch: they are read again when an event or the deployment tells of one.
+  // Rotations have no watch: they are read again when an event or the deployment shows one.
   const cause = useComputed(() => {
-    const told = [...session.events.value.items.values()].filter(({ type }) => type.startsWith('secret.rotation'));
+    const events = [...session.events.value.items.values()].filter(({ type }) => type.startsWith('secret.rotation'));
     const now = session.deployments.value.items.get(name);
     return JSON.stringify([
-      told.length,
-      told.at(-1),
+      events.length,
+      events.at(-1),
       now?.secretsVersion,
       now?.status?.conditions,
       now?.status?.placements,

@@ -9,7 +9,7 @@ import { Empty, Foreign, Panel } from './parts.js';
 /** Credentials: where they are and who uses them, and a form that only writes. */
 export function Secrets({ session }: { readonly session: OpenSession }) {
   const secrets = useSignal<readonly ListedSecret[] | undefined>(undefined);
-  // The list has no watch: it is read again when an event tells of a credential, or a deployment has changed.
+  // The list has no watch: it is read again when there is an event about a credential, or a deployment has changed.
   const cause = useComputed(() => {
     const events = [...session.events.value.items.values()].filter(({ subject }) => subject.kind === 'Secret');
     return `${events.length} ${events.at(-1)?.id} ${session.deployments.value.cursor}`;

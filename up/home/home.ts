@@ -159,7 +159,7 @@ export class Home {
     read: () =>
       readDocument<Development>(
         this.path('dev.json'),
-        'run "moor down" and "moor up", which write it anew',
+        'run "moor down" and "moor up", which write it again',
         ({ server, tokens }) => [server, tokens?.tenant].every(isText),
       ),
     write: (development: Development) => writeJson(this.path('dev.json'), development),

@@ -25,7 +25,7 @@ const { _createServerHandle: createHandle } = net as unknown as {
 
 /**
  * Ports of parts that stay taken while the part is restarted: no other program can listen there and be taken for it, and
- * whoever connects meanwhile waits in the queue of the kernel for the next process of the part.
+ * a client that connects meanwhile waits in the queue of the kernel for the next process of the part.
  */
 export class HeldSockets {
   readonly #held = new Map<string, HeldSocket & { readonly close: () => void }>();
@@ -51,7 +51,7 @@ export class HeldSockets {
     if (typeof handle === 'number') return false;
     if (!handle) return Boolean(this.#held.set(name, { port, handle: undefined, close: () => undefined }));
     const bound: { port?: number } = {};
-    handle.getsockname(bound); // a port that is taken is told by this alone
+    handle.getsockname(bound); // only this shows a port that is taken
     if (bound.port !== port) {
       handle.close();
       return false;

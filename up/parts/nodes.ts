@@ -72,7 +72,7 @@ export function createAgentPart(number: number, engine: EngineKind, bindRoots: r
             ...(facts['docker'] === undefined ? [] : [`--docker-host=${facts['docker']}`]),
             ...(number === 1 ? [] : [`--name-prefix=${name}-`]),
           ],
-          // An agent takes a damaged file for none, and joins anew.
+          // An agent takes a damaged file for none, and joins again.
           environment: readNodeId(state) === undefined ? { MOORING_JOIN_TOKEN: await mintJoinToken(client, name) } : {},
           logFile,
         });
@@ -119,7 +119,7 @@ async function send(client: RemoveNodeEnv['client'], method: string, path: strin
 
 /**
  * Removes a node that the plan no longer has. Its agent has ended by now. Its state on disk goes last, so that an
- * interrupted removal is resumed. `planId` tells this removal from a later one of a node of the same name.
+ * interrupted removal is resumed. `planId` distinguishes this removal from a later one of a node of the same name.
  */
 export function removeNodePart(node: LocalNode, planId: string): ChorePart {
   return {

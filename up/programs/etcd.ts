@@ -26,7 +26,7 @@ export interface EtcdOptions {
   readonly clientPort?: number;
   readonly peerPort?: number;
   /**
-   * Folder of an authority for this etcd alone: whoever holds a client certificate of it may read and write everything.
+   * Folder of an authority for this etcd alone: a client certificate of it may read and write everything.
    * The folder and what is in it are created where missing. Without it, etcd lets everybody in.
    */
   readonly certificates?: string;

@@ -121,7 +121,7 @@ export class Supervisor {
     }
   }
 
-  /** A failure is told and repeated; what runs goes on. */
+  /** A failure is logged and retried; what runs goes on. */
   #maintain(part: ProcessPart): void {
     const { home, clock, log } = this.#options;
     const now = clock.now();
