@@ -38,5 +38,5 @@ const INTRODUCTION = [
 const EVENTS = [
   'Every event is counted once, by the process that stored it, after the transaction that it belongs to: so rollouts (`deployment.rollout_completed`, `deployment.rollout_failed`, `deployment.rolled_back`), canaries, steps of',
   'scaling (`deployment.scaled`, by `reason`: `scaled_up`, `scaled_down`), jobs and each attempt that failed, the runs of schedules and what was missed, networks and backups have their counters. Ticks that were missed together are one event. The sum over all processes is the number',
-  'of events; one whose outcome the store could not tell is stored and not counted.',
+  'of events; one whose outcome the store could not determine is stored and not counted.',
 ].join('\n');
