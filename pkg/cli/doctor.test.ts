@@ -6,7 +6,7 @@ import { expect } from 'chai';
 
 import { useCommandLab } from './command-lab.testing.js';
 import { replyRefused } from './fake-api.testing.js';
-import { isThisMachine } from './doctor/look-machine.js';
+import { isThisMachine } from './doctor/observe-machine.js';
 import type { Finding } from './doctor/observations.js';
 
 describe('moor doctor', () => {

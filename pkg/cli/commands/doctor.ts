@@ -1,12 +1,12 @@
 import { formatCount } from '../../../crds/grammar/index.js';
 import { judge } from '../doctor/judge.js';
-import { look, type LookOptions } from '../doctor/look.js';
+import { collectObservations, type ObservationOptions } from '../doctor/observe.js';
 import type { Finding } from '../doctor/observations.js';
 import { exitCode, type Paint } from '../../terminal/index.js';
 import { formatDocument, stripControls } from '../print/text.js';
 import type { Command } from '../session.js';
 
-interface DoctorInput extends LookOptions {
+interface DoctorInput extends ObservationOptions {
   readonly output: 'table' | 'json' | 'yaml';
   readonly json?: true;
 }
@@ -14,7 +14,7 @@ interface DoctorInput extends LookOptions {
 /** Looks at the installation, and says of each part that it is well or what to do. Changes nothing. */
 export const doctor: Command<DoctorInput> = async (session, { output, json, ...options }) => {
   const { terminal, ink } = session;
-  const findings = judge(await look(session, options), terminal.clock.now());
+  const findings = judge(await collectObservations(session, options), terminal.clock.now());
   const problems = findings.filter(({ state }) => state === 'problem').length;
   const warnings = findings.filter(({ state }) => state === 'warning').length;
   const format = json ? 'json' : output;

@@ -32,7 +32,7 @@ export const orderNode: Command<NodeOrderInput> = async (session, { order, name,
   const code = await untilDrained(session, client, node, options);
   if (code === exitCode.ok) terminal.out(`node/${node.name} ${ink.green('drained')}\n`);
   if (code === exitCode.timedOut) {
-    const rest = await lookAtRest(client, node).catch(() => undefined);
+    const rest = await fetchRemaining(client, node).catch(() => undefined);
     const said = rest?.summary ?? `node/${stripControls(node.name)} still has replicas or primaries of volumes`;
     const lines = [`${said}; the drain continues`, ...(rest?.parts ?? []).map(part => `  ${part}`)];
     terminal.err(`${lines.join('\n')}\n`);
@@ -49,7 +49,7 @@ async function untilDrained(
   const deadline = startDeadline(session.terminal, options);
   const over = new AbortController();
   const signal = AbortSignal.any([deadline.signal, over.signal]);
-  const showing = showProgress(session, signal, () => lookAtRest(client, ordered, signal));
+  const showing = showProgress(session, signal, () => fetchRemaining(client, ordered, signal));
   let seen = false;
   try {
     for await (const change of client.watch<NodeView>(nodes.path, { signal })) {
@@ -75,7 +75,7 @@ async function untilDrained(
 }
 
 /** What is still on a node that is drained: replicas, attempts of jobs, and primaries of replicated volumes. */
-async function lookAtRest(
+async function fetchRemaining(
   client: Client,
   { id, name }: NodeView,
   signal?: AbortSignal,

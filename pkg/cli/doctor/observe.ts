@@ -15,13 +15,13 @@ import type { NodeView } from '../../../crds/node/index.js';
 import {
   findEngineHost,
   isThisMachine,
-  lookAtCertificateFiles,
-  lookAtDisk,
-  lookAtEngine,
-  lookAtFirewall,
-  lookAtPort,
+  observeCertificateFiles,
+  observeDisk,
+  observeEngine,
+  observeFirewall,
+  observePort,
   observe,
-} from './look-machine.js';
+} from './observe-machine.js';
 import type {
   CertificateObservation,
   EtcdObservation,
@@ -32,7 +32,7 @@ import type {
   ServerObservation,
 } from './observations.js';
 
-export interface LookOptions {
+export interface ObservationOptions {
   /** File with the settings of the servers. */
   readonly config?: string;
   readonly dockerHost?: string;
@@ -41,22 +41,25 @@ export interface LookOptions {
 const ANSWER_WITHIN_MS = 5_000;
 
 /** Looks at everything. Whatever cannot be looked at is an observation too: nothing here throws but for a wrong --config. */
-export async function look(session: Session, { config, dockerHost }: LookOptions): Promise<Observations> {
+export async function collectObservations(
+  session: Session,
+  { config, dockerHost }: ObservationOptions,
+): Promise<Observations> {
   const { environment } = session.terminal;
   const home = findHomeFolder(environment);
   const { value: address, fault } = await findAddress(session);
   const [{ server, certificates }, settings] = await Promise.all([
-    lookAtServer(session, address, fault),
+    observeServer(session, address, fault),
     findSettings(session, config, address),
   ]);
   const [etcd, nodes, engine, files, disk, ports, firewall] = await Promise.all([
-    lookAtEtcd(session, settings),
-    lookAtNodes(session, address !== undefined),
-    lookAtEngine(findEngineHost(dockerHost, home, environment)),
-    settings ? lookAtCertificateFiles(settings) : [],
-    lookAtDisk(home),
-    lookAtPorts(address, settings),
-    lookAtFirewall(),
+    observeEtcd(session, settings),
+    observeNodes(session, address !== undefined),
+    observeEngine(findEngineHost(dockerHost, home, environment)),
+    settings ? observeCertificateFiles(settings) : [],
+    observeDisk(home),
+    observePorts(address, settings),
+    observeFirewall(),
   ]);
   return { server, etcd, nodes, engine, certificates: [...certificates, ...files], disks: [disk], ports, firewall };
 }
@@ -97,13 +100,13 @@ async function findSettings(
     : undefined;
 }
 
-interface ServerLook {
+interface ObservedServer {
   readonly server: ServerObservation;
   readonly certificates: readonly CertificateObservation[];
 }
 
 /** Without a token: the certificate is looked at whether it can be trusted or not. */
-async function lookAtServer({ terminal }: Session, address: URL | undefined, fault = ''): Promise<ServerLook> {
+async function observeServer({ terminal }: Session, address: URL | undefined, fault = ''): Promise<ObservedServer> {
   if (!address) return { server: { address: undefined, health: { fault } }, certificates: [] };
   const { clock } = terminal;
   const began = clock.now();
@@ -161,7 +164,7 @@ function readHealth(text: string): HealthView | undefined {
   }
 }
 
-async function lookAtEtcd({ terminal }: Session, settings: Settings | undefined): Promise<EtcdObservation> {
+async function observeEtcd({ terminal }: Session, settings: Settings | undefined): Promise<EtcdObservation> {
   if (!settings)
     return {
       members: [],
@@ -183,7 +186,7 @@ async function lookAtEtcd({ terminal }: Session, settings: Settings | undefined)
   return { members: await Promise.all(members), quotaBytes: settings.etcdQuotaBytes };
 }
 
-async function lookAtNodes(session: Session, hasServer: boolean): Promise<Observations['nodes']> {
+async function observeNodes(session: Session, hasServer: boolean): Promise<Observations['nodes']> {
   if (!hasServer) return { fault: 'no server was asked, so no node is known' };
   const seen = await observe(async () => {
     const client: Client = await session.connect();
@@ -195,15 +198,15 @@ async function lookAtNodes(session: Session, hasServer: boolean): Promise<Observ
   return { fault: why, ...(code === 'auth_invalid' && { isTokenRefused: true as const }) };
 }
 
-async function lookAtPorts(
+async function observePorts(
   address: URL | undefined,
   settings: Settings | undefined,
 ): Promise<readonly PortObservation[]> {
-  const looks: Promise<PortObservation>[] = [];
-  if (address) looks.push(lookAtPort('the API server', address, { isPlain: address.protocol === 'http:' }));
+  const observed: Promise<PortObservation>[] = [];
+  if (address) observed.push(observePort('the API server', address, { isPlain: address.protocol === 'http:' }));
   for (const endpoint of (settings?.etcdEndpoints ?? []).filter(text => URL.canParse(text))) {
     const url = new URL(endpoint);
-    looks.push(lookAtPort('etcd', url, { isPlain: url.protocol === 'http:' }));
+    observed.push(observePort('etcd', url, { isPlain: url.protocol === 'http:' }));
   }
-  return Promise.all(looks);
+  return Promise.all(observed);
 }

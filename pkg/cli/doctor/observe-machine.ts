@@ -61,7 +61,7 @@ export function findEngineHost(
   return environment['DOCKER_HOST'] || 'unix:///var/run/docker.sock';
 }
 
-export async function lookAtEngine(host: string): Promise<Observations['engine']> {
+export async function observeEngine(host: string): Promise<Observations['engine']> {
   const socketPath = host.startsWith('unix://') ? host.slice('unix://'.length) : undefined;
   if (socketPath !== undefined && !existsSync(socketPath))
     return { host, fault: 'there is no such socket', isAbsent: true };
@@ -98,7 +98,7 @@ function fetchText(target: URL | string, socketPath: string | undefined): Promis
 }
 
 /** The certificates that the settings name, as files of this machine. */
-export async function lookAtCertificateFiles(settings: Settings): Promise<readonly CertificateObservation[]> {
+export async function observeCertificateFiles(settings: Settings): Promise<readonly CertificateObservation[]> {
   const files: readonly (readonly [string, string, string])[] = [
     [
       'the certificate of the API server',
@@ -121,7 +121,7 @@ export async function lookAtCertificateFiles(settings: Settings): Promise<readon
   );
 }
 
-export async function lookAtDisk(path: string): Promise<DiskObservation> {
+export async function observeDisk(path: string): Promise<DiskObservation> {
   let folder = path;
   while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
   const space = await observe(() => {
@@ -131,7 +131,7 @@ export async function lookAtDisk(path: string): Promise<DiskObservation> {
   return { path: folder, space };
 }
 
-export async function lookAtPort(
+export async function observePort(
   owner: string,
   address: URL,
   { isPlain }: { readonly isPlain: boolean },
@@ -152,7 +152,7 @@ export async function lookAtPort(
   return { owner, address: address.host, isOpen, isExposed: isPlain && !isLocal };
 }
 
-export async function lookAtFirewall(): Promise<FirewallObservation> {
+export async function observeFirewall(): Promise<FirewallObservation> {
   const forward = await observe(() => readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim() === '1');
   const PATH = `${process.env['PATH'] ?? ''}:/usr/sbin:/sbin`;
   const rules = await observe(async () => {
