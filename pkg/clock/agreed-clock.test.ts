@@ -44,7 +44,7 @@ describe('a process whose clock', () => {
     const peer = withWallClock(clock, () => clock.now());
     const errors: number[] = [];
     for (let second = 0; second < 300; second++) {
-      if (second % 5 === 0) agreed.hear('peer', 'b', new AgreedClock(peer, 'b').read(), true);
+      if (second % 5 === 0) agreed.addReading('peer', 'b', new AgreedClock(peer, 'b').read(), true);
       isWrong ||= second === 10;
       errors.push(agreed.now() - clock.now());
       await clock.pass(1_000);
@@ -110,19 +110,19 @@ describe('AgreedClock', () => {
     for (const each of [agreed, off]) each.adopt(readings);
     expect(agreed.now(), 'a clock that may be right stays').to.equal(clock.now());
     expect(off.now()).to.equal(clock.now() - 100_000);
-    off.hear('peer', 'a', readings[0]!, false);
+    off.addReading('peer', 'a', readings[0]!, false);
     expect(off.now(), 'no vote without a reading that is fresh').to.equal(clock.now() - 100_000);
-    off.hear('peer', 'a', read(), true);
+    off.addReading('peer', 'a', read(), true);
     expect(off.now()).to.equal(clock.now());
   });
 
   it('is not moved by a reading that comes late', async () => {
     const agreed = new AgreedClock(clock, 'a');
-    for (const peer of ['b', 'c']) agreed.hear(peer, peer, read(), true);
+    for (const peer of ['b', 'c']) agreed.addReading(peer, peer, read(), true);
     await clock.pass(10_000);
     const late = read();
     await clock.pass(60_000);
-    for (const peer of ['b', 'c']) agreed.hear(peer, peer, late, true);
+    for (const peer of ['b', 'c']) agreed.addReading(peer, peer, late, true);
     expect(agreed.now()).to.equal(clock.now());
   });
 
@@ -132,7 +132,7 @@ describe('AgreedClock', () => {
       withWallClock(clock, () => clock.now() + offMs),
       'a',
     );
-    agreed.hear('peer', 'b', read(), true);
+    agreed.addReading('peer', 'b', read(), true);
     offMs = DAY_MS;
     expect(agreed.now()).to.equal(clock.now());
     agreed.forget('peer');

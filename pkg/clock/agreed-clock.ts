@@ -112,7 +112,7 @@ export class AgreedClock implements Clock {
   }
 
   /** Notes the reading of another process: `isFresh` when it was made just now. Of several the one that took least time counts. */
-  hear(peer: string, machine: string, { wall, monotonic }: ClockReading, isFresh: boolean): void {
+  addReading(peer: string, machine: string, { wall, monotonic }: ClockReading, isFresh: boolean): void {
     const heardAt = this.#own.monotonic();
     const before = this.#peers.get(peer);
     const former = before ? before.ahead - (heardAt - before.heardAt) * DRIFT : Number.NEGATIVE_INFINITY;

@@ -87,7 +87,7 @@ export class PlatformRecord {
   /** Keeps the record until aborted, then removes it. */
   async run(signal: AbortSignal): Promise<void> {
     const { cache, clock, log, ttlSeconds, store } = this.#options;
-    const unsubscribe = cache.subscribe(change => this.#hear(change));
+    const unsubscribe = cache.subscribe(change => this.#onChange(change));
     void cache.ready.then(() => {
       clock.adopt(this.#listElders());
       this.#rest.abort();
@@ -129,13 +129,13 @@ export class PlatformRecord {
   }
 
   /** A process that starts gets a reading of the clocks of this one at once: it does not know how old its record is. */
-  #hear({ key, entry, previous, revision }: CacheChange): void {
+  #onChange({ key, entry, previous, revision }: CacheChange): void {
     if (!key.startsWith(ranges.platform)) return;
     const isOwn = key === this.#key;
     const isFresh = entry?.revision === revision;
     const reading = entry && readClock(value(entry));
     if (!entry && !isOwn) this.#options.clock.forget(key);
-    if (reading && !isOwn) this.#options.clock.hear(key, splitKey(key)[0]!, reading, isFresh);
+    if (reading && !isOwn) this.#options.clock.addReading(key, splitKey(key)[0]!, reading, isFresh);
     if (isOwn ? !entry : !previous && isFresh) {
       this.#recorded = undefined;
       this.#rest.abort();

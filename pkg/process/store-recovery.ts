@@ -12,7 +12,7 @@ import {
   type StoreMember,
   StoreUnavailableFault,
 } from '../store/index.js';
-import { RecoveryTurn } from './recovery-turn.js';
+import { RecoveryLock } from './recovery-lock.js';
 import {
   chooseMember,
   computeKeptBytes,
@@ -53,12 +53,12 @@ const READY_WITHIN_MS = 60_000;
  * Makes room in a store that has none, without an administrator: it forgets all history, lets one member after the other give
  * back what is free in its file, and takes the alarm NOSPACE back, never another.
  *
- * Nothing is remembered but whose turn it is: each step follows from what the members say. So a process that is killed at any
+ * Nothing is remembered but who has the lock: each step follows from what the members say. So a process that is killed at any
  * instruction leaves nothing behind that the next one would have to know.
  */
 export class StoreRecovery {
   readonly #options: StoreRecoveryOptions;
-  readonly #turn: RecoveryTurn;
+  readonly #lock: RecoveryLock;
   #compacted = 0;
   #pauseMs = PAUSE_MS.first;
   /** What the last round left behind, and when. */
@@ -66,7 +66,7 @@ export class StoreRecovery {
 
   constructor(options: StoreRecoveryOptions) {
     this.#options = options;
-    this.#turn = new RecoveryTurn(options);
+    this.#lock = new RecoveryLock(options);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -92,13 +92,13 @@ export class StoreRecovery {
       this.#pauseMs = PAUSE_MS.first;
       return;
     }
-    if (!this.#isDue(seen) || !(await this.#turn.take())) return;
+    if (!this.#isDue(seen) || !(await this.#lock.take())) return;
     try {
       await this.#recover(seen, signal);
     } finally {
       this.#last = { at: clock.monotonic(), health: await this.#options.store.health().catch(() => seen) };
       this.#pauseMs = Math.min(PAUSE_MS.most, this.#pauseMs * 2);
-      await this.#turn.release().catch(() => undefined); // it is taken over when it has stood for long enough
+      await this.#lock.release().catch(() => undefined); // it is taken over when it has stood for long enough
     }
   }
 
@@ -119,11 +119,11 @@ export class StoreRecovery {
   async #recover(seen: StoreHealth & { readonly isReserved: boolean }, signal: AbortSignal): Promise<void> {
     const { store, clock, log, quotaBytes } = this.#options;
     const compacting = () => compactToPresent(store, this.#compacted, quotaBytes);
-    this.#compacted = await this.#turn.during('compact', compacting, signal);
+    this.#compacted = await this.#lock.during('compact', compacting, signal);
     const done = new Set<string>();
     while (!signal.aborted) {
       for (let write = 0; write < 2; write++) {
-        await this.#turn.renew('look');
+        await this.#lock.renew('look');
         await sleep(clock, COUNTED_AFTER_MS, signal);
       }
       const health = await store.health();
@@ -134,7 +134,7 @@ export class StoreRecovery {
         const away = members.filter(({ endpoint }) => endpoint === undefined).map(({ name }) => name);
         if (away.length > 0) log.warn('members of etcd cannot be reached to make room', { because: away.join() });
         if (!input.isFull || !mayDisarm(members, quotaBytes)) return;
-        await this.#turn.renew('disarm');
+        await this.#lock.renew('disarm');
         await store.disarm();
         return log.info('the alarm NOSPACE of etcd was taken back: its members have room again');
       }
@@ -147,7 +147,7 @@ export class StoreRecovery {
     const { store, clock, log, metrics } = this.#options;
     const begun = clock.monotonic();
     try {
-      await this.#turn.during(`defragment ${member.name}`, () => store.defragment(member), signal);
+      await this.#lock.during(`defragment ${member.name}`, () => store.defragment(member), signal);
       const after = await this.#waitForReady(member, signal);
       const count = member.databaseBytes - (after?.databaseBytes ?? member.databaseBytes);
       metrics.count('mooring_store_defragmentations_total', { result: 'done' });
