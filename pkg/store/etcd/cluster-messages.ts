@@ -1,4 +1,4 @@
-import { BackWriter, Reader } from './protobuf.js';
+import { ReverseWriter, Reader } from './protobuf.js';
 
 /** What a member says of itself. Numbers of members are decimal: a double cannot hold them. */
 export interface StatusResponse {
@@ -67,7 +67,7 @@ const NOSPACE = 1;
 
 /** An `AlarmRequest` that takes back the alarm NOSPACE of one member. */
 export function encodeDisarm(memberId: string): Buffer {
-  const writer = new BackWriter(32);
+  const writer = new ReverseWriter(32);
   writer.number(0x18, NOSPACE);
   writer.long(0x10, memberId);
   writer.number(0x08, DEACTIVATE);

@@ -11,13 +11,13 @@ import { StoreUnavailableFault } from '../faults.js';
 import { EtcdClient } from './etcd-client.js';
 import { EtcdReads } from './etcd-reads.js';
 import { AnswerLostFault, ExhaustedFault, toFault } from './grpc.js';
-import { BackWriter } from './protobuf.js';
+import { ReverseWriter } from './protobuf.js';
 
 const { NGHTTP2_REFUSED_STREAM } = http2.constants;
 
 /** An answer to a range: its revision, and nothing else. */
 function rangeAnswer(revision: number): Buffer {
-  const writer = new BackWriter(64);
+  const writer = new ReverseWriter(64);
   const end = writer.at;
   writer.number(0x18, revision); // ResponseHeader.revision
   writer.close(0x0a, end); // RangeResponse.header

@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { decodeAlarms, decodeMembers, decodeStatus } from './cluster-messages.js';
 import { unframe, Unframer } from './grpc.js';
 import { decodeBatch, decodeRange } from './messages.js';
-import { BackWriter, Reader } from './protobuf.js';
+import { ReverseWriter, Reader } from './protobuf.js';
 import { decodeWatch } from './stream-messages.js';
 
 describe('protocol buffers', () => {
   it('reads the numbers, long numbers and bytes that it wrote', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), fc.string(), (number, long, text) => {
-        const writer = new BackWriter(Buffer.byteLength(text) + 64);
+        const writer = new ReverseWriter(Buffer.byteLength(text) + 64);
         writer.bytes(0x1a, text);
         writer.long(0x10, long.toString());
         writer.number(0x08, number);
@@ -32,7 +32,7 @@ describe('protocol buffers', () => {
   });
 
   it('rejects an answer that is truncated at any byte', () => {
-    const writer = new BackWriter(64);
+    const writer = new ReverseWriter(64);
     writer.bytes(0x12, 'entry');
     const frame = writer.frame();
     for (let length = 0; length < frame.length; length++) {
@@ -81,7 +81,7 @@ describe('protocol buffers', () => {
 });
 
 function framed(text: string): Buffer {
-  const writer = new BackWriter(Buffer.byteLength(text) + 16);
+  const writer = new ReverseWriter(Buffer.byteLength(text) + 16);
   writer.bytes(0x0a, text);
   return writer.frame();
 }

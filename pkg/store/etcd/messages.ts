@@ -1,6 +1,6 @@
 import { Entry, type Revision } from '../entry.js';
 import type { Guard, Put } from '../store.js';
-import { BackWriter, Reader } from './protobuf.js';
+import { ReverseWriter, Reader } from './protobuf.js';
 
 /** A change as it is sent to etcd. */
 export interface EncodableChange {
@@ -62,7 +62,7 @@ export function encodeBatch(
   for (const { guards, puts, deletes, size: own } of changes) {
     size += own + perOperation * (1 + guards.length + puts.length + deletes.length);
   }
-  const writer = new BackWriter(size, root);
+  const writer = new ReverseWriter(size, root);
   if (!isFree && changes.some(({ puts }) => puts.length > 0)) writeCost(writer, epochKey);
   for (const change of changes.toReversed()) {
     const end = writer.at;
@@ -81,7 +81,7 @@ export function encodeBatch(
  * nothing and be taken when the quota is reached. Should it be carried out, the key exists, and keeps its value and lease.
  * Batches that only delete go without: they must be taken to recover from a full database.
  */
-function writeCost(writer: BackWriter, epochKey: string): void {
+function writeCost(writer: ReverseWriter, epochKey: string): void {
   const end = writer.at;
   writer.number(0x38, 1); // PutRequest.ignore_lease
   writer.number(0x30, 1); // PutRequest.ignore_value
@@ -90,27 +90,27 @@ function writeCost(writer: BackWriter, epochKey: string): void {
   writer.close(0x1a, end); // TxnRequest.failure
 }
 
-function writeDelete(writer: BackWriter, key: string): void {
+function writeDelete(writer: ReverseWriter, key: string): void {
   const end = writer.at;
   writer.key(0x0a, key); // DeleteRangeRequest.key
   writer.close(0x1a, end); // RequestOp.request_delete_range
   writer.close(0x12, end); // TxnRequest.success
 }
 
-function writePutFields(writer: BackWriter, { key, bytes, lease }: Put): void {
+function writePutFields(writer: ReverseWriter, { key, bytes, lease }: Put): void {
   if (lease !== undefined) writer.long(0x18, lease); // PutRequest.lease
   writer.bytes(0x12, bytes); // PutRequest.value
   writer.key(0x0a, key); // PutRequest.key
 }
 
-function writePut(writer: BackWriter, put: Put): void {
+function writePut(writer: ReverseWriter, put: Put): void {
   const end = writer.at;
   writePutFields(writer, put);
   writer.close(0x12, end); // RequestOp.request_put
   writer.close(0x12, end); // TxnRequest.success
 }
 
-function writeCompare(writer: BackWriter, guard: Guard): void {
+function writeCompare(writer: ReverseWriter, guard: Guard): void {
   const end = writer.at;
   if ('at' in guard)
     writer.number(0x30, guard.at); // Compare.mod_revision
@@ -123,7 +123,10 @@ function writeCompare(writer: BackWriter, guard: Guard): void {
 
 /** One put without any guard: only for keys that have a single writer. */
 export function encodePut(root: string, put: Put): Buffer {
-  const writer = new BackWriter(root.length + Buffer.byteLength(put.key) + put.bytes.length + OPERATION_OVERHEAD, root);
+  const writer = new ReverseWriter(
+    root.length + Buffer.byteLength(put.key) + put.bytes.length + OPERATION_OVERHEAD,
+    root,
+  );
   writePutFields(writer, put);
   return writer.frame();
 }
@@ -160,7 +163,7 @@ function decodeVerdict(operation: Reader): boolean {
 }
 
 export function encodeRange({ key, end, limit, revision, keysOnly, own }: RangeRequest): Buffer {
-  const writer = new BackWriter(Buffer.byteLength(key) + (end?.length ?? 0) + OPERATION_OVERHEAD);
+  const writer = new ReverseWriter(Buffer.byteLength(key) + (end?.length ?? 0) + OPERATION_OVERHEAD);
   if (keysOnly) writer.number(0x40, 1);
   if (own) writer.number(0x38, 1); // RangeRequest.serializable
   if (revision !== undefined) writer.number(0x20, revision);
@@ -218,7 +221,7 @@ const EMPTY = Buffer.alloc(0);
 
 /** A request that says nothing. */
 export function encodeNothing(): Buffer {
-  return new BackWriter(0).frame();
+  return new ReverseWriter(0).frame();
 }
 
 /** All keys that begin with `prefix`: from it, up to but without `end`. */
@@ -241,7 +244,7 @@ export function computeKeyAfter(key: string): string {
 
 /** A `CompactionRequest` that is answered when the file of the member is written. */
 export function encodeCompaction(revision: Revision): Buffer {
-  const writer = new BackWriter(OPERATION_OVERHEAD);
+  const writer = new ReverseWriter(OPERATION_OVERHEAD);
   writer.number(0x10, 1);
   writer.number(0x08, revision);
   return writer.frame();

@@ -8,7 +8,7 @@
 const GRPC_HEADER = 5;
 
 /** Writes one message, its last byte first. */
-export class BackWriter {
+export class ReverseWriter {
   readonly #buffer: Buffer;
   /** What all keys begin with. Plain ASCII. */
   readonly #root: string;

@@ -1,7 +1,7 @@
 import type { EtcdClient } from './etcd-client.js';
 import type { EtcdConnection, MessageHandler } from './etcd-connection.js';
 import { unframe } from './grpc.js';
-import { BackWriter } from './protobuf.js';
+import { ReverseWriter } from './protobuf.js';
 
 export const CLUSTER = '7';
 
@@ -10,7 +10,7 @@ export function encodeWatchResponse(
   revision: number,
   { created = false, events = [] as readonly number[], clusterId = CLUSTER } = {},
 ): Buffer {
-  const writer = new BackWriter(64 * (events.length + 1));
+  const writer = new ReverseWriter(64 * (events.length + 1));
   for (const at of events.toReversed()) {
     const end = writer.at;
     writer.number(0x18, at); // KeyValue.mod_revision

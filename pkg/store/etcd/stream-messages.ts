@@ -1,7 +1,7 @@
 import { Entry, type Revision } from '../entry.js';
 import type { Lease, WatchEvent } from '../store.js';
 import { decodeEntry, decodeHeader, type KeyRange } from './messages.js';
-import { BackWriter, Reader } from './protobuf.js';
+import { ReverseWriter, Reader } from './protobuf.js';
 
 /** One message of a watch. */
 export interface WatchResponse {
@@ -20,7 +20,7 @@ const OVERHEAD = 64;
 
 /** Asks for everything in a range from a revision on. */
 export function encodeWatch({ key, end }: KeyRange, from: Revision): Buffer {
-  const writer = new BackWriter(Buffer.byteLength(key) + end.length + OVERHEAD);
+  const writer = new ReverseWriter(Buffer.byteLength(key) + end.length + OVERHEAD);
   const last = writer.at;
   writer.number(0x40, 1); // WatchCreateRequest.fragment
   writer.number(0x18, from); // WatchCreateRequest.start_revision
@@ -32,7 +32,7 @@ export function encodeWatch({ key, end }: KeyRange, from: Revision): Buffer {
 
 /** Asks the watches of a stream to say how far they are. */
 export function encodeProgress(): Buffer {
-  const writer = new BackWriter(OVERHEAD);
+  const writer = new ReverseWriter(OVERHEAD);
   writer.close(0x1a, writer.at); // WatchRequest.progress_request
   return writer.frame();
 }
@@ -72,14 +72,14 @@ function decodeEvent(reader: Reader, stem: string): Omit<WatchEvent, 'position'>
 
 /** A `LeaseGrantRequest`; etcd chooses the id. */
 export function encodeLeaseGrant(ttlSeconds: number): Buffer {
-  const writer = new BackWriter(OVERHEAD);
+  const writer = new ReverseWriter(OVERHEAD);
   writer.number(0x08, ttlSeconds); // LeaseGrantRequest.TTL
   return writer.frame();
 }
 
 /** A `LeaseRevokeRequest` or a `LeaseKeepAliveRequest`. */
 export function encodeLease(id: string): Buffer {
-  const writer = new BackWriter(OVERHEAD);
+  const writer = new ReverseWriter(OVERHEAD);
   writer.long(0x08, id);
   return writer.frame();
 }
