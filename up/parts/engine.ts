@@ -5,7 +5,7 @@ import { DockerdProcess } from '../programs/index.js';
 import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { Clock } from '../../pkg/clock/index.js';
 import { type Home, listLocalNodes } from '../home/home.js';
-import { type ChorePart, PartFault, type ProcessPart } from './part.js';
+import { type TaskPart, PartFault, type ProcessPart } from './part.js';
 import { adviseInstall } from '../home/wording.js';
 
 /** The address of this machine's own engine. Undefined when none answers. */
@@ -38,7 +38,7 @@ export async function checkEngine(
 }
 
 /** The engine that this machine already has. */
-export function createSystemDockerPart(host: string): ChorePart {
+export function createSystemDockerPart(host: string): TaskPart {
   return {
     kind: 'chore',
     name: 'engine',

@@ -5,7 +5,7 @@ import { DockerEngine, type Engine } from '../../pkg/agent/index.js';
 import type { NodeView } from '../../crds/node/index.js';
 import type { Client } from '../../pkg/client/index.js';
 import { type EngineKind, type LocalNode, readNodeId } from '../home/home.js';
-import { type ChorePart, PartFault, type ProcessPart } from './part.js';
+import { type TaskPart, PartFault, type ProcessPart } from './part.js';
 import { startProgram, waitUntilServing } from './program.js';
 import { listReservedPorts, openClient } from './control-plane.js';
 import { stopContainers } from './engine.js';
@@ -121,7 +121,7 @@ async function send(client: RemoveNodeEnv['client'], method: string, path: strin
  * Removes a node that the plan no longer has. Its agent has ended by now. Its state on disk goes last, so that an
  * interrupted removal is resumed. `planId` distinguishes this removal from a later one of a node of the same name.
  */
-export function removeNodePart(node: LocalNode, planId: string): ChorePart {
+export function removeNodePart(node: LocalNode, planId: string): TaskPart {
   return {
     kind: 'chore',
     name: `remove-${node.name}`,

@@ -42,12 +42,12 @@ export interface ProcessPart extends PartCommon {
 }
 
 /** A task that runs once, and again after a restart of the supervisor. Running it twice does no harm. */
-export interface ChorePart extends PartCommon {
+export interface TaskPart extends PartCommon {
   readonly kind: 'chore';
   run(env: PartEnv): Promise<StartResult>;
 }
 
-export type UpPart = ProcessPart | ChorePart;
+export type UpPart = ProcessPart | TaskPart;
 
 /** Parts that come up one after the other. Lanes of one stage come up side by side; stages one after the other. */
 export type PartLane = readonly UpPart[];

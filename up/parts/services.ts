@@ -2,7 +2,7 @@ import { buildDemoImage, ensureEtcdCertificates, EtcdProcess, isFreePort, Regist
 import { systemRandom } from '../../pkg/clock/index.js';
 import { type RegistryLogin, RegistryLogins } from '../../pkg/registry/index.js';
 import type { Home } from '../home/home.js';
-import type { ChorePart, ProcessPart } from './part.js';
+import type { TaskPart, ProcessPart } from './part.js';
 import { choosePort, startOnPort } from './program.js';
 import { adviseInstall } from '../home/wording.js';
 
@@ -80,7 +80,7 @@ function openLogin(home: Home, registry: string): RegistryLogin {
 }
 
 /** The image of the demo and of the examples, built from this machine's busybox. */
-export const demoImagePart: ChorePart = {
+export const demoImagePart: TaskPart = {
   kind: 'chore',
   name: 'demo-image',
   title: 'demo image',

@@ -5,7 +5,7 @@ import { HeldSockets } from '../machine/held-sockets.js';
 import type { Home, PartFacts, UpPlan } from '../home/home.js';
 import { terminateProcess, identifyProcess, isAlive } from '../machine/os-process.js';
 import { ProgressRecorder } from './progress.js';
-import type { StartResult, ChorePart, PartLane, UpPart, PartEnv, ProcessPart, PartStages } from '../parts/part.js';
+import type { StartResult, TaskPart, PartLane, UpPart, PartEnv, ProcessPart, PartStages } from '../parts/part.js';
 
 const LOOK_EVERY_MS = 500;
 const RESTART_BACKOFF = { firstMs: 500, capMs: 30_000 };
@@ -162,12 +162,12 @@ export class Supervisor {
     return { facts, detail };
   }
 
-  #findFinished({ name }: ChorePart, recipe: string): StartResult | undefined {
+  #findFinished({ name }: TaskPart, recipe: string): StartResult | undefined {
     const finished = this.#chores.get(name);
     return finished?.recipe === recipe ? finished.result : undefined;
   }
 
-  async #run(part: ChorePart, recipe: string): Promise<StartResult> {
+  async #run(part: TaskPart, recipe: string): Promise<StartResult> {
     const result = await part.run(this.#env({}));
     this.#chores.set(part.name, { recipe, result });
     return result;
