@@ -1,4 +1,4 @@
-import { type FailpointName, observeFailpoints, points } from '../../pkg/failpoint/index.js';
+import { type FailpointName, observeFailpoints, failpoints } from '../../pkg/failpoint/index.js';
 import type { SimCluster } from './cluster.js';
 
 /** What no simulated process passes, by the beginning of its name, and why. */
@@ -20,7 +20,7 @@ export const copyPoints: readonly FailpointName[] = [
 ];
 
 /** What every world can pass. */
-const commonPoints = (Object.keys(points) as readonly FailpointName[]).filter(
+const commonPoints = (Object.keys(failpoints) as readonly FailpointName[]).filter(
   name => !Object.keys(UNREACHED).some(prefix => name.startsWith(prefix)),
 );
 

@@ -1,4 +1,4 @@
-import { points } from '../../pkg/failpoint/index.js';
+import { failpoints } from '../../pkg/failpoint/index.js';
 import type { Source } from './source-files.js';
 
 /** At a step, or given to `api/write`, which passes the two in turn. */
@@ -26,5 +26,5 @@ export function judgeFailpoints(names: readonly string[], sources: readonly Sour
 
 /** Failpoints that are passed nowhere or at several places, or that no test names. */
 export function checkFailpoints(sources: readonly Source[]): string[] {
-  return judgeFailpoints(Object.keys(points), sources);
+  return judgeFailpoints(Object.keys(failpoints), sources);
 }

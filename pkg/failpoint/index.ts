@@ -6,7 +6,7 @@
  *     MOORING_FAILPOINTS=rotation.raised=kill,agent.created=kill@2 moor controllers
  *
  * `kill` is SIGKILL, with nothing flushed and nothing closed; `error` throws. A new step that changes something outside of
- * the process needs a row in `points`, a call of `failpoint` at the step, and a test that kills the process there.
+ * the process needs a row in `failpoints`, a call of `failpoint` at the step, and a test that kills the process there.
  *
  * @module
  */
@@ -18,7 +18,7 @@ import { Fault } from '../fault/index.js';
  * Every failpoint, with the progress of the work when it is passed. Each is passed at one place in the product and named
  * in some test: `make verify` checks both.
  */
-export const points = {
+export const failpoints = {
   // A deployment that is created, changed or brought back, in the API server.
   'deployment.storing': 'the deployment is judged, nothing is stored',
   'deployment.stored': 'the deployment is stored with its archive and its events, the request is not answered',
@@ -137,7 +137,7 @@ export const points = {
   'volume.shrunk': 'the file system has its new size, its image has the old one',
 } as const;
 
-export type FailpointName = keyof typeof points;
+export type FailpointName = keyof typeof failpoints;
 
 /** Thrown at a point that is armed with `error`. */
 export class FailpointFault extends Fault {
@@ -190,7 +190,7 @@ export function arm(text: string): () => void {
 
 function parse(part: string): readonly [FailpointName, ArmedPoint] {
   const [, name = '', action, left = '1'] = ARM.exec(part) ?? [];
-  if (!Object.hasOwn(points, name)) throw new FailpointSyntaxFault(`there is no failpoint "${name}"`);
+  if (!Object.hasOwn(failpoints, name)) throw new FailpointSyntaxFault(`there is no failpoint "${name}"`);
   return [name as FailpointName, { action: action as ArmedPoint['action'], left: Number(left) }];
 }
 
@@ -198,7 +198,7 @@ function pass(name: FailpointName): void {
   const point = armed.get(name);
   if (!point || --point.left > 0) return;
   armed.delete(name);
-  if (point.action === 'error') throw new FailpointFault(`failpoint ${name}: ${points[name]}`);
+  if (point.action === 'error') throw new FailpointFault(`failpoint ${name}: ${failpoints[name]}`);
   writeSync(process.stderr.fd, `failpoint ${name}: killed\n`);
   process.kill(process.pid, 'SIGKILL');
 }
