@@ -22,7 +22,7 @@ import { type FindUser, NodeVolumes } from './node-volumes/node-volumes.js';
 import { clearFormerNodes, keepRemovingOrphans, listLeftovers, stopDoubles } from './containers/orphans.js';
 import { Outbox } from './reports/outbox.js';
 import { PulledImages } from './images/pulled-images.js';
-import { Redial } from './reports/redial.js';
+import { StreamRestarter } from './reports/stream-restarter.js';
 import { ReplicaWorker } from './containers/replica-worker.js';
 import { RestoreGate } from './membership/restore-gate.js';
 import { StartSpans } from './containers/start-spans.js';
@@ -68,7 +68,7 @@ interface Run {
   /** Removes kept logs of deployments that are gone. */
   readonly pruning: WorkQueue;
   /** Restarts the assignment stream, to get a fresh snapshot. */
-  readonly dial: Redial;
+  readonly feed: StreamRestarter;
   readonly signal: AbortSignal;
 }
 
@@ -155,7 +155,7 @@ export class Agent {
     const history = await StartHistory.load(clock, disk);
     const kept = await KeptLogs.load(this.#env, node.id);
     const diskLimit = new DiskLimit(this.#env, node.id, this.#options.containerDiskBytes);
-    const dial = new Redial(clock, signal);
+    const feed = new StreamRestarter(clock, signal);
     const report = (seen: readonly SeenNetwork[]) => this.#call(() => link.reportNetworks(seen));
     const networks = new NodeNetworks(this.#env, { node, view, report });
     const find: FindUser = (id, who) => findWriter(id, { view, assignments, engine }, who);
@@ -174,7 +174,7 @@ export class Agent {
       images: await PulledImages.load(disk, node.id),
       requestLogin: request => this.#call(() => link.pullCredential(request)),
       requestSecrets: request => this.#call(() => link.environment(request)),
-      requestTickets: () => dial.again(),
+      requestTickets: () => feed.restart(),
       spans: new StartSpans(this.#env),
       runAside: act => queue.runAside(act),
     });
@@ -193,7 +193,7 @@ export class Agent {
     const relist = () => this.#relistContainers({ assignments, gate, view, queue, monitor, networks, signal });
     const rounds = new WorkQueue(relist, { clock, random, backoff: RECONNECT });
     const queues = { queue, rounds, pruning, networks, volumes };
-    return { node, hold, gate, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, dial, signal };
+    return { node, hold, gate, assignments, view, monitor, outbox, ...queues, streamer, kept, diskLimit, feed, signal };
   }
 
   /** A call with the node's credentials. Notes when it is refused because another agent has the node. */
@@ -222,7 +222,7 @@ export class Agent {
       lost.addEventListener('abort', onLost, { once: true });
       run.gate.expectStream();
       try {
-        await this.#call(() => link.assignments(onLine, AbortSignal.any([run.dial.signal(), lost])));
+        await this.#call(() => link.assignments(onLine, AbortSignal.any([run.feed.signal(), lost])));
       } catch (thrown) {
         failures++;
         log.warn('assignment stream broke, reconnecting', { attempt: failures, error: asError(thrown) });

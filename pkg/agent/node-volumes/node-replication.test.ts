@@ -371,7 +371,7 @@ function openVolumes(
   const node = new NodeVolumes(env, report, find);
   node.fence.recordContact(0);
   const parts = { view: { isListed: true, containers: [] }, queue: { add: () => undefined } };
-  void node.replicate({ ...parts, dial: { again: () => undefined } } as never, end.signal);
+  void node.replicate({ ...parts, feed: { restart: () => undefined } } as never, end.signal);
   const close = async () => {
     end.abort();
     await clock.pass(5_000);

@@ -118,9 +118,9 @@ export class NodeVolumes {
   }
 
   /** Sends and receives copies of volumes, and guards those that may be promoted elsewhere, until aborted. */
-  async replicate({ view, queue, dial }: Omit<GuardParts, 'writers'>, signal: AbortSignal): Promise<void> {
+  async replicate({ view, queue, feed }: Omit<GuardParts, 'writers'>, signal: AbortSignal): Promise<void> {
     const { writers } = this;
-    await Promise.all([this.#replication?.run(signal), this.fence.guard({ view, queue, dial, writers }, signal)]);
+    await Promise.all([this.#replication?.run(signal), this.fence.guard({ view, queue, feed, writers }, signal)]);
   }
 
   /**

@@ -91,8 +91,8 @@ describe('the fence of replicated volumes', () => {
     const env = { clock, log: silentLogger, disk: { ...memory, write }, engine: { stop }, processes, fencer: { arm } };
     const fence = new VolumeFence(env as unknown as AgentEnv, id => changed.push(id));
     const asked = { count: 0 };
-    const dial = { again: () => void asked.count++ };
-    void fence.guard({ view, writers, queue: { add: () => undefined }, dial }, end.signal);
+    const feed = { restart: () => void asked.count++ };
+    void fence.guard({ view, writers, queue: { add: () => undefined }, feed }, end.signal);
     await clock.pass(0);
     return { fence, asked };
   };

@@ -50,7 +50,7 @@ export interface GuardParts {
   readonly writers: Pick<VolumeWriters, 'isStarting'>;
   readonly queue: { add(uid: string): void };
   /** Asks for everything that is assigned. */
-  readonly dial: { again(): void };
+  readonly feed: { restart(): void };
 }
 
 /**
@@ -230,7 +230,7 @@ export class VolumeFence {
       await sleep(this.#env.clock, CHECK_MS, signal);
       if (signal.aborted) return;
       this.#observe(parts);
-      if (!this.#notePassed() && this.#isClosed) parts.dial.again();
+      if (!this.#notePassed() && this.#isClosed) parts.feed.restart();
       const fenced = Object.values(this.#volumes).filter(({ isHeld }) => this.#isClosed || isHeld);
       const writers = new Set(fenced.flatMap(each => each.writers));
       const running = parts.view.containers.filter(

@@ -10,7 +10,7 @@ import { describeRemoved } from './describe-removed.js';
 import type { NodeHold } from '../membership/node-hold.js';
 import type { NodeVolumes } from '../node-volumes/node-volumes.js';
 import type { RestoreGate } from '../membership/restore-gate.js';
-import type { Redial } from './redial.js';
+import type { StreamRestarter } from './stream-restarter.js';
 import type { StateFolder } from '../state-folder.js';
 import { UsageSampler } from './usage-sampler.js';
 
@@ -27,7 +27,7 @@ const HELD_MS = 2_000;
 interface HeartbeatParts extends HeldParts {
   readonly hold: NodeHold;
   readonly gate: RestoreGate;
-  readonly dial: Pick<Redial, 'again'>;
+  readonly feed: Pick<StreamRestarter, 'restart'>;
   readonly volumes: Pick<NodeVolumes, 'fence' | 'countUsed' | 'compare' | 'recordContact'>;
   readonly monitor: EngineMonitor;
   readonly state: Pick<StateFolder, 'conditions'>;
@@ -61,7 +61,7 @@ async function beat(env: AgentEnv, options: AgentOptions, parts: HeartbeatParts,
       const found = [...engine.conditions(), monitor.describe(), ...parts.state.conditions];
       warnAboutConditions(found, warned, env);
       held = await describeSoon(env, parts, held);
-      if (gate.needsStream) parts.dial.again();
+      if (gate.needsStream) parts.feed.restart();
       const conditions = [...found, ...gate.conditions];
       const { containersSeenMsAgo } = monitor;
       const usage = sampler.unsent;
