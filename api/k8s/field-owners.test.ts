@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import type { FieldManager } from '../../crds/meta/index.js';
 import { applyFields, type Owner, ownChanges, readOwners, recordOwners, toManagedFields } from './field-owners.js';
-import { findAt, isSaid, listLeaves } from './fields.js';
+import { findAt, isSet, listLeaves } from './fields.js';
 
 const manager = (name: string, operation: FieldManager['operation'] = 'Apply', at = '2026-01-01T00:00:00.000Z') => ({
   name,
@@ -184,7 +184,7 @@ describe('server-side apply', () => {
             continue;
           }
           for (const [pointer, value] of listLeaves(spec(sent))) {
-            expect(isSaid(applied.tree, pointer, value), pointer).to.equal(true);
+            expect(isSet(applied.tree, pointer, value), pointer).to.equal(true);
           }
           if (!force) {
             const others = owners.filter(each => each.manager.name !== who || each.manager.operation !== 'Apply');

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { type FieldManager, type FieldOwners, hashText, toCanonicalText } from '../../crds/meta/index.js';
-import { editTree, type FieldTree, findAt, isSaid, listAncestors, listLeaves, PointerSet } from './fields.js';
+import { editTree, type FieldTree, findAt, isSet, listAncestors, listLeaves, PointerSet } from './fields.js';
 
 /** A manager, and the fields that it has set. */
 export interface Owner {
@@ -132,7 +132,7 @@ export type ApplyResult =
 /** Server-side apply: sets what is sent, removes what only this manager had set, and touches nothing of others unless forced. */
 export function applyFields({ live, owners, sent, manager, force }: Application): ApplyResult {
   const said = listLeaves(sent);
-  const different = [...said].filter(([pointer, value]) => !isSaid(live, pointer, value)).map(([pointer]) => pointer);
+  const different = [...said].filter(([pointer, value]) => !isSet(live, pointer, value)).map(([pointer]) => pointer);
   const own = owners.find(each => isSameManager(each.manager, manager));
   const others = owners.filter(each => each !== own);
   const conflicts = others.flatMap(other => {

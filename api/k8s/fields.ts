@@ -46,7 +46,7 @@ export function* listAncestors(pointer: string): Generator<string> {
 }
 
 /** Whether a field has a value already: of a map without entries, that there is a map. */
-export function isSaid(tree: FieldTree, pointer: string, value: unknown): boolean {
+export function isSet(tree: FieldTree, pointer: string, value: unknown): boolean {
   const known = findAt(tree, pointer);
   return isDeepStrictEqual(known, value) || (isEmptyMap(value) && isFields(known));
 }
@@ -85,7 +85,7 @@ export function editTree(tree: FieldTree, removed: Iterable<string>, set: Readon
   const edited = structuredClone(tree) as Record<string, unknown>;
   for (const pointer of removed) removeAt(edited, pointer);
   for (const [pointer, value] of set) {
-    if (!isSaid(edited, pointer, value)) setAt(edited, splitPointer(pointer), structuredClone(value));
+    if (!isSet(edited, pointer, value)) setAt(edited, splitPointer(pointer), structuredClone(value));
   }
   return edited;
 }

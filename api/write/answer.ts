@@ -30,7 +30,7 @@ export function replyWritten(
 }
 
 /** What a write would do. */
-export interface Tried extends Remarks {
+export interface DryRun extends Remarks {
   /** What is stored now; left out when there is nothing. */
   readonly before?: object | undefined;
   /** What would be stored; left out when it would be deleted. */
@@ -38,7 +38,7 @@ export interface Tried extends Remarks {
 }
 
 /** Answers what a write would do: the object, and the JSON Patch from what is stored to it. Nothing is stored. */
-export function replyDryRun({ before, after, alterations = [], warnings = [] }: Tried, more?: object): WholeReply {
+export function replyDryRun({ before, after, alterations = [], warnings = [] }: DryRun, more?: object): WholeReply {
   const diff = diffJson(before ?? {}, after ?? {});
   const change = after ? (before ? (diff.length === 0 ? 'none' : 'update') : 'create') : 'delete';
   return replyJson(200, { dryRun: true, change, object: after ?? null, alterations, warnings, diff, ...more });

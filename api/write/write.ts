@@ -19,7 +19,7 @@ import { type Cache, ConflictFault, Entry, StoreUnavailableFault, type Verdict }
 import { inSpan, type Span } from '../../pkg/trace/index.js';
 import { rejectRequest, RequestRejection } from '../http/reply.js';
 import type { ApiCall, RouteResult, StorageEnv } from '../http/route.js';
-import { replyDryRun, replyWritten, type Tried } from './answer.js';
+import { replyDryRun, replyWritten, type DryRun } from './answer.js';
 import { type Committer, type PlannedChange, readConflict, waitUntilCached } from './committer.js';
 import { checkIfMatch } from './if-match.js';
 
@@ -49,7 +49,7 @@ export interface WriteInput<Facts = unknown> {
 }
 
 /** What is to be stored, and what is to be said of it. Without a put, a deletion and material nothing changes, and what is stored is answered. */
-export interface Plan extends PlannedChange, Tried {
+export interface Plan extends PlannedChange, DryRun {
   /** What is answered in the place of the record. */
   readonly shown?: Entry | undefined;
 }

@@ -21,7 +21,7 @@ import {
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
-import { decideMove, giveUpMove, type MoveStep } from './move.js';
+import { decideMove, abortMove, type MoveStep } from './move.js';
 import { describeFailover, explainTakeover, findPromotion, isGivenUp, isOfEpoch, type Promotion } from './promote.js';
 import { followResize, judgeSize } from './size.js';
 
@@ -52,7 +52,7 @@ export function decideVolume(input: VolumeInput): VolumeDecision {
   const own = findReport(input, verdict.primaryNode);
   const { promotion } = verdict;
   const isMove = promotion === undefined || promotion.planned !== undefined;
-  const { promotion: _, ...moving } = isMove ? planned : giveUpMove(input, primaryNode ?? '');
+  const { promotion: _, ...moving } = isMove ? planned : abortMove(input, primaryNode ?? '');
   const { because, ...places } = decideCopies(input, verdict.primaryNode, {
     promotedTo: promotion?.epoch,
     move: promotion ? undefined : moving.move,

@@ -149,12 +149,12 @@ export function isSilent({ status }: Pick<VolumeHost, 'status'>): boolean {
 }
 
 /** Where to look when the agent of a node takes long. */
-export function seeAgent(name: string): string {
+export function formatAgentHint(name: string): string {
   return `see "moor describe node ${name}" and the log of its agent`;
 }
 
 export function describeDelay(name: string, what: 'made it' | 'taken over' = 'made it'): string {
-  return `the agent of ${name} has not ${what} yet: wait; if it lasts, ${seeAgent(name)}`;
+  return `the agent of ${name} has not ${what} yet: wait; if it lasts, ${formatAgentHint(name)}`;
 }
 
 /** Whether a message names a single one: its verbs follow. */

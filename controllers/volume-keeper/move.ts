@@ -7,7 +7,7 @@ import {
   isSilent,
   listAhead,
   nextEpoch,
-  seeAgent,
+  formatAgentHint,
   type VolumeHost,
   type VolumeInput,
 } from './input.js';
@@ -184,7 +184,7 @@ function describeDown(input: VolumeInput, move: VolumeMove, primaryNode: string,
   const isTaken = findReport(input, primaryNode)?.final?.epoch === move.epoch;
   if (isTaken) return { ...move, phase: 'Syncing', message: `the last changes are sent to ${target.name}` };
   const { name = primaryNode } = input.findHost(primaryNode) ?? {};
-  const late = `if it lasts five minutes, the move is aborted: ${seeAgent(name)}`;
+  const late = `if it lasts five minutes, the move is aborted: ${formatAgentHint(name)}`;
   return { ...move, phase: 'Stopping', message: `what mounts it is stopped on ${name}; ${late}` };
 }
 
@@ -261,7 +261,7 @@ function follow(input: VolumeInput, move: VolumeMove, primaryNode: string): Move
 }
 
 /** The primary is lost in the middle of it, and another copy takes over. */
-export function giveUpMove(input: VolumeInput, primaryNode: string): MoveStep {
+export function abortMove(input: VolumeInput, primaryNode: string): MoveStep {
   const { move } = input.status ?? {};
   return move && move.phase !== 'Blocked' ? abort(input, move, primaryNode, ELSEWHERE) : keepLast(input.status);
 }

@@ -80,7 +80,7 @@ export interface FinalSnapshot {
 }
 
 /** Why an agent does not promise that what writes to a volume stops by itself. */
-export type Unfenced = 'no_fencer' | 'state_unwritable' | 'agent_stopping';
+export type UnfencedReason = 'no_fencer' | 'state_unwritable' | 'agent_stopping';
 
 /** What becomes of a volume when the machine of its primary is lost. */
 export interface VolumeFailover {
@@ -89,7 +89,7 @@ export interface VolumeFailover {
   /** Of `automatic`: so long after its last answered heartbeat nothing on that machine writes any more. */
   readonly writesStopAfterSeconds?: number;
   /** Why not `automatic`. */
-  readonly because?: Unfenced | 'no_copy';
+  readonly because?: UnfencedReason | 'no_copy';
 }
 
 /** Bytes that the primary does not have, of a former one or of a copy, set aside on their node. The name has the term that they are of. */

@@ -9,7 +9,7 @@ import type {
   DivergentBytes,
   FinalSnapshot,
   SeenCopy,
-  Unfenced,
+  UnfencedReason,
   VolumeFailover,
   VolumeReplica,
   VolumeRole,
@@ -108,7 +108,7 @@ export interface SeenVolume {
   /** The agent stops what writes to the volume when no server has answered its heartbeats for so long. Left out by one that does not. */
   readonly fencesAfterSeconds?: number;
   /** Why a primary does not. */
-  readonly unfenced?: Unfenced;
+  readonly unfenced?: UnfencedReason;
   /** The size that it has. */
   readonly capacityBytes?: number;
   /** The size that was asked for when it was looked at. */

@@ -6,7 +6,7 @@ import type { Announce } from '../rule/index.js';
 import { type Generation, toGeneration, type SecretLimits, type SecretWrite } from '../secret/index.js';
 import type { WorkloadFacts } from './context.js';
 import type { SecretReference, SecretsInput } from './secrets.js';
-import { type LooseMount, type MountsInput, type VolumeMount, getVolumeId } from './volumes.js';
+import { type RawMount, type MountsInput, type VolumeMount, getVolumeId } from './volumes.js';
 
 /** Why a key that was to be generated is not. */
 export const GENERATE_KEPT = 'the material exists and is kept; a rotation mints it again';
@@ -57,7 +57,7 @@ function dueGeneration(asked: Generation, existing: readonly string[] = []): Gen
 export function areSameMounts(stored: readonly VolumeMount[] = [], sent: unknown = []): boolean {
   if (!Array.isArray(sent) || sent.length !== stored.length) return false;
   return stored.every((mount, position) => {
-    const { volume_id: alias, ...given } = Object(sent[position]) as LooseMount;
+    const { volume_id: alias, ...given } = Object(sent[position]) as RawMount;
     const named = alias === undefined ? given : { volumeId: alias, ...given };
     return isDeepStrictEqual(mount, { type: mount.type, readOnly: false, ...named });
   });

@@ -7,7 +7,7 @@ import { annotate, type FieldRules, mapSchema, rule } from '../rule/index.js';
 import type { WorkloadContext as Context } from './context.js';
 import { environmentNamesRule } from './environment.js';
 import { listMaterial, type SecretReference, toSecretLabel } from './secrets.js';
-import { getVolumeId, listVolumeIds, type LooseMount } from './volumes.js';
+import { getVolumeId, listVolumeIds, type RawMount } from './volumes.js';
 
 type RotatingEntry = { readonly [Part in keyof SecretReference | 'values' | 'generate']?: unknown };
 
@@ -48,9 +48,9 @@ function anchorVolume({ anchor }: AnchoredEntry): string | undefined {
   return parsed?.to === 'volume' ? parsed.volumeId : undefined;
 }
 
-function listMounts(document: Readonly<Record<string, unknown>> | undefined): readonly LooseMount[] {
+function listMounts(document: Readonly<Record<string, unknown>> | undefined): readonly RawMount[] {
   const volumes = document?.['volumes'];
-  return Array.isArray(volumes) ? (volumes as LooseMount[]) : [];
+  return Array.isArray(volumes) ? (volumes as RawMount[]) : [];
 }
 
 const volumeIsDeclared = rule(

@@ -38,20 +38,20 @@ export const volumesSchema = Type.Array(
 export type MountsInput = Static<typeof volumesSchema>;
 
 /** A mount of which nothing is known yet. */
-export type LooseMount = { readonly [Part in keyof MountsInput[number]]?: unknown };
+export type RawMount = { readonly [Part in keyof MountsInput[number]]?: unknown };
 
 /** The volume of a mount, by either of the names it goes by. */
-export function getVolumeId(mount: LooseMount): string | undefined {
+export function getVolumeId(mount: RawMount): string | undefined {
   const id = mount.volumeId ?? mount.volume_id;
   return typeof id === 'string' ? id : undefined;
 }
 
 /** Every volume that is mounted. */
-export function listVolumeIds(mounts: readonly LooseMount[]): readonly string[] {
+export function listVolumeIds(mounts: readonly RawMount[]): readonly string[] {
   return mounts.flatMap(mount => getVolumeId(mount) ?? []);
 }
 
-const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[], at, refuse) =>
+const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly RawMount[], at, refuse) =>
   mounts.flatMap((mount, position) => [
     ...checkId(mount, at.index(position), refuse),
     ...(isMountPath(mount.mountPath) && !isRepeated(mounts, position)
@@ -61,7 +61,7 @@ const mountsHaveShape = rule('volume_mount_shape', (mounts: readonly LooseMount[
   ]),
 );
 
-function checkId(mount: LooseMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly FieldError[] {
+function checkId(mount: RawMount, at: FieldPath, refuse: Refuse<'volume_mount_shape'>): readonly FieldError[] {
   const { volumeId: id, volume_id: alias } = mount;
   if (id === undefined) return alias === undefined ? [refuse(at.child('volumeId'), undefined)] : [];
   return alias === undefined ? [] : [fixByRemoval(refuse(at.child('volume_id'), alias))];
@@ -81,21 +81,21 @@ function isClean(path: string): boolean {
   return !path.split('/').some(part => part === '' || part === '.' || part === '..') && !/[\0:]/.test(path);
 }
 
-function isRepeated(mounts: readonly LooseMount[], position: number): boolean {
+function isRepeated(mounts: readonly RawMount[], position: number): boolean {
   return mounts.findIndex(mount => mount.mountPath === mounts[position]?.mountPath) < position;
 }
 
 const mountsAreManaged = rule(
   'volume_binding_unavailable',
-  (mounts: readonly LooseMount[], at, refuse, { facts }: Context) =>
+  (mounts: readonly RawMount[], at, refuse, { facts }: Context) =>
     facts.volumeManagement === 'off' && mounts.length > 0 ? refuse(at, listVolumeIds(mounts)) : undefined,
 );
 
 /** A question about each mount and the volume it is of; none while volume management is off. */
 function aboutEach(
-  mounts: readonly LooseMount[],
+  mounts: readonly RawMount[],
   { facts }: Context,
-  ask: (volume: KnownVolume | undefined, mount: LooseMount, position: number) => FieldError | undefined,
+  ask: (volume: KnownVolume | undefined, mount: RawMount, position: number) => FieldError | undefined,
 ): readonly FieldError[] {
   if (facts.volumeManagement === 'off') return [];
   return mounts.flatMap((mount, position) => {
@@ -107,11 +107,11 @@ function aboutEach(
 }
 
 /** Where the id of a mount stands. */
-function idPlace(at: FieldPath, position: number, mount: LooseMount): FieldPath {
+function idPlace(at: FieldPath, position: number, mount: RawMount): FieldPath {
   return at.index(position).child(mount.volumeId === undefined ? 'volume_id' : 'volumeId');
 }
 
-const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
+const volumesExist = rule('volume_not_found', (mounts: readonly RawMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) =>
     volume ? undefined : refuse(idPlace(at, position, mount), getVolumeId(mount), { in: 'body' }),
   ),
@@ -119,7 +119,7 @@ const volumesExist = rule('volume_not_found', (mounts: readonly LooseMount[], at
 
 const WIRED = ['ephemeral', 'replicated'] as const;
 
-const classIsWired = rule('volume_class_not_wired', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
+const classIsWired = rule('volume_class_not_wired', (mounts: readonly RawMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) =>
     !volume || WIRED.some(wired => wired === volume.class)
       ? undefined
@@ -127,7 +127,7 @@ const classIsWired = rule('volume_class_not_wired', (mounts: readonly LooseMount
   ),
 );
 
-const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
+const volumesAreReady = rule('volume_not_ready', (mounts: readonly RawMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) =>
     !volume || volume.phase === 'Ready'
       ? undefined
@@ -136,16 +136,14 @@ const volumesAreReady = rule('volume_not_ready', (mounts: readonly LooseMount[],
 );
 
 /** A mount of another type than its volume would lose the bytes, or show others; memory has no folders before it is mounted. */
-const mountsFitTheirVolumes = rule(
-  'volume_mount_shape',
-  (mounts: readonly LooseMount[], at, refuse, context: Context) =>
-    aboutEach(mounts, context, (volume, mount, position) => {
-      const place = at.index(position);
-      if (!volume) return undefined;
-      if (mount.type !== undefined && mount.type !== volume.type) return refuse(place.child('type'), mount.type);
-      const isBelowMemory = volume.type === 'tmpfs' && mount.subPath !== undefined && mount.subPath !== '';
-      return isBelowMemory ? refuse(place.child('subPath'), mount.subPath) : undefined;
-    }),
+const mountsFitTheirVolumes = rule('volume_mount_shape', (mounts: readonly RawMount[], at, refuse, context: Context) =>
+  aboutEach(mounts, context, (volume, mount, position) => {
+    const place = at.index(position);
+    if (!volume) return undefined;
+    if (mount.type !== undefined && mount.type !== volume.type) return refuse(place.child('type'), mount.type);
+    const isBelowMemory = volume.type === 'tmpfs' && mount.subPath !== undefined && mount.subPath !== '';
+    return isBelowMemory ? refuse(place.child('subPath'), mount.subPath) : undefined;
+  }),
 );
 
 export const volumesRules: FieldRules<Context> = {
@@ -153,7 +151,7 @@ export const volumesRules: FieldRules<Context> = {
   present: [mountsHaveShape, mountsAreManaged, volumesExist, mountsFitTheirVolumes, classIsWired, volumesAreReady],
 };
 
-const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMount[], at, refuse, context: Context) =>
+const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly RawMount[], at, refuse, context: Context) =>
   aboutEach(mounts, context, (volume, mount, position) => {
     if (!volume || mount.readOnly === true) return undefined;
     const writer = otherWriter(volume, mounts.slice(0, position), context);
@@ -164,7 +162,7 @@ const oneWriter = rule('volume_access_mode_conflict', (mounts: readonly LooseMou
 );
 
 /** Who writes already: another workload, another replica or run of this one, or an earlier mount of the same container. */
-function otherWriter(volume: KnownVolume, earlier: readonly LooseMount[], context: Context): string | undefined {
+function otherWriter(volume: KnownVolume, earlier: readonly RawMount[], context: Context): string | undefined {
   const { kind, name, document } = context;
   const other = volume.consumers.find(
     consumer => !consumer.readOnly && (kind === 'Job' || consumer.deployment !== name),
@@ -182,7 +180,7 @@ function describeConsumer(name: string): string {
 
 const writersFollowThePrimary = rule(
   'volume_primary_mismatch',
-  (mounts: readonly LooseMount[], at, refuse, context: Context) => {
+  (mounts: readonly RawMount[], at, refuse, context: Context) => {
     const { document, facts } = context;
     const nodeId = document['nodeId'];
     if (typeof nodeId !== 'string' || facts.nodes === 'unreadable') return undefined;
