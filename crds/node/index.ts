@@ -47,6 +47,6 @@ export type {
   StoredNode,
 } from './node.js';
 export { describeFeatures, type NodeFeature } from './features.js';
-export { CONTAINERS_SEEN_WITHIN_MS, goingKinds, isEngineDown, listNodeConditions } from './node.js';
+export { CONTAINERS_SEEN_WITHIN_MS, lossKinds, isEngineDown, listNodeConditions } from './node.js';
 export { nodeKind } from './kind.js';
 export type { NodeView } from './view.js';

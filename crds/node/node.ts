@@ -96,7 +96,7 @@ export interface AdvertisedSetBack {
 }
 
 /** What of that cannot be undone by another declaration: where there is none of it, nothing has to be confirmed. */
-export const goingKinds = ['containers', 'removed', 'demoted', 'discarded'] as const;
+export const lossKinds = ['containers', 'removed', 'demoted', 'discarded'] as const;
 
 /** What an administrator has decided about a node. */
 export interface NodeOrders {
@@ -157,11 +157,11 @@ export interface NodePresence {
   readonly unobservedSince?: string;
   /** The run of the agent that has the node, and this lease alone. */
   readonly run: string;
-  readonly rival?: RivalAgent;
+  readonly rival?: DuplicateAgent;
 }
 
 /** A second agent with the identity of a node, which was refused. */
-export interface RivalAgent {
+export interface DuplicateAgent {
   /** Its latest run. */
   readonly run: string;
   readonly since: string;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 
 import type { StoredDeployment } from '../../crds/deployment/index.js';
 import { ranges, splitKey } from '../../crds/keys/index.js';
-import { declareRestore, hasGoing, listConfirmed, previewRestore } from '../../pkg/link/index.js';
+import { declareRestore, hasLoss, listConfirmed, previewRestore } from '../../pkg/link/index.js';
 import type { SimCluster } from './cluster.js';
 import { copyActs } from './copies.js';
 import type { History } from './history.js';
@@ -67,7 +67,7 @@ async function expectHeld({ world, machines }: SimCluster, inspect: () => void):
 
 /** Somebody declares the restore without a look at what would go: nothing does, where there is anything. */
 async function declareBlindly({ world, server, machines }: SimCluster, inspect: () => void): Promise<void> {
-  const going = (await previewRestore(server)).nodes.filter(hasGoing).map(({ name }) => name);
+  const going = (await previewRestore(server)).nodes.filter(hasLoss).map(({ name }) => name);
   const holding = machines.filter(({ name }) => going.includes(name));
   await declareRestore(server, world.clock);
   await world.pass(UNDECLARED_MS / 2, expectNothingGoes(holding, inspect, 'by a declaration that does not name it'));

@@ -13,7 +13,7 @@ export const REPLICAS_BY_NODE = 'fleet.replicas-by-node';
 export const NODES_BY_ID = 'fleet.nodes-by-id';
 
 /** Deployments by each deployment that their anti-affinity names, as `<tenant>/<name>`. */
-export const AVOIDERS = 'fleet.avoiders';
+export const AVOIDED_BY = 'fleet.avoiders';
 
 const ANTI_AFFINITY = Buffer.from('"antiAffinity":');
 const defined = new WeakSet<Cache>();
@@ -27,7 +27,7 @@ export function defineFleetIndexes(cache: Cache): void {
     return nodeId === undefined ? [] : [nodeId];
   });
   cache.defineIndex(NODES_BY_ID, ranges.nodes, entry => [value<StoredNode>(entry).id]);
-  cache.defineIndex(AVOIDERS, ranges.deployments, entry => {
+  cache.defineIndex(AVOIDED_BY, ranges.deployments, entry => {
     // Runs for every new deployment, and few declare anti-affinity: the others are not parsed for it.
     if (!entry.bytes.includes(ANTI_AFFINITY)) return [];
     const { metadata, placement } = value<StoredDeployment>(entry);

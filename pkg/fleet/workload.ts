@@ -26,7 +26,7 @@ import {
 } from '../placement/index.js';
 import type { Holder } from '../../crds/scheduling/index.js';
 import { type Cache, listValues, readValue, value } from '../store/index.js';
-import { AVOIDERS, findNode, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
+import { AVOIDED_BY, findNode, listHostPorts, parseRequests, sumRequests, toCandidate } from './candidates.js';
 import { countUnended } from './jobs.js';
 import { groupByNode, listObstructingReplicas, listQuotaUsers } from './holders.js';
 
@@ -160,7 +160,7 @@ function listOwnTerms({ name, placement }: Deployment): readonly AntiAffinityTer
 
 /** Anti-affinity is symmetric: it holds whichever of the two deployments was created first. */
 function listTermsOfOthers({ name }: Deployment, tenant: string, cache: Cache): readonly AntiAffinityTerm[] {
-  return cache.by(AVOIDERS, `${tenant}/${name}`).flatMap(entry => {
+  return cache.by(AVOIDED_BY, `${tenant}/${name}`).flatMap(entry => {
     const { name: deployment, placement } = value<StoredDeployment>(entry);
     const topologyKey = placement?.antiAffinity?.topologyKey ?? 'node';
     return deployment === name ? [] : [{ deployment, topologyKey, own: false }];

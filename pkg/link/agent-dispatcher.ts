@@ -22,10 +22,10 @@ import type {
 } from './agent-link.js';
 import { storeNetworkReports } from './network-intake.js';
 import { storeVolumeReports } from './volume-intake.js';
-import { type AgentIdentity, demandHolder, NodeHeldFault, noteRival, renewPresence } from './presence.js';
+import { type AgentIdentity, demandHolder, NodeHeldFault, recordDuplicateAgent, renewPresence } from './presence.js';
 import { ReportBudget } from './report-budget.js';
 import { type ReportIntake, storeReports } from './report-intake.js';
-import { isSetBack, judgeSeen, proveMoment, readMoment } from './store-history.js';
+import { isSetBack, judgeSeen, provePosition, readStorePosition } from './store-history.js';
 import { recordUsage } from './usage.js';
 
 /**
@@ -57,10 +57,10 @@ export class AgentDispatcher {
       if (beat.usage) await recordUsage(this.#env, node, beat.usage);
       if (beat.setBack?.seen) await judgeSeen(this.#env, beat.setBack.seen);
     } catch (thrown) {
-      if (thrown instanceof NodeHeldFault) await noteRival(this.#env, node);
+      if (thrown instanceof NodeHeldFault) await recordDuplicateAgent(this.#env, node);
       throw thrown;
     }
-    const store = proveMoment(readMoment(this.#env.cache), this.#env.keyring);
+    const store = provePosition(readStorePosition(this.#env.cache), this.#env.keyring);
     return { failedAfterMs: this.#env.failedAfterSeconds * 1000, ...(wasAbsent && { wasAbsent }), store };
   }
 

@@ -15,7 +15,7 @@ import { Fault } from '../fault/index.js';
 import type { RegistryRules } from '../registry/index.js';
 import type { Secret } from '../secrets/index.js';
 import type { NodeCredentials } from './request-proof.js';
-import type { ProvenMoment } from './store-history.js';
+import type { ProvenPosition } from './store-history.js';
 
 export type { EnvironmentRequest, ReportBatch };
 
@@ -127,7 +127,7 @@ export interface Heartbeat {
 
 /** What an agent that holds has seen of the store before, and what would become of its node. */
 export interface SeenSetBack extends AdvertisedSetBack {
-  readonly seen?: ProvenMoment;
+  readonly seen?: ProvenPosition;
 }
 
 export interface HeartbeatReply {
@@ -136,7 +136,7 @@ export interface HeartbeatReply {
   /** The node was not present when this heartbeat came: a copy of what it writes to may have been promoted meanwhile. */
   readonly wasAbsent?: true;
   /** What the server that answers knew of the store: maybe less than others. Left out by servers of earlier releases. */
-  readonly store?: ProvenMoment;
+  readonly store?: ProvenPosition;
 }
 
 /** `POST /agent/v1/token`: a fresh node token for the holder of the node's key. */
@@ -166,7 +166,7 @@ export type AssignmentLine =
       /** What the declaration of that restore names of this node: the digest of what its agent has reported. */
       readonly confirmed?: string;
       /** What of the store this shows; left out by servers of earlier releases. */
-      readonly store?: ProvenMoment;
+      readonly store?: ProvenPosition;
       /** The store is older than it was, and that was not declared: nothing of this is to be done. */
       readonly isSetBack?: true;
       readonly policy?: NodePolicy;

@@ -11,7 +11,7 @@ import { listNetworksOf } from './network-intake.js';
 import { listAssignedVolumes, listConcerned } from './volume-intake.js';
 import { type DispatcherEnv, readReplica } from './dispatcher-env.js';
 import { readConfirmed, readRestoreEpoch } from './restore-epoch.js';
-import { isSetBack, noteSetBack, proveMoment, readMoment, wasSetBack } from './store-history.js';
+import { isSetBack, noteSetBack, provePosition, readStorePosition, wasSetBack } from './store-history.js';
 import { ANY_NODE, type AssignmentLine, type LogRequest, type NodeIdentity } from './agent-link.js';
 import { type AgentIdentity, isHeldByOther } from './presence.js';
 
@@ -110,7 +110,7 @@ export class AssignmentFeed {
       ...(this.#env.delivery?.registries && { pullTickets: Object.fromEntries(pullTickets) }),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
       ...(confirmed !== undefined && { confirmed }),
-      store: proveMoment(readMoment(this.#env.cache), this.#env.keyring),
+      store: provePosition(readStorePosition(this.#env.cache), this.#env.keyring),
       ...(isSetBack(this.#env.cache) && { isSetBack: true as const }),
       ...(policy && { policy }),
       networks: this.#networksOf(node),
@@ -160,7 +160,7 @@ export class AssignmentFeed {
    */
   #onReset(revision: number): void {
     const { cache, log } = this.#env;
-    const seen = readMoment(cache);
+    const seen = readStorePosition(cache);
     if (seen.revision === 0 || !wasSetBack(seen, { ...seen, revision })) return;
     const streams = [...this.#open.values()].flatMap(each => [...each]);
     this.#open.clear();

@@ -3,7 +3,7 @@ import type { SeenNetwork, StoredNetwork } from '../../crds/network/index.js';
 import { type Entry, value } from '../store/index.js';
 import type { NodeIdentity } from './agent-link.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
-import { storeSeen } from './store-seen.js';
+import { storeObservation } from './store-seen.js';
 
 /** The networks of a node. */
 export function listNetworksOf(
@@ -24,7 +24,7 @@ export async function storeNetworkReports(
 ): Promise<void> {
   await env.cache.barrier();
   for (const seen of networks) {
-    await storeSeen(env, seen.uid, () => {
+    await storeObservation(env, seen.uid, () => {
       const own = listNetworksOf(env, node).find(entry => value<StoredNetwork>(entry).metadata.uid === seen.uid);
       return own && { key: keys.networkReport(node.tenant, value<StoredNetwork>(own).name), seen, of: own };
     });

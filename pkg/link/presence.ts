@@ -175,7 +175,7 @@ function toSecondAgentEvent({ tenant, name, id }: NodeIdentity): EventDraft {
 }
 
 /** Notes in the presence of the holder that another run was refused: once a minute, however often it tries. */
-export async function noteRival({ store, clock, log }: DispatcherEnv, node: AgentIdentity): Promise<void> {
+export async function recordDuplicateAgent({ store, clock, log }: DispatcherEnv, node: AgentIdentity): Promise<void> {
   const key = keys.alive(node.tenant, node.name);
   const entry = await store.get(key);
   const presence = readPresence(entry, node);

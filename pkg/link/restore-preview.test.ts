@@ -3,8 +3,8 @@ import { expect } from 'chai';
 import { keys } from '../../crds/keys/index.js';
 import { DispatcherLab, LAB_NODE, LAB_TENANT, nodeRecord } from './dispatcher-lab.testing.js';
 import { declareRestore, readConfirmed } from './restore-epoch.js';
-import { hasGoing, listConfirmed, previewRestore } from './restore-preview.js';
-import { proveMoment } from './store-history.js';
+import { hasLoss, listConfirmed, previewRestore } from './restore-preview.js';
+import { provePosition } from './store-history.js';
 
 describe('the preview of a restore', () => {
   let lab: DispatcherLab;
@@ -19,7 +19,7 @@ describe('the preview of a restore', () => {
   const lists = { containers: ['shop/0'], ...volumes, digest: 'd'.repeat(32) };
   const beat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
   const hold = (secrets: readonly string[] = []) => {
-    const setBack = { ...lists, secrets: [...secrets], seen: proveMoment(seen, lab.keyring) };
+    const setBack = { ...lists, secrets: [...secrets], seen: provePosition(seen, lab.keyring) };
     return lab.dispatcher.heartbeat(LAB_NODE, { ...beat, setBack });
   };
 
@@ -59,7 +59,7 @@ describe('the preview of a restore', () => {
     await hold();
     const preview = await previewRestore(lab.store);
     expect(preview.nodes.map(({ hasAnswered }) => hasAnswered)).to.deep.equal([true, false]);
-    expect(preview.nodes.map(hasGoing)).to.deep.equal([true, false]);
+    expect(preview.nodes.map(hasLoss)).to.deep.equal([true, false]);
     expect(listConfirmed(preview)).to.deep.equal({ [LAB_NODE.id]: lists.digest });
     await declareRestore(lab.store, lab.clock, listConfirmed(preview));
     await lab.cache.barrier();

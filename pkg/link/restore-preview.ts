@@ -1,6 +1,6 @@
 import { keys, ranges, splitKey } from '../../crds/keys/index.js';
 import { hashSpec } from '../../crds/meta/index.js';
-import { type AdvertisedRemovals, type AdvertisedSetBack, goingKinds, type StoredNode } from '../../crds/node/index.js';
+import { type AdvertisedRemovals, type AdvertisedSetBack, lossKinds, type StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
 import type { StoredVolume } from '../../crds/volume/index.js';
 import { toSecretState, type Versions } from '../secrets/index.js';
@@ -89,13 +89,13 @@ export async function previewRestore(
 }
 
 /** Whether a declaration would change anything on a node that cannot be undone by another one. */
-export function hasGoing({ setBack }: Pick<NodePreview, 'setBack'>): boolean {
-  return setBack !== undefined && goingKinds.some(kind => setBack[kind].length > 0);
+export function hasLoss({ setBack }: Pick<NodePreview, 'setBack'>): boolean {
+  return setBack !== undefined && lossKinds.some(kind => setBack[kind].length > 0);
 }
 
 /** What was shown of each node that has answered, and where anything would go: what `declareRestore` takes. */
 export function listConfirmed({ nodes }: RestorePreview): Readonly<Record<string, string>> {
-  const shown = nodes.filter(node => node.hasAnswered && hasGoing(node));
+  const shown = nodes.filter(node => node.hasAnswered && hasLoss(node));
   return Object.fromEntries(shown.flatMap(({ id, setBack }) => (setBack ? [[id, setBack.digest]] : [])));
 }
 

@@ -5,7 +5,7 @@ import { value } from '../store/index.js';
 import type { AssignmentLine, Heartbeat } from './agent-link.js';
 import { DispatcherLab, LAB_NODE, nodeRecord } from './dispatcher-lab.testing.js';
 import { declareRestore } from './restore-epoch.js';
-import { isSetBack, type ProvenMoment, proveMoment, type SetBackRecord, wasSetBack } from './store-history.js';
+import { isSetBack, type ProvenPosition, provePosition, type SetBackRecord, wasSetBack } from './store-history.js';
 
 describe('a store', () => {
   const cases: readonly (readonly [
@@ -41,7 +41,7 @@ describe('a store that was set back', () => {
   const beat: Heartbeat = { labels: {}, capacity: nodeRecord.capacity, agentVersion: 'test' };
   const volumes = { removed: [], demoted: [], discarded: [], newer: [], unknown: [] };
   const lists = { containers: ['web/0'], ...volumes, secrets: [], digest: 'd'.repeat(32) };
-  const claim = async (seen: ProvenMoment) => {
+  const claim = async (seen: ProvenPosition) => {
     await lab.dispatcher.heartbeat(LAB_NODE, { ...beat, setBack: { ...lists, seen } });
   };
   const record = () => {
@@ -79,20 +79,20 @@ describe('a store that was set back', () => {
   it('is noted when an agent proves a later revision, and not when it claims one', async () => {
     const seen = { revision: 5_000, restoreEpoch: 0 };
     await claim({ ...seen, proof: '0'.repeat(64) });
-    await claim({ ...proveMoment({ ...seen, revision: 4_000 }, lab.keyring), revision: 5_000 });
+    await claim({ ...provePosition({ ...seen, revision: 4_000 }, lab.keyring), revision: 5_000 });
     expect(record()).to.equal(undefined);
-    await claim(proveMoment({ revision: 1, restoreEpoch: 0 }, lab.keyring));
+    await claim(provePosition({ revision: 1, restoreEpoch: 0 }, lab.keyring));
     expect(record(), 'of what every store has been').to.equal(undefined);
-    await claim(proveMoment(seen, lab.keyring));
+    await claim(provePosition(seen, lab.keyring));
     expect(record()).to.include({ revision: 5_000 });
     const before = await lab.store.revision();
-    await claim(proveMoment(seen, lab.keyring));
+    await claim(provePosition(seen, lab.keyring));
     expect(await lab.store.revision(), 'once').to.equal(before);
   });
 
   it('has agents hold that come later, until it is declared', async () => {
     const { lines } = await follow();
-    await claim(proveMoment({ revision: 5_000, restoreEpoch: 0 }, lab.keyring));
+    await claim(provePosition({ revision: 5_000, restoreEpoch: 0 }, lab.keyring));
     await lab.clock.pass(100);
     expect(lines.at(-1)).to.include({ type: 'snapshot', isSetBack: true });
     expect(isSetBack(lab.cache)).to.equal(true);
@@ -108,13 +108,13 @@ describe('a store that was set back', () => {
       await lab.dispatcher.findGoneDeployments(LAB_NODE, ['dep_9']),
     ];
     expect(await ask()).to.deep.equal([['node_9'], ['dep_9']]);
-    await claim(proveMoment({ revision: 5_000, restoreEpoch: 0 }, lab.keyring));
+    await claim(provePosition({ revision: 5_000, restoreEpoch: 0 }, lab.keyring));
     expect(await ask()).to.deep.equal([[], []]);
   });
 
   it('is shown with each node, without what its agent has seen, while that holds', async () => {
     const shown = () => lab.cache.get(keys.node(LAB_NODE.tenant, LAB_NODE.name));
-    await claim(proveMoment({ revision: 5_000, restoreEpoch: 0 }, lab.keyring));
+    await claim(provePosition({ revision: 5_000, restoreEpoch: 0 }, lab.keyring));
     expect(value<object>(shown()!)).to.deep.include({ setBack: lists });
     await lab.dispatcher.heartbeat(LAB_NODE, beat);
     expect(value<object>(shown()!)).to.not.have.property('setBack');

@@ -6,19 +6,19 @@ import { type Cache, encode, readValue, type Store } from '../store/index.js';
 import { readRestoreEpoch } from './restore-epoch.js';
 
 /** A place in the history of the store: within one restore epoch its revision only rises. */
-export interface StoreMoment {
+export interface StorePosition {
   readonly revision: number;
   /** 0 where no restore was ever declared. */
   readonly restoreEpoch: number;
 }
 
-/** A moment with the proof that a server has shown it: who has seen it can say so to a store that does not know of it any more. */
-export interface ProvenMoment extends StoreMoment {
+/** A position with the proof that a server has shown it: who has seen it can say so to a store that does not have it any more. */
+export interface ProvenPosition extends StorePosition {
   readonly proof: string;
 }
 
 /** `set-back`: an agent, or a server, has proven that the store is older than it was. It counts until the restore is declared. */
-export interface SetBackRecord extends StoreMoment {
+export interface SetBackRecord extends StorePosition {
   /** The revision that the store was found at. `revision` is the one that it had been at. */
   readonly found: number;
   readonly at: string;
@@ -31,21 +31,21 @@ export interface SetBackRecord extends StoreMoment {
 const BUMPED = 900_000_000;
 
 /** Whether a store that shows `shown` has lost history that was seen before, and no restore was declared since. */
-export function wasSetBack(seen: StoreMoment, shown: StoreMoment): boolean {
+export function wasSetBack(seen: StorePosition, shown: StorePosition): boolean {
   if (shown.restoreEpoch !== seen.restoreEpoch) return shown.restoreEpoch < seen.restoreEpoch;
   return shown.revision < seen.revision || shown.revision - seen.revision >= BUMPED;
 }
 
-/** The moment that a cache shows. */
-export function readMoment(cache: Cache): StoreMoment {
+/** The position that a cache shows. */
+export function readStorePosition(cache: Cache): StorePosition {
   return { revision: cache.revision, restoreEpoch: readRestoreEpoch(cache) ?? 0 };
 }
 
-export function proveMoment(moment: StoreMoment, keyring: Pick<Keyring, 'digest'>): ProvenMoment {
-  return { ...moment, proof: keyring.digest(toProvenText(moment)) };
+export function provePosition(position: StorePosition, keyring: Pick<Keyring, 'digest'>): ProvenPosition {
+  return { ...position, proof: keyring.digest(toProvenText(position)) };
 }
 
-function toProvenText({ restoreEpoch, revision }: StoreMoment): string {
+function toProvenText({ restoreEpoch, revision }: StorePosition): string {
   return ['mooring-store-moment', String(restoreEpoch), String(revision)].join('\n');
 }
 
@@ -64,15 +64,15 @@ interface HistoryEnv {
 }
 
 /** Takes what an agent has seen of the store: believed only with the proof of a server. */
-export async function judgeSeen(env: HistoryEnv, { proof, ...seen }: ProvenMoment): Promise<void> {
+export async function judgeSeen(env: HistoryEnv, { proof, ...seen }: ProvenPosition): Promise<void> {
   if (isSetBack(env.cache) || !env.keyring.matches(toProvenText(seen), proof)) return;
   await noteSetBack(env, seen);
 }
 
 /** Writes down, once, that the store is older than it was seen: agents that come back later are to know it too. */
-export async function noteSetBack({ store, cache, clock, log }: HistoryEnv, seen: StoreMoment): Promise<void> {
+export async function noteSetBack({ store, cache, clock, log }: HistoryEnv, seen: StorePosition): Promise<void> {
   await cache.barrier();
-  const shown = readMoment(cache);
+  const shown = readStorePosition(cache);
   if (isSetBack(cache) || !wasSetBack(seen, shown)) return;
   const key = keys.setBack();
   const record: SetBackRecord = {

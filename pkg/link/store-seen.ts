@@ -6,7 +6,7 @@ import type { DispatcherEnv } from './dispatcher-env.js';
 const ATTEMPTS = 5;
 
 /** What an agent has seen of one object, and where that is stored. */
-export interface Sighting {
+export interface AgentObservation {
   readonly key: string;
   /** Without the time: what is reported again is not written again. */
   readonly seen: object;
@@ -15,7 +15,11 @@ export interface Sighting {
 }
 
 /** Stores what an agent has seen, when that is news. `find` is asked again after a conflict; undefined: it is passed over. */
-export async function storeSeen(env: DispatcherEnv, id: string, find: () => Sighting | undefined): Promise<void> {
+export async function storeObservation(
+  env: DispatcherEnv,
+  id: string,
+  find: () => AgentObservation | undefined,
+): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const sighting = find();
     if (!sighting) return;

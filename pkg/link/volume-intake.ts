@@ -17,7 +17,7 @@ import { findNode } from '../fleet/index.js';
 import { type CacheChange, type Entry, findRecordFault, listValues, readValue, value } from '../store/index.js';
 import type { NodeIdentity } from './agent-link.js';
 import type { DispatcherEnv } from './dispatcher-env.js';
-import { storeSeen } from './store-seen.js';
+import { storeObservation } from './store-seen.js';
 
 type VolumesEnv = Pick<DispatcherEnv, 'cache' | 'keyring' | 'failedAfterSeconds' | 'volumeSyncSeconds'>;
 
@@ -104,7 +104,7 @@ export async function storeVolumeReports(
   await env.cache.barrier();
   const statuses = ranges.of(ranges.volumeStatuses, node.tenant);
   for (const seen of volumes) {
-    await storeSeen(env, seen.id, () => {
+    await storeObservation(env, seen.id, () => {
       const entry = env.cache.list(statuses).find(each => value<VolumeStatus>(each).id === seen.id);
       const status = entry && value<VolumeStatus>(entry);
       const assigned = findAssigned(env, node, status);

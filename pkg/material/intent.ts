@@ -14,7 +14,7 @@ export interface IntentWrite {
 }
 
 /** A version that is to be destroyed, of exactly one credential. */
-export type DoomedVersion = Required<IntentWrite>;
+export type VersionToDestroy = Required<IntentWrite>;
 
 /**
  * `intents/<tenant>/<id>`: secret material that is being written together with a record. It holds no values.
@@ -33,7 +33,7 @@ export interface SecretIntent {
   readonly at: string;
   readonly writes: readonly IntentWrite[];
   /** Of an intent that is undone: what is destroyed, and nothing else. Absent until that is decided. */
-  readonly doomed?: readonly DoomedVersion[];
+  readonly doomed?: readonly VersionToDestroy[];
 }
 
 /** Versions that are written but not current yet. */
@@ -101,7 +101,7 @@ export async function promoteAll(
 async function destroyAll(
   secrets: SecretStore,
   tenant: string,
-  doomed: readonly DoomedVersion[],
+  doomed: readonly VersionToDestroy[],
   guards: readonly Guard[] = [],
 ): Promise<void> {
   await Promise.all(
@@ -183,9 +183,9 @@ async function findDoomed(
   { secrets, claimed }: Pick<CompleteEnv, 'secrets' | 'claimed'>,
   tenant: string,
   writes: readonly IntentWrite[],
-): Promise<readonly DoomedVersion[]> {
+): Promise<readonly VersionToDestroy[]> {
   const found = await Promise.all(
-    writes.map(async (write): Promise<readonly DoomedVersion[]> => {
+    writes.map(async (write): Promise<readonly VersionToDestroy[]> => {
       const { path, version, uid } = write;
       const held = await readState(secrets, toCredentialPath(tenant, path));
       if (!held || isAmong(write, claimed) || (uid !== undefined && uid !== held.uid)) return [];

@@ -1,7 +1,7 @@
 import type { AdvertisedCondition } from '../../../crds/node/index.js';
 import { describeSetBack } from '../../../crds/reasons/index.js';
 import type { Clock } from '../../clock/index.js';
-import { type AssignmentLine, type ProvenMoment, wasSetBack } from '../../link/index.js';
+import { type AssignmentLine, type ProvenPosition, wasSetBack } from '../../link/index.js';
 import type { Logger } from '../../log/index.js';
 import { type Disk, readStateFile } from '../disk.js';
 
@@ -12,10 +12,10 @@ const SAVE_MS = 10_000;
 export type AssignmentSnapshot = Extract<AssignmentLine, { readonly type: 'snapshot' }>;
 
 /** What is kept across restarts. */
-interface StoredMoment {
+interface StoredPosition {
   /** A machine that another tenant enrols starts over: that may be in another installation. */
   readonly tenant: string;
-  readonly seen?: ProvenMoment;
+  readonly seen?: ProvenPosition;
   readonly isHeld?: true;
 }
 
@@ -39,22 +39,22 @@ interface HeldChanges {
 export class RestoreGate {
   readonly #env: GateEnv;
   readonly #tenant: string;
-  #seen: ProvenMoment | undefined;
+  #seen: ProvenPosition | undefined;
   /** What was seen when the present stream was asked for: another server may answer a heartbeat before its first line comes. */
-  #floor: ProvenMoment | undefined;
+  #floor: ProvenPosition | undefined;
   #state: 'unknown' | 'open' | 'held' = 'unknown';
   #ignored: AssignmentSnapshot | undefined;
   /** Whether the present stream has begun, and is obeyed. */
   #isCurrent = false;
-  #saved: ProvenMoment | undefined;
+  #saved: ProvenPosition | undefined;
   #savedAt = Number.NEGATIVE_INFINITY;
   readonly #waiters = new Set<() => void>();
   /** Whether it was said that the agent holds: not while it only compares what a declaration would change. */
-  #isSaid = false;
+  #isSet = false;
   /** It holds no longer, or what it knows of a store that is not obeyed is not the latest: lines of the present stream were ignored. */
   #needsStream = false;
 
-  private constructor(env: GateEnv, tenant: string, { seen, isHeld }: Partial<StoredMoment> = {}) {
+  private constructor(env: GateEnv, tenant: string, { seen, isHeld }: Partial<StoredPosition> = {}) {
     this.#env = env;
     this.#tenant = tenant;
     this.#seen = seen;
@@ -65,7 +65,7 @@ export class RestoreGate {
   }
 
   static async load(env: GateEnv, tenant: string): Promise<RestoreGate> {
-    const stored = await readStateFile<StoredMoment>(env.disk, FILE, isSound);
+    const stored = await readStateFile<StoredPosition>(env.disk, FILE, isSound);
     return new RestoreGate(env, tenant, stored?.tenant === tenant ? stored : undefined);
   }
 
@@ -89,7 +89,7 @@ export class RestoreGate {
   }
 
   /** What this agent has seen, with the proof: for a store that does not know of it any more. */
-  get seen(): ProvenMoment | undefined {
+  get seen(): ProvenPosition | undefined {
     return this.#seen;
   }
 
@@ -130,17 +130,17 @@ export class RestoreGate {
     this.#seen = store;
     this.#save();
     this.#env.log.warn('the restore of etcd was declared: this agent does again what is assigned to it');
-    this.#isSaid = false;
+    this.#isSet = false;
     this.#needsStream = true;
     return true;
   }
 
-  #isDeclared(store: ProvenMoment | undefined): store is ProvenMoment {
+  #isDeclared(store: ProvenPosition | undefined): store is ProvenPosition {
     return store !== undefined && store.restoreEpoch > (this.#seen?.restoreEpoch ?? -1);
   }
 
   /** A server has said how far it knows the store. It may know less than another one, so that settles nothing. */
-  noteReply(store: ProvenMoment | undefined): void {
+  noteReply(store: ProvenPosition | undefined): void {
     if (!store || !this.#seen || this.isHeld || store.restoreEpoch !== this.#seen.restoreEpoch) return;
     if (store.revision > this.#seen.revision && !wasSetBack(this.#seen, store)) this.#seen = store;
     if (this.#seen !== this.#saved) this.#saveSoon();
@@ -194,13 +194,13 @@ export class RestoreGate {
     this.#savedAt = this.#env.clock.monotonic();
     this.#saved = this.#seen;
     const seen = this.#seen && { seen: this.#seen };
-    const stored: StoredMoment = { tenant: this.#tenant, ...seen, ...(this.isHeld && { isHeld: true }) };
+    const stored: StoredPosition = { tenant: this.#tenant, ...seen, ...(this.isHeld && { isHeld: true }) };
     void this.#env.disk.keep(FILE, JSON.stringify(stored));
   }
 
   #say(): void {
-    if (!this.#isSaid) this.#env.log.error(describeSetBack());
-    this.#isSaid = true;
+    if (!this.#isSet) this.#env.log.error(describeSetBack());
+    this.#isSet = true;
   }
 
   #until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
@@ -218,7 +218,7 @@ export class RestoreGate {
   }
 }
 
-function isSound({ tenant, seen }: Partial<StoredMoment>): boolean {
+function isSound({ tenant, seen }: Partial<StoredPosition>): boolean {
   if (typeof tenant !== 'string') return false;
   if (seen === undefined) return true;
   const { revision, restoreEpoch, proof } = seen;

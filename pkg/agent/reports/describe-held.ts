@@ -1,5 +1,5 @@
 import { hashSpec } from '../../../crds/meta/index.js';
-import { type AdvertisedSetBack, goingKinds, SET_BACK_MAX } from '../../../crds/node/index.js';
+import { type AdvertisedSetBack, lossKinds, SET_BACK_MAX } from '../../../crds/node/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import type { Heartbeat } from '../../link/index.js';
 import type { Assignments } from '../assignments.js';
@@ -37,7 +37,7 @@ export async function describeHeld(parts: HeldParts): Promise<Pick<Heartbeat, 's
     secrets: listSecrets(view.containers, ignored.replicas).filter(text => SECRET.test(text)),
   });
   const digest = hashSpec(lists);
-  const isHarmless = goingKinds.every(kind => lists[kind].length === 0);
+  const isHarmless = lossKinds.every(kind => lists[kind].length === 0);
   if (gate.settle(ignored, { digest, isHarmless })) return {};
   const more = Object.values(lists).reduce((sum, names) => sum + Math.max(0, names.length - SET_BACK_MAX), 0);
   const shown = sortEach(lists, SET_BACK_MAX);
