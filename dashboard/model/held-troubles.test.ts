@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { type HeldTrouble, holdTroubles, isOutOfOrder, MOST_HELD } from './held-troubles.js';
+import { type HeldTrouble, holdTroubles, isOutOfOrder, HELD_MAX } from './held-troubles.js';
 import type { Trouble } from './object-troubles.js';
 
 const trouble = (key: string, cause = 'broken'): Trouble => ({
@@ -41,7 +41,7 @@ describe('what is wrong, while someone reads it', () => {
   });
 
   it('is not pushed out by what is right again', () => {
-    const many = Array.from({ length: MOST_HELD }, (_, at) => trouble(`old ${at}`));
+    const many = Array.from({ length: HELD_MAX }, (_, at) => trouble(`old ${at}`));
     expect(show(holdTroubles(holdTroubles([], many), [...many.slice(1), trouble('new')]))).to.not.include('(');
   });
 });

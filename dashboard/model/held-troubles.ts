@@ -8,7 +8,7 @@ export interface HeldTrouble {
 }
 
 /** More than are drawn: room for what is right again would be taken from what is wrong. */
-export const MOST_HELD = 50;
+export const HELD_MAX = 50;
 
 /** What is wrong, in the order in which it stood: what is new comes last, and what is right again keeps its place. */
 export function holdTroubles(stood: readonly HeldTrouble[], now: readonly Trouble[]): readonly HeldTrouble[] {
@@ -20,7 +20,7 @@ export function holdTroubles(stood: readonly HeldTrouble[], now: readonly Troubl
   });
   const added = now.filter(({ key }) => !known.has(key)).map(trouble => ({ trouble, isSettled: false }));
   const all = [...kept, ...added];
-  return all.length > MOST_HELD ? all.filter(({ isSettled }) => !isSettled) : all;
+  return all.length > HELD_MAX ? all.filter(({ isSettled }) => !isSettled) : all;
 }
 
 /** Whether something is drawn that is right again, or not where it belongs: what others may follow from is first. */

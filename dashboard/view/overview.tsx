@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 import type { OpenSession } from '../data/session.js';
 import { summariseCapacity } from '../model/capacity.js';
 import { mayDo } from '../model/actions.js';
-import { type HeldTrouble, holdTroubles, isOutOfOrder, MOST_HELD } from '../model/held-troubles.js';
+import { type HeldTrouble, holdTroubles, isOutOfOrder, HELD_MAX } from '../model/held-troubles.js';
 import { getNodeTone, type Trouble } from '../model/troubles.js';
 import type { JobView } from '../model/views.js';
 import { ActionBar } from './action-bar.js';
@@ -95,14 +95,14 @@ function Troubles({ session }: { readonly session: OpenSession }) {
         <NoTroubles session={session} />
       ) : (
         <ul class="troubles">
-          {held.slice(0, MOST_HELD).map(({ trouble, isSettled }) => (
+          {held.slice(0, HELD_MAX).map(({ trouble, isSettled }) => (
             <TroubleItem key={trouble.key} session={session} trouble={trouble} isSettled={isSettled} />
           ))}
         </ul>
       )}
-      {held.length > MOST_HELD && (
+      {held.length > HELD_MAX && (
         <p class="soft">
-          And {held.length - MOST_HELD} more. <a href="#/deployments">All deployments</a>, the worst first.
+          And {held.length - HELD_MAX} more. <a href="#/deployments">All deployments</a>, the worst first.
         </p>
       )}
     </Panel>

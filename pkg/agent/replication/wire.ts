@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 
 import type { Clock } from '../../clock/index.js';
-import { CHECKSUM_BYTES, freeSpent, StallWatch } from '../volumes/index.js';
+import { CHECKSUM_BYTES, releaseBuffer, StallWatch } from '../volumes/index.js';
 import { PeerFault } from './peers.js';
 
 const LINE_MAX = 16 * 1024;
@@ -167,7 +167,7 @@ export class PeerWire {
       if (copied < chunk.length) this.#arrived[0] = chunk.subarray(copied);
       else {
         this.#arrived.shift();
-        if (this.#stream instanceof TLSSocket) freeSpent(chunk);
+        if (this.#stream instanceof TLSSocket) releaseBuffer(chunk);
       }
     }
     this.#letCome();

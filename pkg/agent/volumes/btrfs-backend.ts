@@ -23,7 +23,7 @@ import {
 } from './loop-image.js';
 import { isMounted } from './mounts.js';
 import { programEnvironment, runTool, toProgramFault } from './run-tool.js';
-import { freeSpent } from './spent-bytes.js';
+import { releaseBuffer } from './spent-bytes.js';
 
 const MEBIBYTE = 2 ** 20;
 
@@ -213,7 +213,7 @@ export const btrfsBackend: Backend = {
     ]);
     child.stdin.end();
     child.stdout.once('close', () => child.stdout.readableEnded || child.kill('SIGKILL'));
-    return { source: child.stdout, ended, giveBack: freeSpent };
+    return { source: child.stdout, ended, giveBack: releaseBuffer };
   },
 
   async receive(folder, chunks, { parent, signal, giveBack }) {

@@ -12,7 +12,7 @@
  */
 export { BoundFolders, findBadRoot } from './bound-folders.js';
 export { type RemovedBytes, type VolumeDriver, type VolumeDriverName, VolumeFault } from './driver.js';
-export { freeSpent } from './spent-bytes.js';
+export { releaseBuffer } from './spent-bytes.js';
 export { CHECKSUM_BYTES, StallWatch, StreamChecksum } from './stream-checksum.js';
 export { roundSize } from './volume-checks.js';
 export { openVolumeDriver, type VolumeDriverChoice } from './open-driver.js';

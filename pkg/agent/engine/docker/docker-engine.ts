@@ -28,7 +28,7 @@ import {
   readSecretValues,
 } from './docker-container.js';
 import { runInContainer } from './docker-exec.js';
-import { shutBridge } from './internal-bridges.js';
+import { isolateBridge } from './internal-bridges.js';
 import { readStats } from './docker-stats.js';
 import { BRIDGE_PREFIX, LinkLocalBarrier } from './link-local.js';
 import { type Bridge, DockerNetworks, isNetworkRefused } from './docker-networks.js';
@@ -262,7 +262,7 @@ export class DockerEngine implements Engine {
   async #guardBridge({ name, internal }: Bridge): Promise<void> {
     if (!this.#barrier) await this.facts();
     if (!name.startsWith(BRIDGE_PREFIX)) await this.#barrier?.block(name);
-    if (internal && !(this.#barrier?.isLocal && (await shutBridge(name)))) throw new InternalNetworkFault();
+    if (internal && !(this.#barrier?.isLocal && (await isolateBridge(name)))) throw new InternalNetworkFault();
   }
 
   #inspect(idOrName: string): Promise<{ status: number; body: ContainerInspection }> {

@@ -12,7 +12,7 @@ const ROUTED = ['-m', 'physdev', '!', '--physdev-is-bridged'];
  *
  * The rules name the bridges of all internal networks, so they may stay when those are gone. False where they cannot be written.
  */
-export function shutBridge(bridge: string, run?: RunProgram): Promise<boolean> {
+export function isolateBridge(bridge: string, run?: RunProgram): Promise<boolean> {
   const form = bridge.startsWith(INTERNAL_BRIDGE_PREFIX) ? `${INTERNAL_BRIDGE_PREFIX}+` : bridge;
   const rules = ['iptables', 'ip6tables'].flatMap((program): readonly DropRule[] => [
     { program, table: 'raw', words: ['PREROUTING', '-i', form, '-m', 'addrtype', '--dst-type', 'LOCAL'] },

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 
-import { shutBridge } from './internal-bridges.js';
+import { isolateBridge } from './internal-bridges.js';
 import { LinkLocalBarrier } from './link-local.js';
 
 /** A firewall in memory: the rules of each program. */
@@ -55,10 +55,10 @@ describe('LinkLocalBarrier', () => {
   });
 });
 
-describe('shutBridge', () => {
+describe('isolateBridge', () => {
   it('drops what goes to the machine and what it would route, of all internal networks, both families, once', async () => {
     const { rules, run } = openFirewall();
-    for (const bridge of ['moor-xaa', 'moor-xbb']) expect(await shutBridge(bridge, run)).to.equal(true);
+    for (const bridge of ['moor-xaa', 'moor-xbb']) expect(await isolateBridge(bridge, run)).to.equal(true);
     expect(rules).to.deep.equal(
       ['iptables', 'ip6tables'].flatMap(program => [
         `${program} PREROUTING -i moor-x+ -m addrtype --dst-type LOCAL -j DROP`,
