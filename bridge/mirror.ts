@@ -132,7 +132,7 @@ function decideFewFields(
   const sent = readMirrorRecord(cluster);
   const [wanted, found] = [splitSpec(cluster, changed), splitSpec(mooring, changed)];
   const isKept = sent ? sent.fixedHash === hashFixed(cluster, changed) : includes(found.fixed, wanted.fixed);
-  // Without a record it is unknown who has changed it: what is there is kept, unless more is asked for.
+  // Without a record it is unknown who has changed it: its value is kept, unless more is asked for.
   const isAsked = sent ? !includes(found.open, wanted.open) : isMore(found.open, wanted.open);
   if (isKept) return isAsked ? { do: 'update' } : reportSynced();
   const others = changed.length > 0 ? `, except for ${changed.join(', ')}: undo that, or` : ':';

@@ -338,7 +338,7 @@ describe('a record that cannot be worked with is seen', () => {
     await store(keys.networkStatus(TENANT, 'back'), '[]');
     expect(
       (await cluster.get<NetworkStatus>(keys.networkStatus(TENANT, 'back')))?.state,
-      'it is written anew',
+      'it is written again',
     ).to.equal('pending');
   });
 

@@ -51,7 +51,7 @@ export function isShed(code: string): boolean {
 }
 
 /**
- * Whether a request that has a span is recorded: that of a caller who has proven who it is, and is not sent away for now.
+ * Whether a request that has a span is recorded: that of an authenticated caller that is not rate limited.
  * Otherwise any client could fill the queue of spans.
  */
 export function isRecorded({ kind }: Caller, outcome?: RouteResult): boolean {

@@ -63,7 +63,7 @@ const NAME = /^[^\p{C}]{1,128}$/u;
 /** Who a write is said to be of: the name that the client gives, or that of its program. */
 export function readManagerName({ query, request }: ApiCall): string | RequestRejection {
   const name = query.get('fieldManager') ?? '';
-  // It is stored, and shown to everybody who may read the object.
+  // It is stored, and shown to every user who may read the object.
   if (isCredential('', name)) return rejectParameter('fieldManager', describeValue(name), 'a name, and no credential');
   if (name !== '') return NAME.test(name) ? name : rejectParameter('fieldManager', name, 'a name of 128 characters');
   const [program = ''] = (request.headers['user-agent'] ?? '').split('/', 1);

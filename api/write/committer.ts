@@ -165,7 +165,7 @@ export class Committer {
     return result;
   }
 
-  /** Removes records that nobody writes any more. */
+  /** Removes records that are not written any more. */
   async purge(entries: readonly Entry[]): Promise<void> {
     const guards = entries.map(({ key, revision }) => ({ key, at: revision }));
     await this.#env.store.commit({ guards, puts: [], deletes: entries.map(({ key }) => key) });

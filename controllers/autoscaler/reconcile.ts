@@ -16,7 +16,7 @@ import { encode, value } from '../../pkg/store/index.js';
 import { isServing, type ObservedDeployment, parseQueueKey, readDeployment } from '../reading/index.js';
 import { decideScaling, type PastProposal, type ScaledReplica, type ScalingDecision, STEP_MS } from './decide.js';
 
-/** Figures are stored when they have moved by so many percent points: who looks sees about what is, and etcd is left alone. */
+/** Figures are stored when they have moved by so many percent points: a reader is nearly right, with few writes to etcd. */
 const FIGURE_POINTS = 10;
 
 /**

@@ -96,7 +96,7 @@ function isEnded({ state }: AttemptStatus): boolean {
   return state === 'Succeeded' || state === 'Failed';
 }
 
-/** A time that a leader has stored whose clock was ahead counts as now: nothing is waited for longer than it is meant to be. */
+/** A time that a leader has stored whose clock was ahead counts as now: no wait is longer than configured. */
 function notAfter(time: string, now: string): string {
   return Date.parse(time) > Date.parse(now) ? now : time;
 }

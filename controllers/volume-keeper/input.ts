@@ -71,7 +71,7 @@ export interface VolumeInput {
   readonly drawGenerationId: () => string;
   /** Every epoch that is issued is above it: those of a history that a declared restore has ended are below. */
   readonly epochFloor: number;
-  /** The store is older than it was, and nobody has declared that yet: no epoch is issued, since it may have been before. */
+  /** The store is older than it was, and no restore was declared yet: no epoch is issued, since it may have been before. */
   readonly isSetBack: boolean;
   /** A label for what is recorded now: nothing is decided by it. */
   readonly now: string;
@@ -87,7 +87,7 @@ export function isMade({ status, reports }: Pick<VolumeInput, 'status' | 'report
 }
 
 /**
- * Where the bytes are. A status that was lost or damaged is made good by what the agents have reported; where they do not say, no node
+ * Where the bytes are. A status that was lost or damaged is repaired from what the agents have reported; where they do not say, no node
  * is taken for the one.
  */
 export function findPrimary({ status, reports }: Pick<VolumeInput, 'status' | 'reports'>): string | undefined {

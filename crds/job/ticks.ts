@@ -29,7 +29,7 @@ export function parseSchedule(schedule: string, timeZone: string): Ticks | undef
 /** Parsed schedules: each is needed whenever something happens to its job, and parsing takes longer than evaluating. */
 const known = new Map<string, Cron>();
 const KNOWN_MAX = 1000;
-/** Longer ones are read each time: nobody writes them by hand. */
+/** Longer ones are parsed each time: they are not written by hand. */
 const KNOWN_LENGTH_MAX = 100;
 
 function readCron(schedule: string, timeZone: string): Cron | undefined {

@@ -66,7 +66,7 @@ export type ReplicaForm = Pick<Replica, 'templateHash' | 'template' | 'namedNode
 export interface CanaryOrder {
   /** Of the deployment. */
   readonly uid: string;
-  /** Of the canary that is meant: another one does not heed it. */
+  /** Of the canary that it is for: another one ignores it. */
   readonly contentHash: string;
   readonly action: CanaryAction | 'resume';
   /** With `resume`. */

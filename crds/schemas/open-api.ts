@@ -10,7 +10,7 @@ export interface RouteDescription extends RouteNotes {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With parameters in braces: `/api/v1/deployments/{name}`. */
   readonly path: string;
-  /** Kinds of token it takes; none when anybody may call it. */
+  /** Kinds of token it takes; none when it needs no token. */
   readonly tokens: readonly string[];
   /** Names of query parameters. */
   readonly query: readonly string[];

@@ -147,7 +147,7 @@ const variablesAreDistinct = rule('environment_name_conflict', (_value: unknown,
   return [...errors.values()];
 });
 
-/** One rule for all fields that set variables: it is asked once, under the first of them that is there. */
+/** One rule for all fields that set variables: it is applied once, to the first of them that is set. */
 export const variablesRules: FieldRules<Context> = {
   field: 'environment',
   with: ['secrets', 'composedSecrets'],

@@ -62,7 +62,7 @@ const residencyIsSaidOnce = rule('residency_label_conflict', (labels: Labels, at
     .filter(isResidencyLabel)
     .map(key => {
       const error = refuse(at.child(key), labels[key]);
-      // A label that says something else may be the one that is meant.
+      // A label that says something else may be the intended one.
       return rendered[key] === labels[key] ? fixByRemoval(error) : error;
     });
 });

@@ -43,7 +43,7 @@ export class StateFolder implements Disk {
     try {
       await this.#disk.write(name, text);
     } catch (thrown) {
-      this.#unwritten.set(PROBE_FILE, PROBE); // nobody else writes this again: a shorter text that fits says nothing
+      this.#unwritten.set(PROBE_FILE, PROBE); // nothing else writes this again: a shorter text that fits says nothing
       throw new StateFolderFault(this.#noteFailure(thrown), { cause: thrown });
     }
     this.#noteSuccess();

@@ -17,7 +17,7 @@ export function renderPreview(preview: RestorePreview, without: readonly string[
   const { setBack, nodes, hasOwnSecrets, digest } = preview;
   const found = setBack
     ? `etcd was set back: it is known to have been at revision ${setBack.revision}, and was found at ${setBack.found} (${setBack.at}).`
-    : 'Nobody has seen a newer state of etcd than this one, or that was declared already.';
+    : 'No newer state of etcd than this one is known, or it was declared already.';
   const lines = [found, ...nodes.flatMap(describeNode)];
   if (hasOwnSecrets) lines.push('Secrets are kept outside of etcd: none of them was set back.');
   if (nodes.some(({ secrets }) => secrets.length > 0)) lines.push(SECRETS);

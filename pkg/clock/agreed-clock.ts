@@ -15,7 +15,7 @@ export interface ClockVote {
   readonly bias: number;
 }
 
-/** Nobody is corrected for less, so that nothing flaps. */
+/** No clock is corrected for less, so that nothing flaps. */
 const TOLERANCE_MS = 2_000;
 /** How long a process that has lost the others keeps the time that it had with them: a server is restarted meanwhile. */
 const ALONE_MS = 600_000;
@@ -57,7 +57,7 @@ interface Peer {
  *
  * The own wall clock counts as long as it is about right; else time passes by the monotonic clock, from what the median of all wall
  * clocks shows. A wall clock that jumps, or stands still, so moves nothing in its process, until most do. A process that starts takes
- * over what those before it agree on. One that is alone has nobody to ask, and follows its own clock.
+ * over what those before it agree on. One that is alone follows its own clock.
  */
 export class AgreedClock implements Clock {
   readonly #own: Clock;

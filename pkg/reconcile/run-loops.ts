@@ -122,7 +122,7 @@ async function lead(
   await queue.stop(graceful.aborted ? STOP_GRACE_MS : 0);
 }
 
-/** The same wake, which wakes nothing for a change that it cannot read: what somebody put into the store by hand must not stop a loop. */
+/** The same wake, which wakes nothing for a change that it cannot read: what was put into the store by hand must not stop a loop. */
 function survive({ prefix, keys }: Wake, log: Logger): Wake {
   return {
     prefix,

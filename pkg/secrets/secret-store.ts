@@ -37,7 +37,7 @@ export type StateReading =
 
 /** What must hold for a change to be made. */
 export interface SecretPrecondition {
-  /** The credential that is meant: one that was recreated has versions of the same numbers. */
+  /** The credential that the change is for: one that was recreated has versions of the same numbers. */
   readonly uid?: string;
   /**
    * Must hold in the platform's store: the fence of a leader. Only a store that shares its transactions can compare them, so

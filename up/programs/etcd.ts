@@ -27,7 +27,7 @@ export interface EtcdOptions {
   readonly peerPort?: number;
   /**
    * Folder of an authority for this etcd alone: a client certificate of it may read and write everything.
-   * The folder and what is in it are created where missing. Without it, etcd lets everybody in.
+   * The folder and what is in it are created where missing. Without it, etcd authenticates no client.
    */
   readonly certificates?: string;
   readonly program?: string;

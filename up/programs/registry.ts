@@ -17,7 +17,7 @@ export interface RegistryOptions {
   readonly folder: string;
   /** Default: a free one. It stays the same over restarts. */
   readonly port?: number;
-  /** Who is let in, in the words of its own configuration. Default: everybody. */
+  /** Who may use it, in the terms of its own configuration. Default: everyone. */
   readonly auth?: Readonly<Record<string, unknown>>;
   /** The one user that is let in, instead of `auth`. */
   readonly login?: RegistryLogin;

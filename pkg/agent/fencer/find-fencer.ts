@@ -10,7 +10,7 @@ const ANSWER_MS = 2_000;
 const START_MS = 5_000;
 const AGAIN_MS = 200;
 
-/** Nobody keeps the deadlines of this agent. */
+/** No fencer keeps the deadlines of this agent. */
 export class FencerGoneFault extends Fault {
   readonly retriable = true;
 }

@@ -47,7 +47,7 @@ export class DeadlineKeeper {
     return ARMED;
   }
 
-  /** Looks until aborted or, when it is not to stay, until nobody needs it. */
+  /** Looks until aborted or, when it is not to stay, until no agent needs it. */
   async run(signal: AbortSignal, staysIdle: boolean): Promise<void> {
     while (!signal.aborted && (staysIdle || this.#isNeeded())) {
       await sleep(this.#env.clock, this.#look(), signal);

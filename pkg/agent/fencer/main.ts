@@ -68,5 +68,5 @@ await runProcess('fencer', readOptions, async ({ stateDir, stays }, { clock, log
   log.info('fencer started', { address: place.socket });
   await keeper.run(signal, stays);
   server.close();
-  log.info('fencer ended: nobody needs it');
+  log.info('fencer ended: no agent needs it');
 });

@@ -12,7 +12,7 @@ export interface FencerDeadline {
  * answer. It outlives the agent.
  */
 export interface Fencer {
-  /** Takes these deadlines in place of all those before. Resolves once they are kept whatever becomes of the agent; throws where nobody keeps them. */
+  /** Takes these deadlines in place of all those before. Resolves once they are kept whatever becomes of the agent; throws without a fencer. */
   arm(deadlines: readonly FencerDeadline[]): Promise<void>;
 }
 

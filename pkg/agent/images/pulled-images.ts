@@ -14,7 +14,7 @@ interface StoredImages {
 /**
  * Which images this node has pulled itself.
  *
- * An engine may be shared, and gives a present image to anybody who knows its name. So an image that another tenant's node has
+ * An engine may be shared, and gives a present image to any tenant that knows its name. So an image that another tenant's node has
  * pulled, with that tenant's login, is not used before the registry has delivered it to this node too. No login is stored,
  * nor anything made from one.
  */

@@ -33,7 +33,7 @@ interface HeldChanges {
 }
 
 /**
- * Lets through what the control plane assigns, unless its store is older than what this agent has seen: then somebody has restored a
+ * Lets through what the control plane assigns, unless its store is older than what this agent has seen: then etcd was restored from a
  * backup, maybe the wrong one. Until that is declared, with what would go here, the agent goes on with what it had.
  */
 export class RestoreGate {

@@ -124,7 +124,7 @@ export class NodeVolumes {
   }
 
   /**
-   * Before the agent ends by order: what it runs goes on, so nobody may count on it any more. Where that cannot be said, the fencer keeps its word;
+   * Before the agent ends by order: what it runs goes on, so its promises end. Where that cannot be said, the fencer keeps its word;
    * so it does where a report that was not answered may still arrive, which promised something.
    */
   async withdraw(): Promise<void> {

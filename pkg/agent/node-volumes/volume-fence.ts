@@ -12,7 +12,7 @@ const FILE = 'heard.json';
 const CHECK_MS = 1_000;
 /** A container has so long to end before it is killed: a promotion counts on it. */
 const STOP_GRACE_SECONDS = 5;
-/** The fencer kills what the agent should have stopped by then: well before anybody promotes a copy. */
+/** The fencer kills what the agent should have stopped by then: well before a copy is promoted. */
 const FENCER_MS = 10_000;
 /** The moment on disk may be older than the true one by this part of the shortest fence time. */
 const SAVED_SHARE = 0.25;

@@ -4,7 +4,7 @@ import { type Clock, sleep } from '../../clock/index.js';
 const SHARES = 10;
 const PIECE_MIN = 1024;
 
-/** Bounds what is sent in a second, by everybody who takes from it together. */
+/** Bounds what is sent in a second, by all senders together. */
 export class Bandwidth {
   readonly #clock: Clock;
   readonly #bytesPerSecond: number | undefined;

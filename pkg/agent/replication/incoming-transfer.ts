@@ -107,7 +107,7 @@ export class IncomingTransfer {
     return Promise.race([this.#stored.then(() => undefined), cut]);
   }
 
-  /** Nobody goes on with it: the driver removes what has arrived. */
+  /** No sender goes on with it: the driver removes what has arrived. */
   async giveUp(): Promise<void> {
     this.#stream.destroy(createGivenUpFault());
     await this.#stored.catch(() => undefined);

@@ -167,7 +167,7 @@ export class Replication {
 
   /**
    * It would be reported again when the volume cannot be provided. What was given up and is elsewhere is no more looked for, unless it
-   * is the newest copy: nobody would remove that once it is back.
+   * is the newest copy: nothing would remove that once it is back.
    */
   async #forgetRemoved(id: string, given: NonNullable<AssignedReplication['discard']>): Promise<void> {
     const there = await this.#parts.driver.listSnapshots(id);

@@ -14,7 +14,7 @@ const tellers = new Map<string, readonly number[]>();
 
 /**
  * Becomes another one with the first change after a commit, also with one that is only in memory yet: most begin a transaction, and
- * what is written to a file that is there has space set aside. Read without a thread for each: the kernel has both in memory. Undefined
+ * what is written to an existing file has space set aside. Read without a thread for each: the kernel has both in memory. Undefined
  * while the volume is not mounted, and where the kernel does not say.
  */
 export async function readChangeMark(folder: string): Promise<string | undefined> {

@@ -61,7 +61,7 @@ export interface IncomingSnapshot {
 
 /** What an agent knows of a volume that it removes, for one who brings it back. */
 export interface RemovedAbout {
-  /** Its name, which nobody else may know any more. */
+  /** Its name, which nothing else may know any more. */
   readonly volume: string;
   /** What the node was to it, where it is replicated. */
   readonly replication?: object | undefined;
@@ -109,7 +109,7 @@ export interface VolumeDriver {
   recover(): Promise<void>;
 
   /**
-   * Makes the volume if it is not there, and makes sure that it can be used. A volume that is there keeps its size. One that was made
+   * Makes the volume if it does not exist, and makes sure that it can be used. An existing volume keeps its size. One that was made
    * before and is not there is refused: its disk may be away, and a workload must not start over on an empty one.
    */
   materialise(volume: {
@@ -173,7 +173,7 @@ export interface VolumeDriver {
   /** What was removed and is kept. Left out by a driver that keeps nothing. */
   readonly removed?: RemovedBytes;
 
-  /** Everything that is there, also what was not asked for. Changes nothing. */
+  /** All volumes that exist, also those that were not asked for. Changes nothing. */
   list(): Promise<readonly LocalVolume[]>;
 }
 

@@ -279,7 +279,7 @@ export class LocalVolumes implements VolumeDriver {
     return (await this.#backend.listSnapshots(folder)).includes(name);
   }
 
-  /** Runs work on a volume that is there, when it is its turn. */
+  /** Runs work on an existing volume, one after the other. */
   #onVolume<T>(id: string, work: (folder: string, record: VolumeRecord) => Promise<T>): Promise<T> {
     return this.#inTurn(id, async folder => work(folder, checkRecord(await readRecord(folder), this.name)));
   }

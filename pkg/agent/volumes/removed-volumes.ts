@@ -175,7 +175,7 @@ export class RemovedVolumes implements RemovedBytes {
     );
   }
 
-  /** From here on it cannot be brought back; somebody may have done so just before. */
+  /** From here on it cannot be brought back; that may have been done just before. */
   async #giveUp(name: string): Promise<void> {
     const { root } = this.#env;
     await rename(toKeptPath(root, name), toDeletedPath(root, name)).catch(ignoreMissing);

@@ -39,7 +39,7 @@ const RESTRICTED_POD = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDef
 /** The same of its container. */
 const RESTRICTED = { allowPrivilegeEscalation: false, privileged: false, capabilities: { drop: ['ALL'] } } as const;
 
-/** The Pod that runs a container: not started, restarted by nobody but the agent, and without the token of a service account. */
+/** The Pod that runs a container: not started, restarted by the agent only, and without the token of a service account. */
 export function buildPod(spec: ContainerSpec, parts: PodParts) {
   const { secret, hasLogin = false, graceSeconds } = parts;
   const secrets = [...(spec.secrets?.keys() ?? [])];
