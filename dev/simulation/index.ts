@@ -4,9 +4,9 @@
  * One idea to hold: all chance is drawn from one seed. What comes first, how long a message takes, what is lost and who
  * dies when follow from it, so a run that fails can be run again, step by step.
  *
- * A `World` has time and an agenda. An `Incarnation` is one life of a process: its clock and its calls stop at its kill,
+ * A `SimWorld` has time and an event queue. A `SimProcess` is one life of a process: its clock and its calls stop at its kill,
  * and a restart is a new one. `SimulatedStore` is one store as a process reaches it over a bad wire; how bad is the
- * `Weather`. A `VolumeDisk` has the volumes of a machine, as logs of records that are written once, with their snapshots; a
+ * `FaultProfile`. A `VolumeDisk` has the volumes of a machine, as logs of records that are written once, with their snapshots; a
  * `PeerNetwork` lies between the agents that copy them.
  *
  * What runs in the world, what is done to it and what must hold is left to `e2e/simulation`.
