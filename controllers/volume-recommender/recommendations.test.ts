@@ -5,6 +5,7 @@ import { keys, ranges } from '../../crds/keys/index.js';
 import type { AdviceRecord } from '../../crds/recommendation/index.js';
 import type { StoredVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import { AT, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
+import { makeVolume } from '../../crds/volume/volume.testing.js';
 
 const MIB = 2 ** 20;
 const SIZE = 1024 * MIB;
@@ -20,15 +21,8 @@ describe('recommendations among all loops', () => {
     cluster.controllers('one');
     await cluster.put(keys.tenant(TENANT), { id: TENANT, name: 'shop', createdAt: AT, platform: false });
     await cluster.enrol('a');
-    await cluster.put(keys.volume(TENANT, ID), {
-      metadata: makeMetadata(ID),
-      id: ID,
-      name: 'data',
-      class: 'ephemeral',
-      type: 'volume',
-      sizeBytes: SIZE,
-      accessMode: 'ReadWriteOnce',
-    });
+    const volume = makeVolume(makeMetadata(ID), { class: 'ephemeral', sizeBytes: SIZE });
+    await cluster.put(keys.volume(TENANT, ID), volume);
     await cluster.clock.pass(20_000);
   });
   afterEach(() => cluster.close());

@@ -9,6 +9,7 @@ import { systemClock } from '../../../pkg/clock/index.js';
 import type { Settings } from '../../../pkg/config/index.js';
 import { create, MemoryStore, type Revision, StoreUnavailableFault } from '../../../pkg/store/index.js';
 import { ApiLab, type LabResponse } from '../../api-lab.testing.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const AT = new Date(0).toISOString();
 
@@ -221,17 +222,8 @@ export class RejectionLab {
 
   async #volume(id: string, fields: Partial<StoredVolume> = {}, phase: VolumePhase = 'Ready'): Promise<void> {
     const { store, a } = this.lab;
-    const volume: StoredVolume = {
-      metadata: { tenant: a, uid: id, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' },
-      id,
-      name: id.slice(-3),
-      class: 'replicated',
-      type: 'volume',
-      sizeBytes: 2 ** 30,
-      accessMode: 'ReadWriteOnce',
-      primaryNode: machine1,
-      ...fields,
-    };
+    const metadata = { tenant: a, uid: id, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' };
+    const volume = makeVolume(metadata, { name: id.slice(-3), sizeBytes: 2 ** 30, primaryNode: machine1, ...fields });
     await create(store, keys.volume(a, id), volume);
     const told = { reason: 'volume_ready', message: '', primaryNode: machine1, copies: [], since: AT };
     await create(store, keys.volumeStatus(a, id), { id, phase, ...told });

@@ -1,5 +1,6 @@
 import { keys } from '../../../crds/keys/index.js';
 import { describeCodes, machine1, machine2, type RejectableRequest } from '../deployment/rejection-lab.testing.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const GIB = 2 ** 30;
 const AT = new Date(0).toISOString();
@@ -13,16 +14,10 @@ const wide = '7'.repeat(26);
 /** What volumes of a tenant are like, so that something can be recommended about them. */
 function records(tenant: string): Readonly<Record<string, object>> {
   const volume = (id: string, spec: object, status: object, metadata = {}) => ({
-    [keys.volume(tenant, `vol_${id}`)]: {
-      metadata: { tenant, uid: `vol_${id}`, generation: 1, createdAt: AT, updatedAt: AT, specHash: '', ...metadata },
-      id: `vol_${id}`,
-      name: `v${id[0]}`,
-      class: 'ephemeral',
-      type: 'volume',
-      sizeBytes: 2 * GIB,
-      accessMode: 'ReadWriteOnce',
-      ...spec,
-    },
+    [keys.volume(tenant, `vol_${id}`)]: makeVolume(
+      { tenant, uid: `vol_${id}`, generation: 1, createdAt: AT, updatedAt: AT, specHash: '', ...metadata },
+      { name: `v${id[0]}`, class: 'ephemeral', sizeBytes: 2 * GIB, ...spec },
+    ),
     [keys.volumeStatus(tenant, `vol_${id}`)]: {
       id: `vol_${id}`,
       phase: 'Ready',

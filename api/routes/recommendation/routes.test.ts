@@ -7,6 +7,7 @@ import type { StoredTenant } from '../../../crds/tenant/index.js';
 import type { StoredVolume, VolumeStatus } from '../../../crds/volume/index.js';
 import { encode, value } from '../../../pkg/store/index.js';
 import { ApiLab } from '../../api-lab.testing.js';
+import { makeVolume } from '../../../crds/volume/volume.testing.js';
 
 const GIB = 2 ** 30;
 const AT = new Date(0).toISOString();
@@ -59,16 +60,8 @@ describe('recommendations over HTTP', () => {
   const declare = async (digit: string, spec: Partial<StoredVolume>, status: Partial<VolumeStatus>) => {
     const id = `vol_${digit.repeat(26)}`;
     const metadata = { tenant: lab.a, uid: id, generation: 1, createdAt: AT, updatedAt: AT, specHash: '' };
-    await put(keys.volume(lab.a, id), {
-      metadata,
-      id,
-      name: `v${digit}`,
-      class: 'ephemeral',
-      type: 'volume',
-      sizeBytes: 10 * GIB,
-      accessMode: 'ReadWriteOnce',
-      ...spec,
-    });
+    const volume = makeVolume(metadata, { name: `v${digit}`, class: 'ephemeral', sizeBytes: 10 * GIB, ...spec });
+    await put(keys.volume(lab.a, id), volume);
     await measure(digit, status);
     return id;
   };
