@@ -276,7 +276,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
     }),
   ],
   [ranges.leaders, object({ holder: text(''), since: time(LONG_AGO), lease: text('') })],
-  [ranges.logRequests, object({ id: text(''), replica: text('') })],
+  [ranges.logRequests, object({ id: text(''), replica: text(''), deploymentUid: text(''), slot: count(0) })],
   [keys.restoreEpoch(), object({ epoch: count(0), confirmed: map(text('')) })],
   // What cannot be read counts: agents hold too long rather than too short.
   [

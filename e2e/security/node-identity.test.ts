@@ -118,24 +118,16 @@ describe('the identity of a node', () => {
   it('is had by one run of its agent: no request is served that does not say which run sends it', async () => {
     const { token } = await enrolled();
     expect(await send(HEARTBEAT, proven(token))).to.deep.equal([200, undefined]);
-    for (const agent of ['', 'v1', `v1.${'1'.repeat(15)}`]) {
-      for (const { method, path, access } of lab.api.routes) {
-        if (access === 'open' || !access.node) continue;
-        const url = path.replace(/\{[^}]*\}/, 'x');
-        const body = method === 'POST' && !url.includes('/logs/') ? '{}' : undefined;
-        const { 'mooring-agent': named, ...headers } = signRequest(
-          { ...lab.credentials(token), agent },
-          { method, path: url, body },
-        );
-        const response = await fetch(lab.server.url + url, {
-          method,
-          headers: { ...headers, ...(agent !== '' && { 'mooring-agent': named! }), 'content-type': 'application/json' },
-          ...(body !== undefined && { body }),
-          signal: AbortSignal.timeout(10_000),
-        });
-        const { code } = (await response.json()) as { code: string };
-        expect([response.status, code], `${url} of ${agent}`).to.deep.equal([403, 'node_proof_invalid']);
-      }
+    for (const { method, path, access } of lab.api.routes) {
+      if (access === 'open' || !access.node) continue;
+      const url = path.replace(/\{[^}]*\}/, 'x');
+      const body = method === 'POST' && !url.includes('/logs/') ? '{}' : undefined;
+      const unnamed = { ...lab.credentials(token), agent: '' };
+      const { 'mooring-agent': _, ...headers } = signRequest(unnamed, { method, path: url, body });
+      const sent = { method, headers: { ...headers, 'content-type': 'application/json' }, ...(body && { body }) };
+      const response = await fetch(lab.server.url + url, { ...sent, signal: AbortSignal.timeout(10_000) });
+      const { code } = (await response.json()) as { code: string };
+      expect([response.status, code], url).to.deep.equal([403, 'node_proof_invalid']);
     }
   });
 

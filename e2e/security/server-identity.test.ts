@@ -119,7 +119,8 @@ describe('the identity of the server', () => {
   it('is not given up for a log stream: an authenticated agent sends nothing to an address without TLS', async () => {
     const link = new HttpLink({ server: secureUrl, ca: await fetchPinnedAuthority(secureUrl, pin) });
     link.present(credentials);
-    const request = { id: 'x', replica: 'r', follow: false, tail: 1, server: lab.server.url };
+    const slot = { replica: 'r', deploymentUid: 'dep_1', slot: 0 };
+    const request = { id: 'x', ...slot, follow: false, tail: 1, server: lab.server.url };
     const refused = await link.declineLogs(request).then(
       () => 'sent',
       (thrown: Error) => thrown.message,

@@ -2,10 +2,10 @@ import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { AssignedVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import type { VolumeDriver } from '../../pkg/agent/volumes/index.js';
-import type { AssignmentLine } from '../../pkg/link/index.js';
+import type { AssignmentLine, ProvenMoment } from '../../pkg/link/index.js';
 import { type Cache, encode, type Entry, value } from '../../pkg/store/index.js';
 import { COUNTRY } from './machine.js';
-import { inMix, instead, withoutHistory } from './mutants.js';
+import { inMix, instead } from './mutants.js';
 import { storing } from './rollout-mutants.js';
 import type { AgentParts } from './variant.js';
 import { hearing, listAssigned, within } from './volume-mutants.js';
@@ -88,14 +88,22 @@ function takeOneForBoth(): (report: VolumeReport) => VolumeReport {
 /** A fence that opens with any answer: what was assigned last counts again, however long nobody has answered. */
 const opensWithAnyAnswer = (parts: AgentParts): AgentParts => {
   let again = () => undefined as void;
+  let latest: ProvenMoment | undefined;
+  const note = (store: ProvenMoment) => {
+    if (!latest || store.revision > latest.revision) latest = store;
+  };
   const hearing = instead(parts.link, 'assignments', (onLine, signal) =>
     parts.link.assignments(line => {
-      if (line.type === 'snapshot') again = () => onLine(withoutHistory(line));
+      if (line.type === 'snapshot') {
+        note(line.store);
+        again = () => onLine({ ...line, store: latest! });
+      }
       onLine(line);
     }, signal),
   );
   const link = instead(hearing, 'heartbeat', async beat => {
     const reply = await parts.link.heartbeat(beat);
+    note(reply.store);
     parts.clock.after(0, again); // once the answer was noted
     return reply;
   });

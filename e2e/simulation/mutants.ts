@@ -2,7 +2,7 @@ import { decideReplicas, createReplicaKeeper } from '../../controllers/replica-k
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
-import { type AssignmentLine, formatAgentRun } from '../../pkg/link/index.js';
+import { type AssignmentLine, formatAgentRun, type ProvenMoment } from '../../pkg/link/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
 import type { MixName } from './mix.js';
@@ -38,11 +38,14 @@ const forgetsNames = (loop: Loop): Loop => {
 
 const EVERY_RUN = formatAgentRun({ id: 'f'.repeat(16), ended: [] });
 
-/** A line as servers sent it that showed no place in the history of the store. */
-export function withoutHistory(line: AssignmentLine): AssignmentLine {
+/** A place in the history of the store that is never another one. */
+const ANY_MOMENT: ProvenMoment = { revision: 1, restoreEpoch: 0, proof: '' };
+
+/** A line as if the store had no history. */
+function withoutHistory(line: AssignmentLine): AssignmentLine {
   if (line.type !== 'snapshot') return line;
-  const { store: _, isSetBack: _ignored, ...rest } = line;
-  return rest;
+  const { isSetBack: _, ...rest } = line;
+  return { ...rest, store: ANY_MOMENT };
 }
 
 const clearsTooSoon: Decide = (deployment, replicas, refused) => {
@@ -247,10 +250,7 @@ export const mutants: readonly Mutant[] = [
       const deaf = instead(link, 'assignments', (onLine, signal) =>
         link.assignments(line => onLine(withoutHistory(line)), signal),
       );
-      return instead(deaf, 'heartbeat', async beat => {
-        const { store: _, ...reply } = await link.heartbeat(beat);
-        return reply;
-      });
+      return instead(deaf, 'heartbeat', async beat => ({ ...(await link.heartbeat(beat)), store: ANY_MOMENT }));
     },
   },
   {

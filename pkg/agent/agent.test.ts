@@ -431,7 +431,7 @@ describe('agent', () => {
       lab.dispatcher.assignments = (node, onLine) =>
         assignments(node, line => {
           if (line.type === 'snapshot') snapshots++;
-          onLine(line.type === 'snapshot' ? { type: 'snapshot', replicas: line.replicas } : line);
+          onLine(line.type === 'snapshot' ? { ...line, tickets: {} } : line);
         });
       await lab.clock.pass(30_000);
       expect(snapshots).to.be.within(1, 30);

@@ -27,8 +27,7 @@ const slotKey = ({ deploymentUid, slot }: Slot): string => `${deploymentUid}/${s
 export class Assignments {
   #wanted = new Map<string, Replica>();
   #tickets = new Map<string, string>();
-  /** Undefined when the control plane gives none: one of an earlier release. */
-  #pullTickets: Map<string, string> | undefined;
+  #pullTickets = new Map<string, string>();
   #newest = new Map<string, number>();
   #containers: readonly FilledSlot[] = [];
   #restoreEpoch = 0;
@@ -59,12 +58,12 @@ export class Assignments {
 
   replaceAll(
     replicas: readonly Replica[],
-    { tickets = {}, pullTickets, restoreEpoch = 0 }: Omit<Partial<AssignmentSnapshot>, 'replicas'> = {},
+    { tickets = {}, pullTickets = {}, restoreEpoch = 0 }: Omit<Partial<AssignmentSnapshot>, 'replicas'> = {},
   ): void {
-    this.#pullTickets = pullTickets && new Map(Object.entries(pullTickets));
     const isRestored = restoreEpoch > this.#restoreEpoch;
     const before = isRestored ? new Map<string, Replica>() : this.#wanted;
     this.#tickets = new Map(Object.entries(tickets));
+    this.#pullTickets = new Map(Object.entries(pullTickets));
     this.#wanted = new Map();
     this.#isReceived = true;
     if (isRestored) {
@@ -78,18 +77,13 @@ export class Assignments {
   set(replica: Replica, ticket?: string, pullTicket?: string): void {
     this.#put(replica, this.#wanted.get(replica.uid));
     if (ticket !== undefined) this.#tickets.set(replica.uid, ticket);
-    if (pullTicket !== undefined) this.#pullTickets?.set(replica.uid, pullTicket);
-  }
-
-  /** Whether the control plane gives tickets for logins to registries. */
-  get hasPullTickets(): boolean {
-    return this.#pullTickets !== undefined;
+    if (pullTicket !== undefined) this.#pullTickets.set(replica.uid, pullTicket);
   }
 
   /** Takes the ticket for the login to the registry of the replica's image, as `takeTicket` does. */
   takePullTicket(uid: string): string | undefined {
-    const ticket = this.#pullTickets?.get(uid);
-    this.#pullTickets?.delete(uid);
+    const ticket = this.#pullTickets.get(uid);
+    this.#pullTickets.delete(uid);
     return ticket;
   }
 
@@ -110,7 +104,7 @@ export class Assignments {
   drop(uid: string): void {
     this.#wanted.delete(uid);
     this.#tickets.delete(uid);
-    this.#pullTickets?.delete(uid);
+    this.#pullTickets.delete(uid);
   }
 
   /**

@@ -28,17 +28,18 @@ describe('an agent whose replicas come and go', () => {
     const reported: WeakRef<Report>[] = [];
     let send: (line: AssignmentLine) => void = () => undefined;
     const node = { id: 'node_1', name: 'n1', tenant: replica().tenant };
+    const store = { revision: 1, restoreEpoch: 0, proof: '' };
     const link = {
       present: () => undefined,
       enrol: async () => ({ node, token: 't', expiresAt: new Date(clock.now() + 86_400_000).toISOString() }),
-      heartbeat: async () => ({ failedAfterMs: 30_000 }),
+      heartbeat: async () => ({ failedAfterMs: 30_000, store }),
       report: async ({ reports }: { readonly reports: readonly Report[] }) => {
         for (const each of reports) reported.push(new WeakRef(each));
         if (reported.length % 7 === 0) throw new LinkUnreachableFault('the connection broke');
       },
       assignments: (onLine: typeof send, signal: AbortSignal) => {
         send = onLine;
-        onLine({ type: 'snapshot', replicas: [] });
+        onLine({ type: 'snapshot', replicas: [], pullTickets: {}, store, networks: [], volumes: [] });
         return untilAborted(signal);
       },
       findGoneNodes: async () => [],

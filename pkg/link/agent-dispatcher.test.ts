@@ -265,13 +265,14 @@ describe('AgentDispatcher', () => {
 
     it('continues with every change and with log requests', async () => {
       const { lines } = await told();
-      const request = { id: 'log_1', replica: 'rep_1', follow: false, tail: 10, server: 'http://127.0.0.1:1' };
+      const slot = { replica: 'rep_1', deploymentUid: 'dep_1', slot: 0 };
+      const request = { id: 'log_1', ...slot, follow: false, tail: 10, server: 'http://127.0.0.1:1' };
       await lab.assign(replica());
       await lab.assign(replica({ retiringSince: 'now' }));
       await lab.put(keys.logRequest(LAB_TENANT, LAB_NODE.id, 'log_1'), request);
       await lab.delete(keys.replica(LAB_TENANT, 'web', 0));
 
-      expect(lines.slice(1)).to.deep.equal([
+      expect(lines.slice(1).map(withoutStore)).to.deep.equal([
         { type: 'set', replica: replica() },
         { type: 'set', replica: replica({ retiringSince: 'now' }) },
         { type: 'logs', request },

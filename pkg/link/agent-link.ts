@@ -135,8 +135,8 @@ export interface HeartbeatReply {
   readonly failedAfterMs: number;
   /** The node was not present when this heartbeat came: a copy of what it writes to may have been promoted meanwhile. */
   readonly wasAbsent?: true;
-  /** What the server that answers knew of the store: maybe less than others. Left out by servers of earlier releases. */
-  readonly store?: ProvenPosition;
+  /** What the server that answers knew of the store: maybe less than others. */
+  readonly store: ProvenPosition;
 }
 
 /** `POST /agent/v1/token`: a fresh node token for the holder of the node's key. */
@@ -160,20 +160,20 @@ export type AssignmentLine =
       readonly replicas: readonly Replica[];
       readonly tickets?: Readonly<Record<string, string>>;
       /** For replicas without a reported container: one ticket each for the login to the registry of the image. */
-      readonly pullTickets?: Readonly<Record<string, string>>;
+      readonly pullTickets: Readonly<Record<string, string>>;
       /** Risen when the store was restored from a backup: an older generation of a slot than one seen before is then right. */
       readonly restoreEpoch?: number;
       /** What the declaration of that restore names of this node: the digest of what its agent has reported. */
       readonly confirmed?: string;
-      /** What of the store this shows; left out by servers of earlier releases. */
-      readonly store?: ProvenPosition;
+      /** What of the store this shows. */
+      readonly store: ProvenPosition;
       /** The store is older than it was, and that was not declared: nothing of this is to be done. */
       readonly isSetBack?: true;
       readonly policy?: NodePolicy;
-      /** The networks of the node; left out by servers of earlier releases. */
-      readonly networks?: readonly AssignedNetwork[];
-      /** The volumes whose bytes are on the node; left out by servers of earlier releases. */
-      readonly volumes?: readonly AssignedVolume[];
+      /** The networks of the node. */
+      readonly networks: readonly AssignedNetwork[];
+      /** The volumes whose bytes are on the node. */
+      readonly volumes: readonly AssignedVolume[];
     }
   | { readonly type: 'set'; readonly replica: Replica; readonly ticket?: string; readonly pullTicket?: string }
   | { readonly type: 'drop'; readonly uid: string }
@@ -218,9 +218,9 @@ export interface LogRequest {
   readonly id: string;
   /** The replica whose container is read; empty when only a kept log is wanted. */
   readonly replica: string;
-  /** The slot that it fills; left out by servers of earlier releases, as all that follows but `server`. */
-  readonly deploymentUid?: string;
-  readonly slot?: number;
+  /** The slot that it fills. */
+  readonly deploymentUid: string;
+  readonly slot: number;
   readonly follow: boolean;
   readonly tail: number;
   /** Only entries of this time or later: seconds since 1970 with nine decimals. */

@@ -107,7 +107,7 @@ export class AssignmentFeed {
       type: 'snapshot',
       replicas,
       ...(tickets.length > 0 && { tickets: Object.fromEntries(tickets) }),
-      ...(this.#env.delivery?.registries && { pullTickets: Object.fromEntries(pullTickets) }),
+      pullTickets: Object.fromEntries(pullTickets),
       ...(restoreEpoch !== undefined && { restoreEpoch }),
       ...(confirmed !== undefined && { confirmed }),
       store: provePosition(readStorePosition(this.#env.cache), this.#env.keyring),

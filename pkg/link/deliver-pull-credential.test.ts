@@ -18,7 +18,6 @@ describe('the login for a registry', () => {
 
   beforeEach(async () => {
     lab = new DispatcherLab();
-    lab.hasRegistries = true;
     await lab.start();
     await lab.assign(replica());
   });
@@ -33,7 +32,7 @@ describe('the login for a registry', () => {
   };
   const takeTicket = async (): Promise<string> => {
     const [snapshot] = await lines();
-    return (snapshot?.type === 'snapshot' && snapshot.pullTickets?.['rep_1']) || '';
+    return (snapshot?.type === 'snapshot' && snapshot.pullTickets['rep_1']) || '';
   };
   const ask = async (ticket: string, node = LAB_NODE, change: { replica?: string; generation?: number } = {}) =>
     lab.dispatcher.pullCredential(node, { replica: 'rep_1', generation: 1, ticket, ...change });

@@ -14,7 +14,7 @@ import type { Tickets } from './tickets.js';
 export interface DeliveryEnv {
   readonly secrets: SecretStore;
   readonly tickets: Tickets;
-  /** Without it, agents pull with their own logins only. */
+  /** Left out where agents pull with their own logins only. */
   readonly registries?: RegistryAccess | undefined;
 }
 

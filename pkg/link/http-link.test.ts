@@ -10,6 +10,9 @@ import type { AssignmentLine, LogLine } from './agent-link.js';
 
 type Handler = (request: IncomingMessage, answer: ServerResponse) => void;
 
+const SNAPSHOT =
+  '{"type":"snapshot","replicas":[],"pullTickets":{},"store":{"revision":1,"restoreEpoch":0,"proof":""},"networks":[],"volumes":[]}\n';
+const REQUEST = { id: 'log_1', replica: 'r', deploymentUid: 'dep_1', slot: 0 };
 const beat = { labels: {}, capacity: { cpu: 1, memory: 1, disk: 1 }, agentVersion: 'test' };
 
 async function readBody(request: IncomingMessage): Promise<string> {
@@ -101,7 +104,7 @@ describe('HttpLink', () => {
 
   it('delivers assignments line by line, and throws when the stream breaks', async () => {
     handler = (_, answer) => {
-      answer.write('{"type":"snapshot","replicas":[]}\n{"type":"pi');
+      answer.write(`${SNAPSHOT}{"type":"pi`);
       setImmediate(() => {
         answer.write('ng"}\n{"type":"dr');
         setImmediate(() => answer.destroy());
@@ -115,14 +118,24 @@ describe('HttpLink', () => {
   });
 
   it('throws when the server ends the stream', async () => {
-    handler = (_, answer) => answer.end('{"type":"snapshot","replicas":[]}\n');
+    handler = (_, answer) => answer.end(SNAPSHOT);
 
     const thrown = await thrownBy(link.assignments(() => undefined, new AbortController().signal));
     expect(thrown).to.be.instanceOf(LinkUnreachableFault);
   });
 
+  it('throws when a snapshot leaves a part out, which would be taken for gone', async () => {
+    const { volumes: _, ...rest } = JSON.parse(SNAPSHOT) as Record<string, unknown>;
+    handler = (_request, answer) => answer.end(`${JSON.stringify(rest)}\n`);
+    const heard: AssignmentLine[] = [];
+    const thrown = await thrownBy(link.assignments(line => heard.push(line), new AbortController().signal));
+
+    expect(thrown).to.be.instanceOf(LinkUnreachableFault).with.property('message').that.includes('is not whole');
+    expect(heard).to.deep.equal([]);
+  });
+
   it('ends the assignment stream without a fault when aborted', async () => {
-    handler = (_, answer) => answer.write('{"type":"snapshot","replicas":[]}\n');
+    handler = (_, answer) => answer.write(SNAPSHOT);
     const end = new AbortController();
 
     await link.assignments(() => end.abort(), end.signal);
@@ -140,7 +153,7 @@ describe('HttpLink', () => {
       yield { stream: 'stdout', text: 'one\n' };
       yield { stream: 'stderr', text: 'two\n' };
     }
-    const request = { id: 'log_1', replica: 'r', follow: false, tail: 10, server: address };
+    const request = { ...REQUEST, follow: false, tail: 10, server: address };
     await link.sendLogs(request, lines(), new AbortController().signal);
 
     expect(received).to.deep.equal([
@@ -153,7 +166,7 @@ describe('HttpLink', () => {
   it('connects to the requesting server before the first log line', async () => {
     handler = (_, answer) => answer.end();
     const quiet = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }) };
-    const request = { id: 'log_1', replica: 'r', follow: true, tail: 0, server: address };
+    const request = { ...REQUEST, follow: true, tail: 0, server: address };
 
     await link.sendLogs(request, quiet, new AbortController().signal);
   });
@@ -164,7 +177,7 @@ describe('HttpLink', () => {
       seen = [request.method, request.url, request.headers.authorization];
       answer.end();
     };
-    await link.declineLogs({ id: 'log_1', replica: 'r', follow: true, tail: 0, server: address });
+    await link.declineLogs({ ...REQUEST, follow: true, tail: 0, server: address });
 
     expect(seen).to.deep.equal(['DELETE', '/agent/v1/logs/log_1', 'Bearer mnd_token']);
   });
@@ -175,7 +188,7 @@ describe('HttpLink', () => {
       yield { stream: 'stdout', text: 'one\n' };
       await new Promise(() => undefined);
     }
-    const request = { id: 'log_1', replica: 'r', follow: true, tail: 10, server: address };
+    const request = { ...REQUEST, follow: true, tail: 10, server: address };
 
     const thrown = await thrownBy(link.sendLogs(request, lines(), new AbortController().signal));
     expect(thrown).to.be.instanceOf(LinkUnreachableFault);

@@ -121,7 +121,7 @@ export class HttpLink implements AgentLink {
         bodyTimeout: SILENCE_LIMIT_MS,
         signal,
       });
-      for await (const line of readDocuments(answer.body)) onLine(line as AssignmentLine);
+      for await (const line of readDocuments(answer.body)) onLine(readLine(line as AssignmentLine));
     } catch (thrown) {
       if (!signal.aborted) throw toLinkFault(thrown);
     }
@@ -185,6 +185,15 @@ export class HttpLink implements AgentLink {
     const time = Number(answer.headers[TIME_HEADER]);
     throw new LinkRefusedFault(answer.statusCode, await readCode(answer), time > 0 ? time : undefined);
   }
+}
+
+/** What a snapshot has: it replaces everything, so what one leaves out would be taken for gone. */
+const SNAPSHOT_PARTS = ['replicas', 'pullTickets', 'store', 'networks', 'volumes'];
+
+function readLine(line: AssignmentLine): AssignmentLine {
+  if (line.type === 'snapshot' && !SNAPSHOT_PARTS.every(part => Object.hasOwn(line, part)))
+    throw new LinkUnreachableFault('the control plane sent a snapshot of assignments that is not whole');
+  return line;
 }
 
 function logsUrl(server: string, id: string): string {

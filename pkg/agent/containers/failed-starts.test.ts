@@ -27,7 +27,7 @@ describe('failed starts', () => {
       if (when !== 'before') return undefined;
       calls.push(operation);
       if (operation !== broken) return undefined;
-      return operation === 'pull' ? new ImagePullFault('denied') : refuse(calls.length);
+      return operation === 'pull' ? new ImagePullFault('unreachable') : refuse(calls.length);
     };
     await lab.start();
     await lab.startAgent();

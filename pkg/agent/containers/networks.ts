@@ -51,9 +51,8 @@ export class NodeNetworks {
     this.queue = new WorkQueue(() => this.#reconcile(), { clock, random, backoff: BACKOFF });
   }
 
-  /** Takes what is wanted from now on. Servers of earlier releases assign none. */
-  assign(networks: readonly AssignedNetwork[] | undefined, isFresh = false): void {
-    if (!networks) return;
+  /** Takes what is wanted from now on. */
+  assign(networks: readonly AssignedNetwork[], isFresh = false): void {
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(networks.map(network => [network.name, network]));
     this.check();

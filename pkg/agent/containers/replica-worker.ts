@@ -187,7 +187,7 @@ export class ReplicaWorker {
       await demandImageAllowed(this.#env, assignments.policy.registries, { image, isPull: step === 'pull' });
     if (step === 'pull') {
       log.info('pulling image', { replica: uid, image });
-      const parts = { engine, images: this.#parts.images, fetchLogin: this.#fetcher.fetchLogin };
+      const parts = { engine, images: this.#parts.images, fetchLogin: (of: Replica) => this.#fetcher.fetchLogin(of) };
       return this.#reporter.reportIfSlow(uid, { state: 'pulling', allowedMs: PULL_SILENCE_MS }, onProgress =>
         pullImage(replica, { ...parts, onProgress }),
       );

@@ -39,12 +39,8 @@ export class SecretFetcher {
     throw new MissingTicketFault('no delivery ticket for the secrets of this replica; a fresh one was requested');
   }
 
-  /** The tenant's login for the registry of the image; undefined when the control plane knows no such logins. */
-  get fetchLogin(): ((replica: Replica) => Promise<PullCredential>) | undefined {
-    return this.#parts.assignments.hasPullTickets ? replica => this.#fetchLogin(replica) : undefined;
-  }
-
-  async #fetchLogin({ uid, generation }: Replica): Promise<PullCredential> {
+  /** The tenant's login for the registry of the image. */
+  async fetchLogin({ uid, generation }: Replica): Promise<PullCredential> {
     const { assignments, requestLogin, requestTickets } = this.#parts;
     const ticket = assignments.takePullTicket(uid);
     try {

@@ -6,8 +6,8 @@ import type { PulledImages } from './pulled-images.js';
 export interface PullParts {
   readonly engine: Engine;
   readonly images: PulledImages;
-  /** Fetches the tenant's login with a ticket; undefined when the control plane knows no such tickets. */
-  readonly fetchLogin: ((replica: Replica) => Promise<PullCredential>) | undefined;
+  /** Fetches the tenant's login with a ticket. */
+  readonly fetchLogin: (replica: Replica) => Promise<PullCredential>;
   readonly onProgress: OnPullProgress;
 }
 
@@ -24,7 +24,7 @@ export async function pullImage(replica: Replica, parts: PullParts): Promise<voi
   } catch (thrown) {
     const isDenied =
       thrown instanceof ImagePullFault && (thrown.failure === 'denied' || thrown.failure === 'not_found');
-    if (!isDenied || !fetchLogin) throw thrown;
+    if (!isDenied) throw thrown;
     await pullAsTenant(parts, replica, await fetchLogin(replica), thrown);
   }
   const id = await engine.findImage(image);

@@ -168,8 +168,7 @@ export class LogStreamer {
     return isAnswering;
   }
 
-  async #findKept({ deploymentUid, slot }: LogRequest): Promise<KeptLog | undefined> {
-    if (deploymentUid === undefined || slot === undefined) return undefined;
+  #findKept({ deploymentUid, slot }: LogRequest): Promise<KeptLog | undefined> {
     return this.#sources.kept.find(deploymentUid, slot);
   }
 }

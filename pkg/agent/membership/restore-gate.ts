@@ -135,13 +135,13 @@ export class RestoreGate {
     return true;
   }
 
-  #isDeclared(store: ProvenPosition | undefined): store is ProvenPosition {
-    return store !== undefined && store.restoreEpoch > (this.#seen?.restoreEpoch ?? -1);
+  #isDeclared(store: ProvenPosition): boolean {
+    return store.restoreEpoch > (this.#seen?.restoreEpoch ?? -1);
   }
 
   /** A server has said how far it knows the store. It may know less than another one, so that settles nothing. */
-  noteReply(store: ProvenPosition | undefined): void {
-    if (!store || !this.#seen || this.isHeld || store.restoreEpoch !== this.#seen.restoreEpoch) return;
+  noteReply(store: ProvenPosition): void {
+    if (!this.#seen || this.isHeld || store.restoreEpoch !== this.#seen.restoreEpoch) return;
     if (store.revision > this.#seen.revision && !wasSetBack(this.#seen, store)) this.#seen = store;
     if (this.#seen !== this.#saved) this.#saveSoon();
   }
@@ -169,7 +169,7 @@ export class RestoreGate {
   #judge(snapshot: AssignmentSnapshot): void {
     const { store, isSetBack = false } = snapshot;
     const before = this.#state;
-    const isOlder = isSetBack || (store !== undefined && this.#floor !== undefined && wasSetBack(this.#floor, store));
+    const isOlder = isSetBack || (this.#floor !== undefined && wasSetBack(this.#floor, store));
     // What a declaration would change is always compared first. An agent that has seen nothing has nothing to compare with.
     const isHeld = isOlder || before === 'held' || (this.#seen !== undefined && this.#isDeclared(store));
     this.#state = isHeld ? 'held' : 'open';
@@ -179,7 +179,7 @@ export class RestoreGate {
       this.#seen ??= store; // a declaration shows as a later epoch than this
       if (before !== 'held') this.#save();
       if (isOlder) this.#say();
-    } else if (store && (this.#seen === undefined || store.revision > this.#seen.revision)) {
+    } else if (this.#seen === undefined || store.revision > this.#seen.revision) {
       this.#seen = store;
       this.#saveSoon();
     }

@@ -98,9 +98,8 @@ export class NodeVolumes {
     this.queue = new WorkQueue(id => this.#reconcile(id), { clock, random, concurrency: 4, backoff: BACKOFF });
   }
 
-  /** Takes what is wanted from now on. Servers of earlier releases assign none. */
-  assign(volumes: readonly AssignedVolume[] | undefined, isFresh = false): void {
-    if (!volumes) return;
+  /** Takes what is wanted from now on. */
+  assign(volumes: readonly AssignedVolume[], isFresh = false): void {
     if (isFresh) this.#said.clear();
     this.#wanted = new Map(volumes.map(volume => [volume.id, volume]));
     for (const known of [this.#said, this.#used])
