@@ -3,24 +3,20 @@ import { parseCpu, parseMemory } from '../../../crds/grammar/index.js';
 import type { Replica } from '../../../crds/replica/index.js';
 import type { Secret } from '../../secrets/index.js';
 import type { JoinedNetworks } from './networks.js';
-import type { ContainerLimits, ContainerMount, ContainerSpec, ContainerStatus } from '../engine/index.js';
+import type { ContainerLimits, ContainerMount, ContainerSpec } from '../engine/index.js';
 
 /**
  * `<name>` for the first replica and `<name>.<slot>` for the others: the engine resolves names of containers like aliases,
- * and no deployment name contains a dot. An attempt is `job.<name>.<attempt>`. Where a container of another has the name, `.<uid>` is appended.
+ * and no deployment name contains a dot. An attempt is `job.<name>.<attempt>`.
  */
-function containerName({ deployment, slot, uid, once }: Replica, { prefix, others }: ContainerSpecInput): string {
-  const name = `${prefix}${deployment}${slot === 0 && !once ? '' : `.${slot}`}`;
-  const isTaken = others.some(other => other.name === name && other.owner.deployment !== deployment);
-  return isTaken ? `${name}.${uid}` : name;
+function containerName({ deployment, slot, once }: Replica, prefix: string): string {
+  return `${prefix}${deployment}${slot === 0 && !once ? '' : `.${slot}`}`;
 }
 
 export interface ContainerSpecInput {
   readonly nodeId: string;
   readonly prefix: string;
   readonly restoreEpoch?: number;
-  /** The other containers of the node. */
-  readonly others: readonly ContainerStatus[];
   readonly secrets: ReadonlyMap<string, Secret>;
   /** The networks that it joins in the place of the tenant's own. */
   readonly joined?: JoinedNetworks;
@@ -30,7 +26,7 @@ export interface ContainerSpecInput {
 
 /** The container that runs a replica on a node. Requests of cpu and memory inform placement only; `limits` are held. */
 export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput): ContainerSpec {
-  const { nodeId, secrets, restoreEpoch = 0, joined, mounts = [] } = parts;
+  const { nodeId, prefix, secrets, restoreEpoch = 0, joined, mounts = [] } = parts;
   const { image, entrypoint, command, environment = {}, healthCheck, ports = [] } = replica.template;
   const { user, readOnlyRootFilesystem, resources } = replica.template;
   const { tenant, deployment, deploymentUid, uid, slot, generation, templateHash, resolved } = replica;
@@ -39,7 +35,7 @@ export function buildContainerSpec(replica: Replica, parts: ContainerSpecInput):
   const { limits: _limits, ...asked } = resources ?? {};
   const requests = parseLimits(asked);
   return {
-    name: containerName(replica, parts),
+    name: containerName(replica, prefix),
     image,
     ...(entrypoint ? { entrypoint } : {}),
     ...(command ? { command } : {}),

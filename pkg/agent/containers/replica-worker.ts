@@ -226,7 +226,7 @@ export class ReplicaWorker {
     const secrets = await this.#fetcher.fetchSecrets(replica, () => this.#reporter.reportNoContainer(uid));
     failpoint('agent.secrets_fetched');
     const { namePrefix: prefix = '' } = this.#options;
-    const known = { nodeId: node.id, prefix, others: view.containers, secrets, mounts };
+    const known = { nodeId: node.id, prefix, secrets, mounts };
     const { restoreEpoch } = assignments;
     const order = buildContainerSpec(replica, { ...known, restoreEpoch, ...(joined && { joined }) });
     const id = await this.#reporter.reportIfSlow(uid, { state: 'creating' }, () => engine.create(order));

@@ -148,7 +148,7 @@ describe('the docker engine', () => {
           uid: `rep_${deployment}_${slot}`,
           template: { image: lab.image, secretsVersion: 0 },
         }),
-        { nodeId: 'node_1', prefix: '', others: [], secrets: new Map() },
+        { nodeId: 'node_1', prefix: '', secrets: new Map() },
       );
     const addresses = new Map<string, string>();
     for (const spec of [place('web', 0), place('web', 1), place('web-1', 0)]) {
