@@ -5,7 +5,7 @@ import type { StoredEvent } from '../../crds/event/index.js';
 import { keys, ranges } from '../../crds/keys/index.js';
 import type { NetworkStatus } from '../../crds/network/index.js';
 import type { Replica } from '../../crds/replica/index.js';
-import { type RejectionGroup, ungroupRejections } from '../../crds/scheduling/index.js';
+import { type RejectionGroup, type SchedulingReport, ungroupRejections } from '../../crds/scheduling/index.js';
 import { defaultPolicy } from '../../pkg/fleet/index.js';
 import { type Change, StoreRefusedFault } from '../../pkg/store/index.js';
 import { AT, makeDeployment, interceptCommits, makeMetadata, TENANT, TestCluster } from '../test-cluster.testing.js';
@@ -225,6 +225,20 @@ describe('controllers', () => {
     await cluster.put(keys.tenant(TENANT), { id: TENANT, name: 't', platform: false, quotas: { containers: 5 } });
     await cluster.clock.pass(2000);
     expect(await cluster.status()).to.include({ phase: 'Running', readyReplicas: 3 });
+  });
+
+  it('write down again what a damaged report does not say, so that it waits for no quota in vain', async () => {
+    cluster.controllers('a', { ...defaultPolicy, quotas: { containers: 2 } });
+    await cluster.enrol('n1');
+    for (const name of ['first', 'web']) await put(named(name, { replicas: 2 }));
+    await cluster.clock.pass(2000);
+    const key = keys.scheduling(TENANT, 'web');
+    const { refusing, ...damaged } = (await cluster.get<SchedulingReport>(key))!;
+    await cluster.put(key, damaged);
+    await cluster.clock.pass(1000);
+    expect((await cluster.get<SchedulingReport>(key))?.refusing)
+      .to.deep.equal(refusing)
+      .and.include('quota');
   });
 
   it('place what joins a network on its node only, and as soon as there is one', async () => {
