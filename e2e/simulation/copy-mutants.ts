@@ -2,7 +2,7 @@ import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { AssignedVolume, VolumeReport, VolumeStatus } from '../../crds/volume/index.js';
 import type { VolumeDriver } from '../../pkg/agent/volumes/index.js';
-import type { AssignmentLine, ProvenMoment } from '../../pkg/link/index.js';
+import type { AssignmentLine, ProvenPosition } from '../../pkg/link/index.js';
 import { type Cache, encode, type Entry, value } from '../../pkg/store/index.js';
 import { COUNTRY } from './machine.js';
 import { inMix, instead } from './mutants.js';
@@ -88,8 +88,8 @@ function takeOneForBoth(): (report: VolumeReport) => VolumeReport {
 /** A fence that opens with any answer: what was assigned last counts again, however long nobody has answered. */
 const opensWithAnyAnswer = (parts: AgentParts): AgentParts => {
   let again = () => undefined as void;
-  let latest: ProvenMoment | undefined;
-  const note = (store: ProvenMoment) => {
+  let latest: ProvenPosition | undefined;
+  const note = (store: ProvenPosition) => {
     if (!latest || store.revision > latest.revision) latest = store;
   };
   const hearing = instead(parts.link, 'assignments', (onLine, signal) =>

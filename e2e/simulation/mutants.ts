@@ -2,7 +2,7 @@ import { decideReplicas, createReplicaKeeper } from '../../controllers/replica-k
 import { ranges } from '../../crds/keys/index.js';
 import type { StoredNode } from '../../crds/node/index.js';
 import type { StoredTenant } from '../../crds/tenant/index.js';
-import { type AssignmentLine, formatAgentRun, type ProvenMoment } from '../../pkg/link/index.js';
+import { type AssignmentLine, formatAgentRun, type ProvenPosition } from '../../pkg/link/index.js';
 import type { Loop, LoopEnv, Wake } from '../../pkg/reconcile/index.js';
 import { type Cache, type Change, encode, type Guard, type Put, type Store, value } from '../../pkg/store/index.js';
 import type { MixName } from './mix.js';
@@ -39,7 +39,7 @@ const forgetsNames = (loop: Loop): Loop => {
 const EVERY_RUN = formatAgentRun({ id: 'f'.repeat(16), ended: [] });
 
 /** A place in the history of the store that is never another one. */
-const ANY_MOMENT: ProvenMoment = { revision: 1, restoreEpoch: 0, proof: '' };
+const ANY_MOMENT: ProvenPosition = { revision: 1, restoreEpoch: 0, proof: '' };
 
 /** A line as if the store had no history. */
 function withoutHistory(line: AssignmentLine): AssignmentLine {
