@@ -22,12 +22,8 @@ import { AgentDispatcher } from './agent-dispatcher.js';
 import { Tickets } from './tickets.js';
 
 export const LAB_TENANT = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff';
-export const LAB_NODE = {
-  tenant: LAB_TENANT,
-  id: 'node_1',
-  name: 'n1',
-  run: { id: 'f'.repeat(16), ended: [] },
-} as const;
+const run = { id: 'f'.repeat(16), ended: [] };
+export const LAB_NODE = { tenant: LAB_TENANT, id: 'node_1', name: 'n1', run } as const;
 
 /** A control plane in memory with one enrolled node, on a clock that the test moves. */
 export class DispatcherLab {

@@ -125,13 +125,9 @@ describe('HttpLink', () => {
   });
 
   it('throws when a snapshot leaves a part out, which would be taken for gone', async () => {
-    const { volumes: _, ...rest } = JSON.parse(SNAPSHOT) as Record<string, unknown>;
-    handler = (_request, answer) => answer.end(`${JSON.stringify(rest)}\n`);
-    const heard: AssignmentLine[] = [];
-    const thrown = await thrownBy(link.assignments(line => heard.push(line), new AbortController().signal));
-
+    handler = (_, answer) => answer.end(SNAPSHOT.replace(',"volumes":[]', ''));
+    const thrown = await thrownBy(link.assignments(() => expect.fail('heard'), new AbortController().signal));
     expect(thrown).to.be.instanceOf(LinkUnreachableFault).with.property('message').that.includes('is not whole');
-    expect(heard).to.deep.equal([]);
   });
 
   it('ends the assignment stream without a fault when aborted', async () => {
