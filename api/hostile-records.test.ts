@@ -63,6 +63,7 @@ function listSubjects(tenant: string, ids: Readonly<Record<'uid' | 'job' | 'node
     readyReplicas: 1,
     updatedReplicas: 1,
     observedGeneration: 1,
+    revision: 1,
     secretsVersion: 0,
     placements: [{ replica: 0 }],
     conditions: [],

@@ -170,7 +170,7 @@ const subjects: Readonly<Record<string, Subject>> = {
       contentHash: 'h',
       action: 'resume',
       beside: {
-        completed: { revision: 1, templateHash: 'h', at: AT },
+        completed: { revision: 1, templateHash: 'h', contentHash: 'h', at: AT },
         baseline: { templateHash: 'h', template: { image: 'web:1', secretsVersion: 0 } },
       },
       by: 'tok',

@@ -284,7 +284,7 @@ describe('a canary, decided', () => {
   it('is never compared with itself: what an earlier canary knew counts only when it was complete', () => {
     const deployment = held(3, 1);
     const self = { templateHash: computeTemplateHash(deployment), template: toContainerTemplate(deployment) };
-    const completed = { revision: 1, templateHash: 'gone', at: canary.startedAt };
+    const completed = { revision: 1, templateHash: 'gone', contentHash: 'h', at: canary.startedAt };
     const decide = (contentHash: string, known: CanaryRecord['baseline']) =>
       decideCanary({
         deployment,
@@ -305,7 +305,8 @@ describe('a canary, decided', () => {
 
   describe('of a deployment that is restored', () => {
     const deployment = held(3, 1);
-    const beside = { completed: { revision: 4, templateHash: baseline.templateHash, at: canary.startedAt }, baseline };
+    const completed = { revision: 4, templateHash: baseline.templateHash, contentHash: 'h', at: canary.startedAt };
+    const beside = { completed, baseline };
     const order = { uid: 'dep_1', contentHash: computeContentHash(deployment), action: 'resume', beside } as const;
     const given = { ...order, by: 'tok', at: canary.startedAt };
     const decide = (change: Partial<Parameters<typeof decideCanary>[0]> = {}) =>

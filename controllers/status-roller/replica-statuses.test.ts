@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 
 import { toReplicaStatuses } from './replica-statuses.js';
+import { orUnusable } from './unusable.js';
 
 describe('the replicas in a status', () => {
   it('say how much of an image has arrived, while the node that pulls it sends heartbeats', () => {
@@ -33,5 +34,13 @@ describe('the replicas in a status', () => {
       undefined,
       undefined,
     ]);
+  });
+});
+
+describe('the status of a record that cannot be worked with', () => {
+  it('keeps the last revision that was complete', () => {
+    const previous = { uid: 'd', revision: 7, conditions: [] };
+    const given = { deployment: { metadata: { uid: 'd', generation: 9 } }, previous, now: '' } as never;
+    expect(orUnusable(() => expect.fail('unusable'), given).status.revision).to.equal(7);
   });
 });

@@ -53,6 +53,7 @@ function describeUnusable(error: Error, { deployment, previous, now }: UnusableI
     readyReplicas: 0,
     updatedReplicas: 0,
     observedGeneration: generation,
+    revision: own?.revision ?? 0,
     secretsVersion: own?.secretsVersion ?? 0,
     placements: own?.placements ?? [],
     conditions: [condition],

@@ -10,7 +10,7 @@ export function judgeSize(
   { targetBytes, capacityBytes, message }: VolumeReport,
   node: string,
 ): Pick<VolumeStatus, 'phase' | 'reason' | 'message'> | undefined {
-  const isLookedAt = targetBytes === undefined || targetBytes === sizeBytes; // agents of earlier releases do not say
+  const isLookedAt = targetBytes === undefined || targetBytes === sizeBytes; // a damaged report holds up nothing
   if (isLookedAt && message === undefined) return undefined;
   const has = capacityBytes === undefined ? '' : ` from ${formatBytes(capacityBytes)}`;
   const change = `its size is to change${has} to ${formatBytes(sizeBytes)}`;

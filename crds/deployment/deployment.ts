@@ -151,12 +151,12 @@ export interface DeploymentStatus {
   readonly readyReplicas: number;
   readonly updatedReplicas: number;
   readonly observedGeneration: number;
-  /** The last revision that was complete, 0 before one was. Absent in a status of an earlier release. */
-  readonly revision?: number;
+  /** The last revision that was complete, 0 before one was. */
+  readonly revision: number;
   readonly secretsVersion: number;
   readonly placements: readonly ReplicaStatus[];
   readonly conditions: readonly Condition[];
-  /** How far the rollout of the present revision is. Absent in a status of an earlier release. */
+  /** How far the rollout of the present revision is; absent until a loop has looked at it, and while its record cannot be worked with. */
   readonly rollout?: RolloutStatus;
   /** While a canary is under way. */
   readonly canary?: CanaryStatus;

@@ -30,7 +30,7 @@ export const statusSchema = open(
     readyReplicas: count,
     updatedReplicas: count,
     observedGeneration: count,
-    revision: Type.Optional(count),
+    revision: count,
     secretsVersion: count,
     placements: Type.Array(
       open(

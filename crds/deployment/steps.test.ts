@@ -58,6 +58,7 @@ const status = (
     readyReplicas: ready,
     updatedReplicas: placements.length,
     observedGeneration: 1,
+    revision: 1,
     secretsVersion: 0,
     placements,
     conditions,

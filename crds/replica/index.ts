@@ -77,7 +77,7 @@ export interface Replica {
   readonly namedNode?: string;
   /** Written once, by the scheduler. */
   readonly nodeId?: string;
-  /** When that was. Absent in records of earlier releases. */
+  /** When that was: present with the node. */
   readonly placedAt?: string;
   /** Written by the secret resolver: the container is to be made from exactly these versions. */
   readonly resolved?: ResolvedSecrets;

@@ -30,8 +30,8 @@ export interface RolloutProgress {
 export interface CompletedRollout {
   readonly revision: number;
   readonly templateHash: string;
-  /** Of the template whatever the version of its secrets. Absent in a record of an earlier release. */
-  readonly contentHash?: string;
+  /** Of the template whatever the version of its secrets. */
+  readonly contentHash: string;
   readonly at: string;
 }
 

@@ -61,6 +61,7 @@ export const records: readonly (readonly [range: string, repair: Repairer])[] = 
       readyReplicas: count(0),
       updatedReplicas: count(0),
       observedGeneration: count(0),
+      revision: count(0),
       secretsVersion: count(0),
       placements: list(object({ replica: count(0), pull })),
       conditions: list(condition),

@@ -213,7 +213,12 @@ const baseline = object({
   template: object(containerMembers),
   namedNode: maybe(name(UNUSABLE)),
 });
-export const completedRollout = object({ revision: count(0), templateHash: text(''), at: time(LONG_AGO) });
+export const completedRollout = object({
+  revision: count(0),
+  templateHash: text(''),
+  contentHash: text(''),
+  at: time(LONG_AGO),
+});
 /** An order that is damaged is not followed. */
 export const canaryOrder = whole({
   uid: text(UNUSABLE),

@@ -111,7 +111,7 @@ export interface SeenVolume {
   readonly unfenced?: UnfencedReason;
   /** The size that it has. */
   readonly capacityBytes?: number;
-  /** The size that was asked for when it was looked at. */
+  /** The size that was asked for when it was looked at: of one that is ready. */
   readonly targetBytes?: number;
 }
 

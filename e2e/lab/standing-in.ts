@@ -38,7 +38,14 @@ export async function startStandingIn(
   const placements = [{ ...seen, containerId: 'c1', image, generation: 1, since: at }];
   const condition = { type: 'Available', status: 'True', reason: 'running', message: '', lastTransitionTime: at };
   const conditions = [{ ...condition, observedGeneration: 1 }];
-  const counts = { replicas: 1, readyReplicas: 1, updatedReplicas: 1, observedGeneration: 1, secretsVersion: 0 };
+  const counts = {
+    replicas: 1,
+    readyReplicas: 1,
+    updatedReplicas: 1,
+    observedGeneration: 1,
+    revision: 1,
+    secretsVersion: 0,
+  };
   const status = { uid, phase: 'Running', message: '', ...counts, placements, conditions };
   await create(lab.store, keys.status(lab.a, name), status);
   const event = {

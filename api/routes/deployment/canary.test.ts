@@ -43,7 +43,7 @@ describe('the canary of a deployment over HTTP', () => {
     const at = '2030-01-01T00:00:00.000Z';
     const record: RolloutRecord = {
       uid,
-      completed: { revision: 1, templateHash: 'earlier', at },
+      completed: { revision: 1, templateHash: 'earlier', contentHash: 'earlier', at },
       canary: { revision: 2, contentHash: computeContentHash(deployment), startedAt: at, baseline },
       ...change,
     };

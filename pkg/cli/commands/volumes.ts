@@ -97,8 +97,7 @@ function findResized(volume: VolumeView, generation: number, { ink }: Session): 
   if (phase === 'Degraded') return { refused: `is ${phase}: ${stripControls(message)}` };
   // A server that lags shows the volume as it was before, and the keeper comes after the server.
   if (metadata.generation < generation) return undefined;
-  // Earlier releases do not say which size was looked at.
-  const isLookedAt = typeof targetBytes === 'number' ? targetBytes === sizeBytes : (capacityBytes ?? 0) >= sizeBytes;
+  const isLookedAt = targetBytes === sizeBytes;
   if (isLookedAt && reason === 'volume_refused')
     return { refused: `keeps its size for now: ${stripControls(message)}` };
   if (isLookedAt && phase === 'Ready' && capacityBytes !== null)
