@@ -112,7 +112,8 @@ export const callerRejections = defineEntries('ours', {
     status: 403,
     expected: 'a signature by the node’s own key over this very request',
     why: 'Only the holder of a node’s key may act as that node.',
-    remedy: 'Check that the agent uses the key it enrolled with.',
+    remedy:
+      'Check that the agent uses the key it enrolled with, and that nothing in between changes the request or drops the header Mooring-Agent.',
     echo: 'never',
     example: 'POST /agent/v1/token with a proof made by another key',
     fixed: 'POST /agent/v1/token with a proof made by the node’s key',
@@ -122,7 +123,8 @@ export const callerRejections = defineEntries('ours', {
     status: 401,
     expected: 'the header Mooring-Proof with a signature by the node’s key over this request',
     why: 'The token of a node may be stolen, so it counts only with a proof that the caller holds the node’s key.',
-    remedy: 'Upgrade the agent: agents before this version send no proof.',
+    remedy:
+      'Sign each request with the node’s key, as moor agent does. If it does, see whether a proxy in between drops the header.',
     echo: 'never',
     example: 'POST /agent/v1/heartbeat with Authorization: Bearer mnd_… and no Mooring-Proof',
     fixed: 'POST /agent/v1/heartbeat with both',
