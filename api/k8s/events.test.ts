@@ -43,11 +43,7 @@ describe('events about pods', () => {
       ['evt_1.2 web-2 dep_1-2-1 it fails'],
     ],
     ['are none of an event that names no replica', { data: { replicas: 2 } }, []],
-    [
-      'are none of replicas without a generation, as earlier releases wrote them',
-      { data: { replicas: [{ replica: 2 }] } },
-      [],
-    ],
+    ['are none of replicas without a generation', { data: { replicas: [{ replica: 2 }] } }, []],
     [
       'are none of the attempts of a job',
       { subject: { kind: 'Job', name: 'work', id: 'job_1' }, data: { placements } },

@@ -114,7 +114,7 @@ describe('steps of a deployment', () => {
       [/moor nodes join-token/],
     ],
     [
-      'a node, of which an earlier release has said no filters',
+      'a node, where no filters are said',
       web(),
       status('Unschedulable', [waits(0), waits(1)], [refused]),
       'dwnppp',

@@ -62,7 +62,7 @@ describe('the time in a report since when a container is in its state', () => {
     expect(await tell({ since: time() })).to.equal(createdAt);
   });
 
-  it('is not said by agents of earlier releases', async () => {
+  it('is not made up where the agent does not say it', async () => {
     expect(await tell({})).to.equal(undefined);
   });
 });

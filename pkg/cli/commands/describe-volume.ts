@@ -56,8 +56,8 @@ function describeFailover({ failover, primaryNodeName }: VolumeView): string | u
   return `manual ("moor nodes fence ${primaryNodeName}"): nothing stops what writes on ${primaryNodeName} when it is lost, since ${UNFENCED[because] ?? because}`;
 }
 
-/** The move that is under way and what it waits for; else how the last one ended. Servers of earlier releases report none. */
-function describeMove({ move, lastMove }: Partial<VolumeView>): string | undefined {
+/** The move that is under way and what it waits for; else how the last one ended. */
+function describeMove({ move, lastMove }: VolumeView): string | undefined {
   if (move?.phase === 'Blocked') return `Blocked: ${move.message}`;
   if (move) return `${move.phase}, to ${move.toName ?? move.to}: ${move.message}`;
   if (!lastMove) return undefined;
