@@ -48,7 +48,7 @@ describe('replication of a volume', () => {
     onA.write(V, 'one two');
     await untilCopied('one two', onB);
     expect(onB.steps.filter(step => step.startsWith('receive')).at(-1)).to.match(
-      /^receive s-0{9}1-0{15}1-\d{10} after s-/,
+      /^receive s-0{9}1-0{15}1-\d{10}-[0-9a-f]{8} after s-/,
     );
     await until('one snapshot', () => listCopies(onA).length === 1);
     const describe = async () => (await a.replication.describe(volumes.onA)).copies?.[0];
