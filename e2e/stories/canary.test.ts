@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,8 +51,10 @@ describe('the search for canaries', () => {
   });
 
   it('looks at what processes were started with', async () => {
-    const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 60_000)', planted.value], { stdio: 'ignore' });
+    const program = 'console.log(1); setTimeout(() => {}, 60_000)';
+    const child = spawn(process.execPath, ['-e', program, planted.value], { stdio: ['ignore', 'pipe', 'ignore'] });
     try {
+      await once(child.stdout, 'data'); // before it runs, its command line may still be empty
       expect(findCanaries([planted], await readCommandLines()).map(({ place }) => place)).to.deep.equal([
         `/proc/${child.pid}/cmdline`,
       ]);
